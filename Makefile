@@ -1,0 +1,46 @@
+# The only list of commands. Each target prepares what it needs by itself.
+.DEFAULT_GOAL := help
+.PHONY: help run test check format bench docs schema conformance mutation clean
+SHELL := /bin/bash
+
+VENV  := .venv
+RUN   := $(VENV)/bin/
+READY := $(VENV)/.ready
+
+help:  ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(READY): pyproject.toml uv.lock .ci/setup
+	@.ci/setup $(VENV) && touch $@
+
+run: $(READY)  ## a tour of the status core on an example fleet, offline
+	@$(RUN)python examples/walkthrough.py
+
+test: $(READY)  ## all tests
+	$(RUN)pytest -n auto $(ARGS)
+
+check: $(READY)  ## format, lint, types and import contracts
+	$(RUN)ruff format --check .
+	$(RUN)ruff check .
+	$(RUN)mypy
+	$(RUN)lint-imports --no-logo 2>/dev/null || $(RUN)lint-imports
+
+format: $(READY)  ## bring the code into shape
+	$(RUN)ruff check --fix-only .
+	$(RUN)ruff format .
+
+bench: $(READY)  ## measure; figures go to docs/performance.md by hand
+	$(RUN)python -m bench $(ARGS)
+
+conformance: $(READY)  ## how much of the expr language's recorded answers we give
+	$(RUN)python -m tests.conformance.expr $(ARGS)
+
+docs: $(READY)  ## write the generated parts of docs/ and the JSON Schema anew
+	$(RUN)python -m docs.generate
+
+mutation: $(READY)  ## which changed lines no test notices (takes long)
+	$(RUN)mutmut run $(ARGS)
+	$(RUN)mutmut results
+
+clean:  ## remove everything that make created
+	rm -rf $(VENV) .tools .mypy_cache .ruff_cache .pytest_cache .hypothesis mutants

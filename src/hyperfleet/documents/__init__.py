@@ -1,0 +1,30 @@
+"""YAML text to typed, immutable values; every problem of the text is found and placed.
+
+In the order a newcomer meets it: `load` is the front door for a text of one document; behind it `read` makes
+nodes of text, `bind` makes a struct of nodes, and `Places` tells afterwards where a value was written. `durations` has
+the type for 10m and 1h30m, `schema` tells editors the same rules. Nothing here knows what a document is for,
+reads a file, or raises for what a person wrote.
+"""
+
+from hyperfleet.documents.binder import Bound, bind, good_items, salvage
+from hyperfleet.documents.loader import Loaded, load
+from hyperfleet.documents.nodes import Document
+from hyperfleet.documents.places import Places
+from hyperfleet.documents.problem import Place, Problem, has_errors
+from hyperfleet.documents.reader import Reading, read
+
+__all__ = [
+    "Bound",
+    "Document",
+    "Loaded",
+    "Place",
+    "Places",
+    "Problem",
+    "Reading",
+    "bind",
+    "good_items",
+    "has_errors",
+    "load",
+    "read",
+    "salvage",
+]

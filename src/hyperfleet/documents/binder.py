@@ -1,0 +1,80 @@
+"""Nodes to typed values: follow the type, collect every problem.
+
+The loader calls `bind`. The type is whatever msgspec can describe; there is one function per kind of type, in
+the table below. Only what a type can say is checked here; what values mean is for their owners.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeVar
+
+from msgspec import inspect
+
+from hyperfleet.documents import collection_types, scalar_types, struct_types
+from hyperfleet.documents.binding import INVALID, Binding
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from hyperfleet.documents.binding import TypeBinder
+    from hyperfleet.documents.nodes import Document
+    from hyperfleet.documents.problem import Problem
+
+T = TypeVar("T")
+
+BINDERS: Final[dict[type[inspect.Type], TypeBinder]] = {
+    inspect.NoneType: scalar_types.bind_none,
+    inspect.BoolType: scalar_types.bind_bool,
+    inspect.IntType: scalar_types.bind_int,
+    inspect.FloatType: scalar_types.bind_float,
+    inspect.StrType: scalar_types.bind_text,
+    inspect.TimeDeltaType: scalar_types.bind_duration,
+    inspect.LiteralType: scalar_types.bind_choice,
+    inspect.EnumType: scalar_types.bind_choice,
+    inspect.AnyType: collection_types.bind_any,
+    inspect.ListType: collection_types.bind_list,
+    inspect.VarTupleType: collection_types.bind_tuple,
+    inspect.TupleType: collection_types.bind_row,
+    inspect.SetType: collection_types.bind_set,
+    inspect.FrozenSetType: collection_types.bind_set,
+    inspect.DictType: collection_types.bind_dict,
+    inspect.StructType: struct_types.bind_struct,
+    inspect.UnionType: struct_types.bind_union,
+    inspect.Metadata: struct_types.bind_metadata,
+}
+
+
+class Bound(NamedTuple, Generic[T]):
+    """What became of a document: the value (None if there is any problem) and every problem."""
+
+    value: T | None
+    problems: tuple[Problem, ...]
+
+
+def bind(document: Document, type_: type[T]) -> Bound[T]:
+    """Make a value of `type_` from a document, or return None and every problem in the order of the text."""
+    run = Binding(document.file, BINDERS)
+    value = run.bind(inspect.type_info(type_), document.root, "")
+    return Bound(None if run.problems else value, _order(run.problems))
+
+
+def salvage(document: Document, type_: type[T]) -> T | None:
+    """Make of a document with problems what can be made, so that more of it can be checked at once.
+
+    A field with a problem has its default, or is None where it has none; so is an item of a list, that the others may
+    keep their places. None altogether: too much is wrong.
+    """
+    run = Binding(document.file, BINDERS, is_salvaging=True)
+    value = run.bind(inspect.type_info(type_), document.root, "")
+    return None if value is INVALID else value
+
+
+def good_items(items: Iterable[T]) -> Iterator[tuple[int, T]]:
+    """Enumerate the items of a list, leaving out those that `salvage` could not make."""
+    return ((index, item) for index, item in enumerate(items) if item is not None)
+
+
+def _order(problems: list[Problem]) -> tuple[Problem, ...]:
+    """Sort by place; what aliases show several times is one problem, mended at one place."""
+    unique = {(problem.place.line, problem.place.column, problem.message): problem for problem in problems[::-1]}
+    return tuple(sorted(unique.values()))

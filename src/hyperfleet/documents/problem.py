@@ -1,0 +1,56 @@
+"""A problem of a document and its place: what a person needs to find and mend it.
+
+Everything that checks documents makes these; `errors.DocumentError` carries them to the edge.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+Level = Literal["error", "warning"]
+
+# What fits beside a file name on a usual screen; a caret below a longer line would be lost by wrapping.
+SNIPPET_WIDTH = 96
+
+
+class Place(Struct, frozen=True, order=True):
+    """Where something is written. `path` is a JSON pointer; `line` and `column` count from 1."""
+
+    file: str
+    line: int
+    column: int
+    path: str = ""
+
+    def __str__(self) -> str:
+        """Write the place as compilers do, so that editors and terminals make a link of it."""
+        return f"{self.file}:{self.line}:{self.column}"
+
+
+class Problem(Struct, frozen=True, order=True):
+    """One thing that is wrong at one place. Problems sort by place; programs depend on `code` only."""
+
+    place: Place
+    message: str
+    code: str
+    level: Level = "error"
+    snippet: str = ""
+
+    def __str__(self) -> str:
+        """Write `file:line:column: message`, then the lines of the snippet."""
+        label = "" if self.level == "error" else f"{self.level}: "
+        text = f"{self.place}: {label}{self.message}"
+        return f"{text}\n{self.snippet}" if self.snippet else text
+
+
+def has_errors(problems: tuple[Problem, ...]) -> bool:
+    """Tell whether any problem is more than a warning."""
+    return any(problem.level == "error" for problem in problems)
+
+
+def draw_caret(line: str, column: int) -> str:
+    """Show a line of source with a caret below its `column` (from 1), cut to what fits a screen."""
+    start = max(0, column - SNIPPET_WIDTH // 2)
+    shown = line[start : start + SNIPPET_WIDTH].replace("\t", " ")
+    return f"    {shown.rstrip()}\n    {' ' * (column - 1 - start)}^"

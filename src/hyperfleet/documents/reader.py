@@ -1,0 +1,118 @@
+"""YAML text to documents: parse, compose nodes, and collect what is wrong with the text itself.
+
+The loader calls `read`. It never raises for what is in the text and never takes long: size, depth and the
+number of values that aliases multiply are bounded. Whether the values are the right ones is for the binder.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
+from ruamel.yaml import YAML
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.reader import ReaderError
+
+from hyperfleet.documents.composer import Composer, Refusal
+from hyperfleet.documents.nodes import Document
+from hyperfleet.documents.problem import Place, Problem, draw_caret
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ruamel.yaml.events import Event
+
+# About two seconds of parsing. A large policy has 20,000 characters.
+MAX_CHARACTERS: Final = 256 * 1024
+
+# Every character YAML takes for the end of a line; places would drift if we counted fewer.
+LINE_BREAK: Final = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
+
+# The library writes the token it met as a Python tuple, in some messages.
+_TOKEN_TUPLE: Final = re.compile(r"\(('.*?'),\)")
+
+# What the parser says, and what it usually means to the person who wrote the text.
+_HINTS: Final = (
+    ("'\\t'", "indent with spaces, not with tabs"),
+    ("mapping values are not allowed", 'a value that contains ": " must be in quotes'),
+    ("'%' that cannot start", "a value that begins with % must be in quotes"),
+    ("'@' that cannot start", "a value that begins with @ must be in quotes"),
+    ("'`' that cannot start", "a value that begins with ` must be in quotes"),
+    ("unexpected end of stream", "a quote is not closed"),
+)
+
+
+class Reading(Struct, frozen=True):
+    """The documents that could be read to their end, and what is wrong with the text."""
+
+    documents: tuple[Document, ...]
+    problems: tuple[Problem, ...]
+
+
+def read(text: str, file: str) -> Reading:
+    """Read every document in `text`; `file` is only the name that problems carry."""
+    source = text.removeprefix("\ufeff")
+    if len(source) > MAX_CHARACTERS:
+        return Reading((), (_too_long(file, len(source)),))
+    composer = Composer(file)
+    stop = _feed(composer, source, file)
+    documents = tuple(Document(file, source, root) for root in composer.roots)
+    return Reading(documents, tuple(sorted([*composer.problems, *stop])))
+
+
+def locate(source: str, offset: int) -> tuple[int, int]:
+    """Return line and column (both from 1) of an offset into the source."""
+    line, start = 1, 0
+    for match in LINE_BREAK.finditer(source, 0, offset):
+        line, start = line + 1, match.end()
+    return line, offset - start + 1
+
+
+def _feed(composer: Composer, source: str, file: str) -> list[Problem]:
+    """Hand all events to the composer; return the problem that ended this early, if any."""
+    try:
+        for event in _parse(source):
+            composer.accept(event)
+    except Refusal as refusal:
+        return [refusal.problem]
+    except MarkedYAMLError as error:
+        return [_from_parser(error, source, file)]
+    except ReaderError as error:
+        return [_unprintable(source, error.position, file)]
+    except (YAMLError, ValueError, AssertionError) as error:
+        # Python errors that the library lets through, for "\U00110000" and for "%YAML 1.21" for example.
+        place = Place(file, *composer.position)
+        return [Problem(place, f"this is not valid YAML after here: {error}", code="Syntax")]
+    return []
+
+
+def _parse(source: str) -> Iterator[Event]:
+    """Yield parser events lazily: stopping early is what keeps hostile text cheap."""
+    events: Iterator[Event] = YAML(typ="safe", pure=True).parse(source)
+    return events
+
+
+def _from_parser(error: MarkedYAMLError, source: str, file: str) -> Problem:
+    mark = error.problem_mark or error.context_mark
+    line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
+    said = ", ".join(str(part) for part in (error.context, error.problem) if part)
+    said = _TOKEN_TUPLE.sub(r"\1", said)
+    hint = next((f" ({hint})" for sign, hint in _HINTS if sign in said), "")
+    return _syntax(f"this is not valid YAML: {said}{hint}", Place(file, line, column), source)
+
+
+def _unprintable(source: str, offset: int, file: str) -> Problem:
+    message = f"the character U+{ord(source[offset]):04X} is not allowed in YAML"
+    return _syntax(message, Place(file, *locate(source, offset)), source)
+
+
+def _syntax(message: str, place: Place, source: str) -> Problem:
+    lines = LINE_BREAK.split(source)
+    line = lines[place.line - 1] if place.line <= len(lines) else ""
+    return Problem(place, message, code="Syntax", snippet=draw_caret(line, place.column))
+
+
+def _too_long(file: str, length: int) -> Problem:
+    message = f"the file has {length:,} characters, more than the {MAX_CHARACTERS:,} allowed"
+    return Problem(Place(file, 1, 1), message, code="TooLarge")
