@@ -1,0 +1,92 @@
+"""Conditions: a small pure library with the semantics of Cluster API's condition utilities.
+
+A tour, in the order a newcomer meets it:
+
+    lookup        ask a list of conditions: get, has, is_true, …; a missing condition is Unknown
+    transition    write one condition: the transition time moves if and only if the status moves
+    order         the order in which conditions are shown
+    source        an object that conditions are read from
+    unstructured  read conditions from provider objects that come as dictionaries
+    mirror        show a condition of one object on another
+    summary       many conditions of one object become one
+    aggregate     one condition of many objects becomes one
+      priority      issue, unknown or info?
+      merge         the worst decides
+      grouping      the words of an aggregate
+      message       nesting, lists of names, the length limit
+      plural        kinds in the plural
+    patch         carry my changes over to a list that others may have changed
+    lint          what Kubernetes would refuse, and what is almost surely a mistake
+    cluster       all of the above at work: the status of a Cluster
+
+Conditions are values and lists are tuples; nothing is changed in place, nothing reads a clock. Examples, and
+the table of where we differ from the original and why: docs/conditions.md.
+"""
+
+from hyperfleet.conditions.aggregate import Aggregation, aggregate
+from hyperfleet.conditions.lint import Flaw, lint
+from hyperfleet.conditions.lookup import (
+    get,
+    get_last_transition_time,
+    get_message,
+    get_reason,
+    get_status,
+    has,
+    has_same_state,
+    is_false,
+    is_true,
+    is_unknown,
+)
+from hyperfleet.conditions.merge import Finding, Strategy, choose_reason
+from hyperfleet.conditions.mirror import mirror
+from hyperfleet.conditions.order import default_order
+from hyperfleet.conditions.patch import Change, Patch, apply_patch, diff
+from hyperfleet.conditions.priority import Priority, PriorityOf, by_polarity
+from hyperfleet.conditions.source import Source
+from hyperfleet.conditions.summary import Summary, summarize
+from hyperfleet.conditions.transition import (
+    delete_condition,
+    keep_transition_time,
+    set_condition,
+    sort_conditions,
+)
+from hyperfleet.conditions.unstructured import Reading, read_conditions, read_source
+
+__all__ = [
+    "Aggregation",
+    "Change",
+    "Finding",
+    "Flaw",
+    "Patch",
+    "Priority",
+    "PriorityOf",
+    "Reading",
+    "Source",
+    "Strategy",
+    "Summary",
+    "aggregate",
+    "apply_patch",
+    "by_polarity",
+    "choose_reason",
+    "default_order",
+    "delete_condition",
+    "diff",
+    "get",
+    "get_last_transition_time",
+    "get_message",
+    "get_reason",
+    "get_status",
+    "has",
+    "has_same_state",
+    "is_false",
+    "is_true",
+    "is_unknown",
+    "keep_transition_time",
+    "lint",
+    "mirror",
+    "read_conditions",
+    "read_source",
+    "set_condition",
+    "sort_conditions",
+    "summarize",
+]

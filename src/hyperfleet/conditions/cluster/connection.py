@@ -1,0 +1,44 @@
+"""`RemoteConnectionProbe`: can the cluster be reached?"""
+
+from __future__ import annotations
+
+from datetime import UTC
+from typing import TYPE_CHECKING, Final
+
+from hyperfleet.conditions.cluster.vocabulary import REMOTE_CONNECTION_PROBE
+from hyperfleet.conditions.lookup import get
+from hyperfleet.model.condition import FALSE, TRUE, Condition
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from hyperfleet.conditions.cluster.scope import View
+
+# A connection that was never established has this many tries before it counts as failed.
+_PATIENCE: Final = 5
+
+
+def remote_connection_probe(view: View) -> Condition:
+    """Decide `RemoteConnectionProbe`."""
+    probe = view.scope.probe
+    if probe.last_success is None:
+        return _never_connected(view)
+    if view.now - probe.last_success > probe.grace:
+        return _failed(f"Remote connection probe failed, probe last succeeded at {_rfc3339(probe.last_success)}")
+    return Condition(REMOTE_CONNECTION_PROBE, TRUE, "ProbeSucceeded")
+
+
+def _never_connected(view: View) -> Condition:
+    """Stay with what was said before, also across a restart of the controller, until patience ends."""
+    if view.scope.probe.consecutive_failures >= _PATIENCE:
+        return _failed("Remote connection probe failed")
+    previous = get(view.conditions, REMOTE_CONNECTION_PROBE)
+    return previous or _failed("Remote connection not established yet")
+
+
+def _failed(message: str) -> Condition:
+    return Condition(REMOTE_CONNECTION_PROBE, FALSE, "ProbeFailed", message)
+
+
+def _rfc3339(moment: datetime) -> str:
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

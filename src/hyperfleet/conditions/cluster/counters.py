@@ -1,0 +1,78 @@
+"""The replica counters of a Cluster's status.
+
+A counter that is not known is None, never 0; and what could not be read leaves the previous value alone.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec.structs import asdict, replace
+
+from hyperfleet.conditions.cluster.scope import Descendants, Machine, Provider, Replicas, Scope, VersionCount
+from hyperfleet.conditions.cluster.versions import merge_versions
+from hyperfleet.conditions.cluster.vocabulary import AVAILABLE, READY, UP_TO_DATE
+from hyperfleet.conditions.lookup import is_true
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+
+def count_control_plane(scope: Scope, previous: Replicas) -> Replicas:
+    """Count the control plane: by its provider's object, or else its machines."""
+    cluster = scope.cluster
+    if cluster.control_plane_ref.is_defined or cluster.has_topology:
+        if isinstance(scope.control_plane, Provider):
+            return _carry_over(scope.control_plane.replicas, previous)
+        return Replicas()
+    if scope.descendants is None:
+        return previous
+    return add_up([count_machine(machine) for machine in scope.descendants.control_plane_machines])
+
+
+def count_workers(descendants: Descendants | None, previous: Replicas) -> Replicas:
+    """Count the workers: what belongs to the Cluster directly, so that nothing counts twice."""
+    if descendants is None:
+        return previous
+    groups = (
+        *descendants.machine_pools,
+        *descendants.machine_deployments,
+        *descendants.stand_alone_machine_sets,
+    )
+    machines = [machine for machine in descendants.worker_machines if machine.is_owned_by_cluster]
+    return add_up([*(group.replicas for group in groups), *(count_machine(machine) for machine in machines)])
+
+
+def count_machine(machine: Machine) -> Replicas:
+    """Count one machine."""
+    return Replicas(
+        desired=1,
+        current=1,
+        ready=int(is_true(machine.conditions, READY)),
+        available=int(is_true(machine.conditions, AVAILABLE)),
+        up_to_date=int(is_true(machine.conditions, UP_TO_DATE)),
+        versions=(VersionCount(machine.version, 1),) if machine.version else None,
+    )
+
+
+def add_up(parts: Sequence[Replicas]) -> Replicas:
+    """Add counters; a sum stays None until some part knows its number."""
+    return Replicas(
+        desired=_sum(part.desired for part in parts),
+        current=_sum(part.current for part in parts),
+        ready=_sum(part.ready for part in parts),
+        available=_sum(part.available for part in parts),
+        up_to_date=_sum(part.up_to_date for part in parts),
+        versions=merge_versions(count for part in parts for count in part.versions or ()) or None,
+    )
+
+
+def _sum(numbers: Iterable[int | None]) -> int | None:
+    known = [number for number in numbers if number is not None]
+    return sum(known) if known else None
+
+
+def _carry_over(reported: Replicas, previous: Replicas) -> Replicas:
+    """Take what is reported and keep the previous number of what is not; versions are not kept."""
+    known = {field: number for field, number in asdict(reported).items() if number is not None}
+    return replace(previous, **{**known, "versions": reported.versions})

@@ -1,0 +1,105 @@
+"""The message of an aggregate: equal messages grouped, the worst first, at most three, three names each.
+
+Called by `aggregate` only. Three steps, kept apart: group, order, word.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
+
+from hyperfleet.conditions.message import count_kind, is_blank, name_objects, nest, text_of
+from hyperfleet.conditions.priority import Priority
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from hyperfleet.conditions.merge import Finding
+
+MAX_MESSAGES: Final = 3
+
+_TRAILERS: Final = {
+    Priority.ISSUE: "with other issues",
+    Priority.UNKNOWN: "with status unknown",
+    Priority.INFO: "with additional info",
+}
+
+
+class Group(Struct, frozen=True, kw_only=True):
+    """All objects of one kind that say the same."""
+
+    kind: str
+    text: str
+    names: tuple[str, ...]  # in order of arrival
+    priority: Priority
+    goes_first: bool
+
+
+def describe(findings: Sequence[Finding]) -> str:
+    """Write the message: the issues and unknowns, or when there are none the infos that say something."""
+    selected = _select(findings)
+    control_plane = {f.source.name for f in selected if f.source.is_control_plane_machine}
+    groups = sorted(_group(selected), key=_place)
+    return "\n".join(_lines(groups, control_plane))
+
+
+def _select(findings: Sequence[Finding]) -> list[Finding]:
+    problems = [finding for finding in findings if finding.priority is not Priority.INFO]
+    if problems:
+        return sorted(problems, key=lambda finding: finding.priority)
+    return [finding for finding in findings if not is_blank(finding.condition.message)]
+
+
+def _group(findings: Iterable[Finding]) -> Iterator[Group]:
+    """Group by kind and text. How urgent a text is, is decided over all kinds that say it."""
+    names: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+    priorities: dict[str, Priority] = {}
+    said_by_control_plane: set[str] = set()
+    for finding in findings:
+        text = text_of(finding.condition)
+        names[finding.source.kind, text].append(finding.source.name)
+        priorities[text] = min(finding.priority, priorities.get(text, Priority.INFO))
+        if finding.source.is_control_plane_machine:
+            said_by_control_plane.add(text)
+    for (kind, text), members in names.items():
+        yield Group(
+            kind=kind,
+            text=text,
+            names=tuple(members),
+            priority=priorities[text],
+            goes_first=text in said_by_control_plane,
+        )
+
+
+def _place(group: Group) -> tuple[str, bool, Priority, int, str, str]:
+    """Order by kind; then control plane, urgency, size; then by what makes the order the same every time."""
+    return (
+        group.kind,
+        not group.goes_first,
+        group.priority,
+        -len(group.names),
+        ",".join(group.names),
+        group.text,
+    )
+
+
+def _lines(groups: Sequence[Group], control_plane: set[str]) -> Iterator[str]:
+    """Yield, kind by kind, the groups that are shown and then a count of those that are not."""
+    shown, counted = groups[:MAX_MESSAGES], groups[MAX_MESSAGES:]
+    for kind in dict.fromkeys(group.kind for group in groups):
+        yield from (_entry(group, control_plane) for group in shown if group.kind == kind)
+        yield from _trailers(kind, [group for group in counted if group.kind == kind])
+
+
+def _entry(group: Group, control_plane: set[str]) -> str:
+    names = sorted(group.names, key=lambda name: (name not in control_plane, name))
+    return f"* {name_objects(group.kind, names)}:{nest(group.text)}"
+
+
+def _trailers(kind: str, counted: Sequence[Group]) -> Iterator[str]:
+    for priority, trailer in _TRAILERS.items():
+        count = sum(len(group.names) for group in counted if group.priority is priority)
+        if count:
+            yield f"And {count} {count_kind(kind, count)} {trailer}"

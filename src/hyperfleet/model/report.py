@@ -1,0 +1,49 @@
+"""A report: one adapter's view of one resource at one generation. (A *status* is ours, made from all of them.)"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Final
+
+from msgspec import Struct, field
+
+from hyperfleet.model.condition import UNKNOWN, Condition, find
+
+AVAILABLE: Final = "Available"
+APPLIED: Final = "Applied"
+HEALTH: Final = "Health"
+FINALIZED: Final = "Finalized"
+REQUIRED_CONDITIONS: Final = (AVAILABLE, APPLIED, HEALTH)
+
+
+class Report(Struct, frozen=True):
+    """What an adapter said. Times of conditions are ours, not the adapter's: unset until stored."""
+
+    adapter: str
+    observed_generation: int
+    conditions: tuple[Condition, ...]
+    observed_time: datetime | None = None
+    data: Mapping[str, Any] = field(default_factory=dict)
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+    def condition(self, type_: str) -> Condition | None:
+        """Return the condition of a type, if the adapter sent one."""
+        return find(self.conditions, type_)
+
+    def status_of(self, type_: str) -> str:
+        """Return the status of a condition; one that was not sent is Unknown."""
+        condition = find(self.conditions, type_)
+        return condition.status if condition else UNKNOWN
+
+
+class StoredReport(Struct, frozen=True):
+    """The last report we accepted of one adapter for one resource, and what we must remember beside it."""
+
+    report: Report
+    effective_time: datetime  # min(observed, received): orders reports, and a fast clock cannot freeze them
+    last_heard: datetime  # when the last stored report or replay came in; staleness counts from here
+    accepted: tuple[str, ...] = ()  # digests of the last bodies accepted at this generation, to know a replay
+    out_of_order: int = 0  # OutOfOrder discards since the last accepted report
+    has_verdict: bool = True  # it has said Available=True or False at some time; Unknown is news only before that
+    last_unknown: datetime | None = None  # when it last said Available=Unknown, stored or discarded
