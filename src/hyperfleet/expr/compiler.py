@@ -1,0 +1,184 @@
+"""From a checked tree to a Python function.
+
+The front door calls `compile_tree` last. Each kind of node has one rule, here or in the three `compiler_…` modules;
+types decide which Python a rule emits. What it emits is limited by `emission`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hyperfleet.expr import emission as py
+from hyperfleet.expr import numbers, values
+from hyperfleet.expr.budget import allocate
+from hyperfleet.expr.compiler_access import (
+    emit_call,
+    emit_chain,
+    emit_identifier,
+    emit_let,
+    emit_member,
+    emit_pointer,
+    emit_slice,
+    open_environment,
+)
+from hyperfleet.expr.compiler_loops import LOOPS, emit_loop
+from hyperfleet.expr.compiler_operators import emit_binary, emit_conditional, emit_unary
+from hyperfleet.expr.emitter import Emitter
+from hyperfleet.expr.folding import is_constant
+from hyperfleet.expr.functions import FUNCTIONS
+from hyperfleet.expr.nodes import (
+    ArrayLiteral,
+    Binary,
+    Boolean,
+    Builtin,
+    Bytes,
+    Call,
+    Chain,
+    Conditional,
+    Float,
+    Identifier,
+    Integer,
+    Let,
+    MapLiteral,
+    Member,
+    Nil,
+    Node,
+    Pointer,
+    Predicate,
+    Sequence,
+    Slice,
+    String,
+    Unary,
+)
+from hyperfleet.expr.types import BOOL, FLOAT, INT
+from hyperfleet.expr.values import has_structs
+
+if TYPE_CHECKING:
+    import ast
+    from collections.abc import Callable, Mapping
+
+    from hyperfleet.expr.budget import Budget
+    from hyperfleet.expr.emitter import Rule
+    from hyperfleet.expr.types import Schema, Type
+    from hyperfleet.expr.values import Value
+
+_ENTRY = "evaluate"
+
+
+def compile_tree(
+    tree: Node,
+    schema: Schema | None,
+    *,
+    expect: Type | None,
+    limits: tuple[int, int],
+    now: Callable[..., Value],
+    recover: Callable[[Mapping[str, Value], Exception], Value],
+) -> Callable[[Mapping[str, Value]], Value]:
+    """Return a function of the environment; what goes wrong in it goes through `recover`, whose answer counts."""
+    emitter = Emitter(_RULES, schema, *limits)
+    emitter.namespace["h_now"] = now
+    result = _cast(emitter, tree, emitter.emit(tree), expect)
+    body = [*emitter.open_account(), *open_environment(emitter), *emitter.block, py.give(result)]
+    emitter.namespace |= {"recover": recover, "Failure": Exception}
+    environment = py.name(py.ENVIRONMENT)
+    guarded = py.guarded(
+        body, "Failure", lambda error: [py.give(py.call(py.name("recover"), [environment, py.name(error)], 0))]
+    )
+    return py.load(py.function(_ENTRY, (py.ENVIRONMENT,), [guarded]), _ENTRY, emitter.namespace)
+
+
+def _cast(emitter: Emitter, tree: Node, value: ast.expr, expect: Type | None) -> ast.expr:
+    """Give the result the type that the caller asked for, if the checker could not promise it."""
+    if expect is None or tree.type == expect:
+        return value
+    cast = _CASTS.get(expect.kind)
+    return emitter.call(cast, [value], 0) if cast is not None else value
+
+
+_CASTS: dict[str, Callable[[Value], Value]] = {
+    BOOL.kind: numbers.to_bool,
+    INT.kind: numbers.to_int,
+    FLOAT.kind: numbers.to_float,
+}
+
+
+def _emit_literal(_: Emitter, node: Integer | Float | Boolean | String | Bytes) -> ast.expr:
+    if isinstance(node, Integer) and node.type == FLOAT:
+        return py.constant(float(node.value))
+    return py.constant(node.value)
+
+
+def _emit_sequence(emitter: Emitter, node: Sequence) -> ast.expr:
+    *before, last = node.items
+    for item in before:
+        emitter.statement(py.discard(emitter.emit(item)))
+    return emitter.emit(last)
+
+
+def _emit_array(emitter: Emitter, node: ArrayLiteral) -> ast.expr:
+    items = emitter.operands(node.items)
+    if emitter.is_cheap or is_constant(node):
+        return py.make_list(items)
+    return emitter.call(_paid, [emitter.account(), py.make_list(items)], node.offset)
+
+
+def _paid(budget: Budget, made: Value) -> Value:
+    """Return a list or map, having paid for its memory."""
+    allocate(budget, len(made))
+    return made
+
+
+def _emit_map(emitter: Emitter, node: MapLiteral) -> ast.expr:
+    """Emit a map; of equal keys the first one counts."""
+    parts = emitter.operands(part for pair in node.pairs for part in (pair.key, pair.value))
+    if not emitter.is_cheap:
+        count = py.constant(len(node.pairs))
+        parts = [emitter.keep(part) for part in parts]
+        emitter.pay(allocate, count, node.offset)
+    return emitter.call(_make_map, parts, node.offset)
+
+
+def _make_map(*parts: Value) -> dict[str, Value]:
+    made: dict[str, Value] = {}
+    for place in range(0, len(parts), 2):
+        made.setdefault(values.as_string(parts[place]), parts[place + 1])
+    return made
+
+
+def _emit_builtin(emitter: Emitter, node: Builtin) -> ast.expr:
+    if node.name in LOOPS:
+        return emit_loop(emitter, node)
+    arguments = emitter.operands(node.arguments)
+    if node.name == "len" and node.arguments[0].type.kind in ("array", "map", "string"):
+        return emitter.call(len, arguments, node.offset)
+    if node.name in ("string", "toJSON", "type") and has_structs(node.arguments[0].type):
+        shape = emitter.shared(node.arguments[0].type)
+        arguments = [emitter.call(values.brand, [arguments[0], shape], node.offset)]
+    if node.name == "now":
+        return py.call(py.name("h_now"), arguments, node.offset)
+    return emitter.call(FUNCTIONS[node.name], [emitter.account(), *arguments], node.offset)
+
+
+_RULES: dict[type[Node], Rule] = {
+    Nil: lambda _, __: py.constant(None),
+    Integer: _emit_literal,
+    Float: _emit_literal,
+    Boolean: _emit_literal,
+    String: _emit_literal,
+    Bytes: _emit_literal,
+    Identifier: emit_identifier,
+    Pointer: emit_pointer,
+    Let: emit_let,
+    Unary: emit_unary,
+    Binary: emit_binary,
+    Conditional: emit_conditional,
+    Sequence: _emit_sequence,
+    ArrayLiteral: _emit_array,
+    MapLiteral: _emit_map,
+    Chain: emit_chain,
+    Member: emit_member,
+    Slice: emit_slice,
+    Call: emit_call,
+    Builtin: _emit_builtin,
+    Predicate: lambda emitter, node: emitter.emit(node.body),
+}

@@ -1,0 +1,253 @@
+"""Why an expression has the value it has: every term with its value, and those that were not needed.
+
+`Program.explain` calls this. It runs the plain evaluator and watches; the result is a tree like the expression's own,
+bounded in size, for people (`render`) and for programs that look for the term that settled a matter.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from hyperfleet.expr.budget import open_budget
+from hyperfleet.expr.evaluator import Evaluator, Round, Skip
+from hyperfleet.expr.faults import Fault
+from hyperfleet.expr.folding import CONSTANTS
+from hyperfleet.expr.nodes import Binary, Builtin, Bytes, Chain, Nil, Node, Pair, Predicate
+from hyperfleet.expr.text import show
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from hyperfleet.expr.budget import Budget
+    from hyperfleet.expr.types import Schema
+    from hyperfleet.expr.values import Value
+
+TERMS = 2_000
+"""Terms of one explanation; what comes later is evaluated but not told."""
+
+ELEMENTS = 100
+"""Elements told for one loop."""
+
+# A literal says its value itself; a pair, predicate or chain is told by what is in it.
+_UNTOLD = (*CONSTANTS, Bytes, Nil, Predicate, Pair, Chain)
+_FAMILIES = ({"and", "&&"}, {"or", "||"})
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """One round of a loop: the element, its place, and what the predicate made of it."""
+
+    index: int
+    item: Value
+    body: Explanation
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """A term with its value, or the `error` (else empty) that kept it from having one.
+
+    `skipped` is a term that was not needed: the rest of an `&&`, the other branch. `children` are the terms below in
+    source order, without literals; `elements` the rounds of a loop, `omitted` how many of them are not told.
+    """
+
+    node: Node
+    text: str
+    value: Value = None
+    error: str = ""
+    skipped: bool = False
+    children: tuple[Explanation, ...] = ()
+    elements: tuple[Element, ...] = ()
+    omitted: int = 0
+
+    def walk(self) -> Iterator[Explanation]:
+        """Yield this term and all below, parents first."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
+        for element in self.elements:
+            yield from element.body.walk()
+
+    def render(self, indent: str = "") -> str:
+        """Return the explanation as text, a line for each term."""
+        return "\n".join(self._lines(indent))
+
+    def _lines(self, indent: str) -> Iterator[str]:
+        yield f"{indent}{self.text} → {self._outcome()}"
+        for child in self.children:
+            yield from child._lines(indent + "  ")
+        for element in self.elements:
+            yield f"{indent}  [{element.index}]"
+            yield from element.body._lines(indent + "    ")
+        if self.omitted:
+            yield f"{indent}  … and {self.omitted} more"
+
+    def _outcome(self) -> str:
+        if self.skipped:
+            return "not needed"
+        if self.error:
+            return f"error: {self.error}"
+        shown = _shown(self.value)
+        return shown if len(shown) <= 80 else shown[:79] + "…"
+
+
+def render_explanation(explanation: Explanation) -> str:
+    """Return an explanation as text, a line for each term."""
+    return explanation.render()
+
+
+def _shown(value: Value) -> str:
+    try:
+        return f'"{value}"' if isinstance(value, str) else show(value, open_budget())
+    except (Fault, RecursionError):
+        return "(too large to show)"
+
+
+@dataclass(slots=True)
+class _Record:
+    """A term under evaluation."""
+
+    node: Node
+    value: Value = None
+    error: str = ""
+    skipped: bool = False
+    below: list[_Record] = field(default_factory=list)
+    rounds: list[tuple[int, Value, _Record]] = field(default_factory=list)
+    omitted: int = 0
+
+
+class _Watcher(Evaluator):
+    """An evaluator that takes notes."""
+
+    def __init__(
+        self, environment: Mapping[str, Value], schema: Schema | None, budget: Budget, now: Callable[..., Value]
+    ) -> None:
+        super().__init__(environment, schema, budget, now)
+        self.top: list[_Record] = []
+        self.open: list[_Record] = []
+        self.terms = 0
+
+    def visit(self, node: Node) -> Value:
+        """Evaluate a node and note what came out."""
+        if not _is_term(node) or self.terms >= TERMS:
+            return super().visit(node)
+        record = self._begin(node)
+        try:
+            record.value = super().visit(node)
+        except Fault as fault:
+            record.error = str(fault)
+            raise
+        except Skip:
+            record.skipped = True
+            raise
+        finally:
+            self.open.pop()
+        return record.value
+
+    def dispatch(self, node: Node) -> Value:
+        """Evaluate a node by the method for its kind."""
+        return self.binary(node) if isinstance(node, Binary) else super().dispatch(node)
+
+    def _begin(self, node: Node) -> _Record:
+        record = _Record(node)
+        self.terms += 1
+        (self.open[-1].below if self.open else self.top).append(record)
+        self.open.append(record)
+        return record
+
+    def binary(self, node: Binary) -> Value:
+        """Evaluate `a && b && c` as one term with three below; everything else as it is nested."""
+        operands = _operands(node)
+        value = self.visit(operands[0].left)
+        for link in operands:
+            value = self.operation(link, value)
+        return value
+
+    def body(self, node: Builtin, current: Round) -> Value:
+        """Evaluate a predicate, noting it under the element rather than under the loop."""
+        loop = self.open[-1] if self.open else None
+        if loop is None or len(loop.rounds) >= ELEMENTS or len(node.arguments) == 1:
+            if loop is not None and len(node.arguments) > 1:
+                loop.omitted += 1
+            return self._unwatched(node, current)
+        before = len(loop.below)
+        try:
+            return super().body(node, current)
+        finally:
+            for record in loop.below[before:]:
+                loop.rounds.append((current.index, current.items[current.index], record))
+            del loop.below[before:]
+
+    def _unwatched(self, node: Builtin, current: Round) -> Value:
+        terms, self.terms = self.terms, TERMS
+        try:
+            return super().body(node, current)
+        finally:
+            self.terms = terms
+
+
+def _is_term(node: Node) -> bool:
+    """Tell whether a node is worth a line; the `#` that `.name` implies has no text."""
+    return not isinstance(node, _UNTOLD) and node.end > node.start
+
+
+def _operands(node: Binary) -> list[Binary]:
+    """Return the links of a chain of one logical operator, from the left; of others there is one link."""
+    family = next((names for names in _FAMILIES if node.operator in names), None)
+    links = [node]
+    while family and isinstance(links[-1].left, Binary) and links[-1].left.operator in family:
+        links.append(links[-1].left)
+    return links[::-1]
+
+
+def explain(tree: Node, source: str, evaluator: Callable[[type[Evaluator]], Evaluator]) -> Explanation:
+    """Evaluate a tree and tell how it went; a failure is part of the explanation."""
+    watcher = evaluator(_Watcher)
+    if not isinstance(watcher, _Watcher):
+        raise TypeError("the evaluator must be of the class it is given")
+    try:
+        value, error = watcher.visit(tree), ""
+    except Fault as fault:
+        value, error = None, str(fault)
+    except RecursionError:
+        value, error = None, "recursion depth exceeded"
+    if not watcher.top:  # the whole expression is a literal
+        return Explanation(tree, source[tree.start : tree.end], value, error)
+    root = watcher.top[0]
+    root.error = root.error or error
+    return _freeze(root, source)
+
+
+def _freeze(record: _Record, source: str) -> Explanation:
+    """Return a record as an explanation, with what was not needed put in its place."""
+    node = record.node
+    return Explanation(
+        node,
+        source[node.start : node.end],
+        record.value,
+        record.error,
+        record.skipped,
+        tuple(_freeze(child, source) for child in _complete(record)),
+        tuple(Element(index, item, _freeze(body, source)) for index, item, body in record.rounds),
+        record.omitted,
+    )
+
+
+def _complete(record: _Record) -> list[_Record]:
+    """Return the records below, and one for each term that was not evaluated, in source order."""
+    if record.skipped and not record.below:
+        return []
+    seen = {id(child.node) for child in record.below}
+    missing = [part for part in _parts(record.node) if _is_term(part) and id(part) not in seen]
+    skipped = [_Record(part, skipped=True) for part in missing]
+    return sorted(record.below + skipped, key=lambda child: child.node.start)
+
+
+def _parts(node: Node) -> tuple[Node, ...]:
+    """Return the terms below a node as `binary` evaluates them."""
+    if isinstance(node, Binary):
+        links = _operands(node)
+        parts: tuple[Node, ...] = (links[0].left, *(link.right for link in links))
+    else:
+        parts = node.children()
+    return tuple(part.body if isinstance(part, Chain) else part for part in parts)

@@ -1,0 +1,58 @@
+"""The functions on times: `date`, `duration`, `timezone`. (`now` asks the caller's clock: see `program`.)"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hyperfleet.expr.dates import parse_time
+from hyperfleet.expr.durations import parse_duration
+from hyperfleet.expr.faults import Fault
+from hyperfleet.expr.layouts import RFC822, RFC850, RFC1123, RFC3339
+from hyperfleet.expr.values import as_string
+from hyperfleet.expr.zones import Zone, load_zone
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from hyperfleet.expr.budget import Budget
+    from hyperfleet.expr.durations import Duration
+    from hyperfleet.expr.times import Time
+    from hyperfleet.expr.values import Value
+
+# Tried in this order when no layout is given.
+_LAYOUTS = ("2006-01-02", "15:04:05", "2006-01-02 15:04:05", RFC3339, RFC822, RFC850, RFC1123)
+
+
+def date(_: Budget, *arguments: Value) -> Time:
+    """Read a time: `date([zone,] text [, layout [, zone name]])`."""
+    zone = arguments[0] if isinstance(arguments[0], Zone) else None
+    rest = [as_string(argument) for argument in (arguments[1:] if zone else arguments)]
+    if not rest:
+        raise Fault("runtime error: index out of range [0] with length 0")
+    if len(rest) == 3:
+        return parse_time(rest[0], rest[1], load_zone(rest[2]))
+    if len(rest) == 2:
+        return parse_time(rest[0], rest[1], zone)
+    for layout in _LAYOUTS:
+        try:
+            return parse_time(rest[0], layout, zone)
+        except Fault:
+            continue
+    raise Fault(f"invalid date {rest[0]}")
+
+
+def duration(_: Budget, text: Value) -> Duration:
+    """Read a duration such as `1h30m`."""
+    return parse_duration(as_string(text))
+
+
+def timezone(_: Budget, name: Value) -> Zone:
+    """Return a zone by its name in the IANA database."""
+    return load_zone(as_string(name))
+
+
+FUNCTIONS: dict[str, Callable[..., Value]] = {
+    "date": date,
+    "duration": duration,
+    "timezone": timezone,
+}

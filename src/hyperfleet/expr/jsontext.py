@@ -1,0 +1,203 @@
+"""JSON as `toJSON` writes and `fromJSON` reads it: sorted keys, two blanks, `<>&` escaped, numbers as floats."""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+import re
+from typing import TYPE_CHECKING, NoReturn
+
+from hyperfleet.expr.budget import spend
+from hyperfleet.expr.durations import Duration
+from hyperfleet.expr.faults import Fault
+from hyperfleet.expr.layouts import RFC3339_NANO, format_time
+from hyperfleet.expr.text import show_float
+from hyperfleet.expr.times import Month, Time, Weekday
+from hyperfleet.expr.values import AnyMap, Record, adopt, is_nil, type_name
+from hyperfleet.expr.zones import Zone
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from hyperfleet.expr.budget import Budget
+    from hyperfleet.expr.values import Value
+
+_ESCAPES = str.maketrans(
+    {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+    | {chr(code): "\\ufffd" for code in range(0xDC80, 0xDD00)}  # bytes that are no text
+)
+
+
+def write_json(value: Value, budget: Budget) -> str:
+    """Write a value as JSON."""
+    return _write(value, "\n", budget)
+
+
+def _write(value: Value, newline: str, budget: Budget) -> str:
+    """Write a value that starts within a line; `newline` starts the next one at its depth."""
+    writer = _SCALARS.get(type(value))
+    if writer is not None:
+        return writer(value)
+    value = adopt(value)
+    if isinstance(value, (dict, list)):
+        spend(budget, len(value) + 1)  # shared parts are written every time they are met
+        if is_nil(value):
+            return "null"
+        inner = newline + "  "
+        if isinstance(value, list):
+            return _enclosed("[]", (_write(item, inner, budget) for item in value), newline)
+        entries = (f"{_string(key)}: {_write(value[key], inner, budget)}" for key in _keys(value))
+        return _enclosed("{}", entries, newline)
+    if type(value) in _SCALARS:
+        return _SCALARS[type(value)](value)
+    raise Fault(f"json: unsupported type: {type_name(value)}")
+
+
+def _keys(mapping: dict[Value, Value]) -> list[str]:
+    """Return the keys in the order they are written: a struct's as declared, a map's sorted."""
+    if isinstance(mapping, AnyMap):
+        raise Fault(f"json: unsupported type: {type_name(mapping)}")
+    return list(mapping) if isinstance(mapping, Record) else sorted(map(str, mapping))
+
+
+def _enclosed(brackets: str, parts: Iterable[str], newline: str) -> str:
+    body = f",{newline}  ".join(parts)
+    return f"{brackets[0]}{newline}  {body}{newline}{brackets[1]}" if body else brackets
+
+
+def _string(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False).translate(_ESCAPES)
+
+
+def _number(number: float) -> str:
+    if not math.isfinite(number):
+        raise Fault(f"json: unsupported value: {show_float(number)}")
+    return re.sub(r"e([+-])0(\d)$", r"e\1\2", show_float(number, largest=21, smallest=-7))
+
+
+_SCALARS: dict[type, Callable[[Value], str]] = {
+    type(None): lambda _: "null",
+    bool: lambda value: "true" if value else "false",
+    int: str,
+    float: _number,
+    str: _string,
+    bytes: lambda value: f'"{base64.b64encode(value).decode("ascii")}"',
+    Time: lambda value: f'"{format_time(value, RFC3339_NANO)}"',
+    Duration: lambda value: str(int(value)),
+    Month: lambda value: str(int(value)),
+    Weekday: lambda value: str(int(value)),
+    Zone: lambda _: "{}",
+}
+
+
+def read_json(text: str) -> Value:
+    """Read a JSON text."""
+    try:
+        value = json.loads(text, parse_int=_float, parse_float=_float, parse_constant=_refuse)
+    except json.JSONDecodeError as error:
+        raise Fault(_explain(text, error)) from None
+    return _mend(value) if "\\ud" in text.lower() else value
+
+
+def _float(digits: str) -> float:
+    number = float(digits)
+    if math.isinf(number):
+        raise Fault(f"json: cannot unmarshal number {digits} into Go value of type float64")
+    return number
+
+
+def _refuse(name: str) -> NoReturn:
+    raise Fault(f"invalid character '{name.lstrip('-')[0]}' looking for beginning of value")
+
+
+def _mend(value: Value) -> Value:
+    """Replace halves of characters that escapes may have left."""
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, list):
+        return [_mend(item) for item in value]
+    return {_mend(key): _mend(item) for key, item in value.items()} if isinstance(value, dict) else value
+
+
+_COMPLAINTS = (
+    ("Expecting property name", "looking for beginning of object key string"),
+    ("Illegal trailing comma before end of object", "looking for beginning of object key string"),
+    ("Expecting ':'", "after object key"),
+    ("Extra data", "after top-level value"),
+    ("Invalid control character", "in string literal"),
+    ("Expecting value", "looking for beginning of value"),
+)
+_END = "unexpected end of JSON input"
+
+
+def _explain(text: str, error: json.JSONDecodeError) -> str:
+    """Say what is wrong with a JSON text in the original's words."""
+    rest = text[error.pos :]
+    if number := _NUMBER_PART.match(rest):
+        broken = _quoted(rest[number.end() :] or " ")  # the end of the text counts as a blank
+        return f"invalid character {broken} {_NUMBER_PARTS[rest[0]]} numeric literal"
+    if literal := re.match(r"(?:t|f|n)", rest):
+        return _explain_literal(rest, {"t": "true", "f": "false", "n": "null"}[literal.group()])
+    if error.msg.startswith("Invalid \\u"):
+        found = re.search(r"[^0-9a-fA-F]", text[error.pos + 1 :].lstrip("u"))
+        return f"invalid character {_quoted(found.group())} in \\u hexadecimal character escape" if found else _END
+    if error.msg.startswith("Invalid \\escape"):
+        return f"invalid character {_quoted(rest[1:2])} in string escape code" if len(rest) > 1 else _END
+    if error.msg.startswith("Unterminated") or not rest:
+        return _END
+    if error.msg.startswith("Expecting ','"):
+        return f"invalid character {_quoted(rest[0])} after {_container(text[: error.pos])}"
+    for complaint, words in _COMPLAINTS:
+        if error.msg.startswith(complaint):
+            return f"invalid character {_quoted(rest[0])} {words}"
+    return f"invalid character {_quoted(rest[0])}"
+
+
+# Where a number may break off: Python's reader stops before this, the original's after it.
+_NUMBER_PART = re.compile(r"-(?![0-9])|\.(?![0-9])|[eE][+-]?(?![0-9])")
+_NUMBER_PARTS = {"-": "in", ".": "after decimal point in", "e": "in exponent of", "E": "in exponent of"}
+
+
+def _explain_literal(rest: str, literal: str) -> str:
+    """Say where `true`, `false` or `null` goes wrong; the end of the text counts as a blank."""
+    for place, wanted in enumerate(literal):
+        found = rest[place] if place < len(rest) else " "
+        if found != wanted:
+            return f"invalid character {_quoted(found)} in literal {literal} (expecting '{wanted}')"
+    return f"invalid character {_quoted(rest[0])} looking for beginning of value"
+
+
+def _container(before: str) -> str:
+    """Tell what is open at the end of a good piece of JSON."""
+    brackets = re.sub(r'"(?:[^"\\]|\\.)*"', "", before)
+    depth = 0
+    for char in reversed(brackets):
+        if char in "]}":
+            depth += 1
+        elif char in "[{":
+            if depth == 0:
+                return "array element" if char == "[" else "object key:value pair"
+            depth -= 1
+    return "top-level value"
+
+
+def _quoted(text: str) -> str:
+    """Quote the first byte of a text, as the original does: a character beyond ASCII shows only a part of itself."""
+    char = chr(text.encode("utf-8", "surrogatepass")[0])
+    if char in _NAMED:
+        return _NAMED[char]
+    return f"'{char}'" if char.isprintable() else f"'\\x{ord(char):02x}'"
+
+
+_NAMED = {
+    "'": "'\\''",
+    "\\": "'\\\\'",
+    "\a": "'\\a'",
+    "\b": "'\\b'",
+    "\f": "'\\f'",
+    "\n": "'\\n'",
+    "\r": "'\\r'",
+    "\t": "'\\t'",
+    "\v": "'\\v'",
+}

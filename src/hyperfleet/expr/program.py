@@ -1,0 +1,151 @@
+"""A compiled expression: evaluate it, explain it, ask it for its type.
+
+Made by `compile` of this package. A fault of generated code gets its place in the source from the position of the
+failing instruction, so the good path pays nothing for it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hyperfleet.errors import ExprBudgetError, ExprError, ExprRuntimeError, HyperFleetError
+from hyperfleet.expr.budget import open_budget
+from hyperfleet.expr.compiler import compile_tree
+from hyperfleet.expr.emission import FILE
+from hyperfleet.expr.evaluator import Evaluator
+from hyperfleet.expr.explain import Explanation, explain
+from hyperfleet.expr.faults import Exhausted, Fault
+from hyperfleet.expr.numbers import to_bool, to_float, to_int
+from hyperfleet.expr.source import error_at
+from hyperfleet.expr.times import Time
+from hyperfleet.expr.types import BOOL, FLOAT, INT
+from hyperfleet.expr.values import Value
+from hyperfleet.expr.zones import Zone
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from types import TracebackType
+
+    from hyperfleet.expr.nodes import Node
+    from hyperfleet.expr.options import Options
+    from hyperfleet.expr.types import Schema, Type
+
+
+class Program:
+    """A compiled expression. It holds no state between evaluations and may be used from several threads.
+
+    `evaluate(values)` returns the value of the expression. It is the generated function itself: a method around it
+    would cost as much as many an expression. Values it returns may share parts with the environment.
+    """
+
+    __slots__ = (
+        "_expect",
+        "_folded",
+        "_options",
+        "_schema",
+        "_simplified",
+        "evaluate",
+        "result_type",
+        "source",
+        "tree",
+    )
+
+    evaluate: Callable[[Mapping[str, Value]], Value]
+
+    def __init__(
+        self,
+        source: str,
+        trees: tuple[Node, Node, Node],
+        schema: Schema | None,
+        expect: Type | None,
+        options: Options,
+    ) -> None:
+        """Compile the three trees of one source: as written, with constants computed, and simplified."""
+        self.source = source
+        self.tree, self._folded, self._simplified = trees
+        self._expect = expect
+        self._schema = schema
+        self._options = options
+        self.result_type: Type = expect if expect is not None else self.tree.type
+        self.evaluate = compile_tree(
+            self._simplified,
+            schema,
+            expect=expect,
+            limits=(options.memory, options.work),
+            now=self._now,
+            recover=self._recover,
+        )
+
+    def interpret(self, values: Mapping[str, Value]) -> Value:
+        """Evaluate with the plain evaluator: slower, and right where values are not what their types promise."""
+        try:
+            return self._cast(self._evaluator(values).visit(self._simplified))
+        except Fault as fault:
+            raise self._error(fault, fault.offset or 0) from fault.__cause__
+        except RecursionError:
+            raise self._error(Fault("recursion depth exceeded"), 0) from None
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            raise self._error(Fault(f"unsupported value: {error}"), 0) from error
+
+    def explain(self, values: Mapping[str, Value]) -> Explanation:
+        """Evaluate and tell the value of every term on the way."""
+        return explain(self._folded, self.source, lambda kind: self._evaluator(values, kind))
+
+    def _evaluator(self, values: Mapping[str, Value], kind: type[Evaluator] = Evaluator) -> Evaluator:
+        budget = open_budget(self._options.memory, self._options.work)
+        return kind(values, self._schema, budget, self._now)
+
+    def _cast(self, value: Value) -> Value:
+        cast = _CASTS.get(self._expect.kind) if self._expect is not None else None
+        if cast is None:
+            return value
+        try:
+            return cast(value)
+        except Fault as fault:
+            fault.offset = 0
+            raise
+
+    def _now(self, *arguments: Value) -> Time:
+        """Return the time by the caller's clock."""
+        if self._options.clock is None:
+            raise Fault("now() is not available: no clock was given")
+        moment = Time.from_datetime(self._options.clock())
+        if not arguments:
+            return moment
+        if isinstance(arguments[0], Zone):
+            return moment.within(arguments[0])
+        raise Fault(f"invalid number of arguments (expected 0, got {len(arguments)})")
+
+    def _recover(self, values: Mapping[str, Value], failure: Exception) -> Value:
+        """Turn what went wrong in generated code into an error with a place, or into the value after all.
+
+        Generated code trusts static types. When Python itself complains, some value was not what its type promised;
+        then the plain evaluator, which trusts nothing, decides.
+        """
+        if isinstance(failure, HyperFleetError):
+            raise failure
+        if isinstance(failure, RecursionError):
+            failure = Fault("recursion depth exceeded").with_traceback(failure.__traceback__)
+        if isinstance(failure, Fault):
+            raise self._error(failure, _offset_of(failure.__traceback__)) from failure.__cause__
+        return self.interpret(values)
+
+    def _error(self, fault: Fault, offset: int) -> ExprError:
+        kind = ExprBudgetError if isinstance(fault, Exhausted) else ExprRuntimeError
+        return error_at(kind, self.source, offset, str(fault))
+
+
+_CASTS: dict[str, Callable[[Value], Value]] = {BOOL.kind: to_bool, INT.kind: to_int, FLOAT.kind: to_float}
+
+
+def _offset_of(traceback: TracebackType | None) -> int:
+    """Return the place in the expression of the innermost generated instruction that failed."""
+    offset = 0
+    while traceback is not None:
+        code = traceback.tb_frame.f_code
+        if code.co_filename == FILE:
+            positions = list(code.co_positions())
+            column = positions[traceback.tb_lasti // 2][2]
+            offset = column if column is not None else offset
+        traceback = traceback.tb_next
+    return offset
