@@ -1,0 +1,144 @@
+"""Deciding what becomes of a report: rejected, discarded, stored, or stored and aggregated.
+
+The caller has read the body (`body.read_report`) and found the resource; it writes what the decision says in one
+transaction. A discard is a value with a cause, never an error and never silent.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import datetime, timedelta
+from typing import Final, Literal
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from hyperfleet.model.condition import TRUE, UNKNOWN, Condition
+from hyperfleet.model.report import AVAILABLE, FINALIZED, Report, StoredReport
+from hyperfleet.model.resource import Resource
+
+Outcome = Literal["aggregated", "stored", "discarded", "rejected"]
+Cause = Literal["", "GenerationAhead", "StaleGeneration", "OutOfOrder", "UnknownAfterFirst"]
+
+# After this many reports in a row that seem too old, the adapter's clock was set back: arrival order wins.
+OUT_OF_ORDER_LIMIT: Final = 3
+# Bodies of one generation remembered, so that a broker's late redelivery is known for what it is.
+_REMEMBERED_BODIES: Final = 16
+
+
+class Decision(Struct, frozen=True):
+    """What to do with a report, and what to keep of it."""
+
+    outcome: Outcome
+    cause: Cause
+    stored: StoredReport | None  # what is kept from now on; None: nothing was kept and nothing is
+    is_replay: bool = False
+    skew: timedelta = timedelta()  # how far the adapter's clock runs ahead of ours; negative: late or behind
+
+    @property
+    def needs_aggregation(self) -> bool:
+        """Tell whether the status must be computed anew."""
+        return self.outcome == "aggregated"
+
+
+def decide(report: Report, resource: Resource, stored: StoredReport | None, now: datetime) -> Decision:
+    """Apply the decision table of the semantics, §2; the first row that matches decides.
+
+    `now` is the one of the write, which the caller keeps from ever going back.
+    """
+    effective = min(report.observed_time, now) if report.observed_time else now
+    skew = report.observed_time - now if report.observed_time else timedelta()
+    is_unknown = report.status_of(AVAILABLE) == UNKNOWN
+    if report.observed_generation > resource.generation:  # row 3
+        return Decision("rejected", "GenerationAhead", stored, skew=skew)
+    if stored is not None:
+        if is_replay(report, stored, effective):
+            return Decision(_accepted_outcome(report, resource), "", _hear_again(stored, is_unknown, now), True, skew)
+        cause = _discard_cause(report, resource, stored, effective)
+        if cause:
+            return Decision("discarded", cause, _remember_discard(stored, cause, is_unknown, now), skew=skew)
+    return Decision(_accepted_outcome(report, resource), "", _keep(report, stored, effective, now), skew=skew)
+
+
+def is_replay(report: Report, stored: StoredReport, effective: datetime) -> bool:
+    """Tell whether this very body was already accepted at this effective time, be it the last one or not."""
+    is_candidate = (
+        effective <= stored.effective_time and report.observed_generation == stored.report.observed_generation
+    )
+    return is_candidate and _digest(report, effective) in stored.accepted
+
+
+def finalizes(report: Report, resource: Resource) -> bool:
+    """Tell whether the report says that the adapter has cleaned up after the deletion of the resource."""
+    return (
+        resource.is_deleting
+        and report.observed_generation == resource.generation
+        and report.status_of(FINALIZED) == TRUE
+    )
+
+
+def _discard_cause(report: Report, resource: Resource, stored: StoredReport, effective: datetime) -> Cause:
+    if report.observed_generation < stored.report.observed_generation:  # row 4
+        return "StaleGeneration"
+    if (  # row 5
+        stored.report.status_of(AVAILABLE) != UNKNOWN
+        and report.observed_generation == stored.report.observed_generation
+        and effective < stored.effective_time
+        and stored.out_of_order < OUT_OF_ORDER_LIMIT
+    ):
+        return "OutOfOrder"
+    if report.status_of(AVAILABLE) == UNKNOWN and stored.has_verdict and not finalizes(report, resource):  # row 6
+        return "UnknownAfterFirst"
+    return ""
+
+
+def _accepted_outcome(report: Report, resource: Resource) -> Outcome:
+    if report.status_of(AVAILABLE) == UNKNOWN and not finalizes(report, resource):  # row 7
+        return "stored"
+    return "aggregated"  # row 8
+
+
+def _keep(report: Report, stored: StoredReport | None, effective: datetime, now: datetime) -> StoredReport:
+    """Return what is stored of an accepted report; its conditions get their transition times here."""
+    same_generation = stored is not None and stored.report.observed_generation == report.observed_generation
+    earlier = stored.accepted if stored and same_generation else ()
+    is_unknown = report.status_of(AVAILABLE) == UNKNOWN
+    return StoredReport(
+        report=replace(report, conditions=_with_transition_times(report, stored, now)),
+        effective_time=effective,
+        last_heard=now,
+        accepted=(*earlier, _digest(report, effective))[-_REMEMBERED_BODIES:],
+        last_unknown=now if is_unknown else None,
+        has_verdict=not is_unknown or (stored is not None and stored.has_verdict),
+    )
+
+
+def _hear_again(stored: StoredReport, is_unknown: bool, now: datetime) -> StoredReport:
+    last_unknown = now if is_unknown else stored.last_unknown
+    return replace(stored, last_heard=now, last_unknown=last_unknown, out_of_order=0)
+
+
+def _remember_discard(stored: StoredReport, cause: Cause, is_unknown: bool, now: datetime) -> StoredReport:
+    return replace(
+        stored,
+        out_of_order=stored.out_of_order + (cause == "OutOfOrder"),
+        last_unknown=now if is_unknown else stored.last_unknown,
+    )
+
+
+def _with_transition_times(report: Report, stored: StoredReport | None, now: datetime) -> tuple[Condition, ...]:
+    """Keep a condition's transition time while its status stays; otherwise it is now."""
+    before = {condition.type: condition for condition in stored.report.conditions} if stored else {}
+    return tuple(_stamp(condition, before.get(condition.type), now) for condition in report.conditions)
+
+
+def _stamp(condition: Condition, before: Condition | None, now: datetime) -> Condition:
+    stays = before is not None and before.status == condition.status
+    return replace(condition, last_transition_time=before.last_transition_time if before and stays else now)
+
+
+def _digest(report: Report, effective: datetime) -> str:
+    """Name a body at an effective time by its content, whatever the order of its keys."""
+    body = msgspec.json.encode((effective, report), order="deterministic")
+    return hashlib.blake2b(body, digest_size=12).hexdigest()

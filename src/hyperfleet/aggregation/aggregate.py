@@ -1,0 +1,106 @@
+"""★ The heart: reports + policy + previous status + now → status.
+
+Called in every write that can change a status (a report, an edit, a deletion, a deadline, a new policy), in the same
+transaction. Pure: the same inputs give the same status, on any machine, at any time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+
+from hyperfleet.aggregation.availability import judge_available, judge_ready
+from hyperfleet.aggregation.phase import PhaseInputs, decide_phase
+from hyperfleet.aggregation.policy import Policy
+from hyperfleet.aggregation.publication import Publication, publish
+from hyperfleet.aggregation.rules import judge_rules
+from hyperfleet.aggregation.situation import Child, Situation, read_situation
+from hyperfleet.aggregation.verdict import Verdict
+from hyperfleet.model.report import StoredReport
+from hyperfleet.model.resource import Resource
+from hyperfleet.model.status import AdapterSummary, Phase, Status
+
+
+def aggregate(
+    resource: Resource,
+    reports: Mapping[str, StoredReport],
+    policy: Policy,
+    previous: Status | None,
+    now: datetime,
+    *,
+    children: Iterable[Child] = (),
+) -> Status:
+    """Compute the status of a resource from the stored reports of its adapters, by adapter name."""
+    situation = read_situation(resource, reports, policy, previous, now, children)
+    _, status = settle(situation, judge(situation))
+    return status
+
+
+def judge(situation: Situation) -> list[Verdict]:
+    """Decide every condition: Available, Ready, then one for each rule."""
+    return judge_rules(situation, [judge_available(situation), judge_ready(situation)])
+
+
+def settle(situation: Situation, verdicts: list[Verdict]) -> tuple[PhaseInputs, Status]:
+    """Publish the verdicts, decide the phase, and put the status together."""
+    published = publish(verdicts, situation.policy, situation.previous, situation.now)
+    conditions = {condition.type: condition for condition in published.conditions}
+    inputs = PhaseInputs(situation, conditions, verdicts)
+    return inputs, _status(situation, decide_phase(inputs), published)
+
+
+def _status(situation: Situation, phase: Phase, published: Publication) -> Status:
+    """Put the status together; what readers see is dated by its last change, not by the last look."""
+    previous, now = situation.previous, situation.now
+    adapters = _summaries(situation)
+    description = situation.policy.description_of(phase)
+    moved = previous is None or previous.phase != phase
+    changed = (
+        previous is None
+        or moved
+        or previous.conditions != published.conditions
+        or previous.adapters != adapters
+        or previous.phase_description != description
+        or previous.raw != published.raw
+    )
+    return Status(
+        phase=phase,
+        phase_description=description,
+        phase_since=now if previous is None or moved else previous.phase_since,
+        conditions=published.conditions,
+        adapters=adapters,
+        last_updated=now if previous is None or changed else previous.last_updated,
+        policy=situation.policy.digest,
+        raw=published.raw,
+        next_deadline=_next_deadline(situation, published),
+        memory=situation.memory,
+    )
+
+
+def _summaries(situation: Situation) -> tuple[AdapterSummary, ...]:
+    previous, now = situation.previous, situation.now
+    before = {summary.name: summary for summary in previous.adapters} if previous else {}
+    summaries = []
+    for view in situation.adapters.reported:
+        earlier = before.get(view.adapter)
+        since = now if earlier is None or earlier.state != view.state else earlier.state_since
+        summaries.append(
+            AdapterSummary(
+                view.adapter,
+                view.available,
+                view.observed_generation,
+                view.state,
+                since,
+                view.last_updated,
+                view.is_stale,
+            )
+        )
+    return tuple(summaries)
+
+
+def _next_deadline(situation: Situation, published: Publication) -> datetime | None:
+    """Return the next instant at which time alone changes what was looked at."""
+    now = situation.now
+    instants = [view.stale_at for view in situation.by_name.values() if view.stale_at is not None]
+    instants += (*situation.missing_at.values(), *published.instants, *situation.clock.instants)
+    return min([instant for instant in instants if instant > now], default=None)

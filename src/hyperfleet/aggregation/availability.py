@@ -1,0 +1,105 @@
+"""`Available` and `Ready`: the two conditions every resource gets, whatever its policy says.
+
+Ready is strict: every required adapter is done with the current generation, and fresh.
+Available is sticky: a roll-out of a new generation does not make a working resource unavailable.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from hyperfleet.aggregation.adapters import AdapterView, names_of, tell_reason
+from hyperfleet.aggregation.situation import Situation
+from hyperfleet.aggregation.verdict import Culprits, Verdict
+from hyperfleet.model.condition import FALSE, TRUE
+
+AVAILABLE: Final = "Available"
+READY: Final = "Ready"
+
+_NONE_REQUIRED: Final = "No adapters are required"
+_SHOWN: Final = 3  # adapters explained in a message; more are only counted
+
+
+def judge_available(situation: Situation) -> Verdict:
+    """Decide `Available`; its observed generation is the last one at which all were True together."""
+    required, previous = situation.adapters.required, situation.previous
+    before = previous.condition(AVAILABLE) if previous else None
+    good = before.observed_generation if before else 0  # the semantics call it G
+    if not required:
+        return Verdict(AVAILABLE, TRUE, "NoRequiredAdapters", _NONE_REQUIRED, situation.resource.generation)
+    silent = tuple([view for view in required if not view.is_reported])
+    if silent:
+        message = f"Not all required adapters have reported yet: {names_of(silent)}"
+        return Verdict(AVAILABLE, FALSE, "AdaptersMissing", message, good, silent)
+    failing = tuple([view for view in required if view.available != TRUE])
+    generations = {view.observed_generation for view in required}
+    if len(generations) == 1 and not failing:
+        return _all_available(required, generations.pop())
+    if len(generations) > 1 and _sticks(required, failing, good, before is not None and before.status == TRUE):
+        return _rolling_out(required, good)
+    return Verdict(AVAILABLE, FALSE, "AdaptersNotAvailable", _list_blockers(failing, situation), good, failing)
+
+
+def _sticks(required: Culprits, failing: Culprits, good: int, was_true: bool) -> bool:
+    """Tell whether mixed generations are available: all True and none older than G, or True before and no outage."""
+    if not failing and all(view.observed_generation >= good for view in required):
+        return True
+    return was_true and all(view.observed_generation > good for view in failing)
+
+
+def _all_available(required: Culprits, generation: int) -> Verdict:
+    message = f"All {len(required)} required adapters are available at generation {generation}"
+    return Verdict(AVAILABLE, TRUE, "AllAdaptersAvailable", message, generation)
+
+
+def _rolling_out(required: Culprits, good: int) -> Verdict:
+    newest = max(view.observed_generation for view in required)
+    behind = tuple(view for view in required if view.observed_generation < newest or view.available != TRUE)
+    message = f"Generation {newest} is being rolled out; still to come: {names_of(behind)}"
+    return Verdict(AVAILABLE, TRUE, "RollOutInProgress", message, good, behind)
+
+
+def judge_ready(situation: Situation) -> Verdict:
+    """Decide `Ready`: every required adapter is True at the current generation and not stale."""
+    required, generation = situation.adapters.required, situation.resource.generation
+    if situation.resource.is_deleting:
+        return Verdict(READY, FALSE, "Deleting", "The resource is being deleted", generation)
+    if not required:
+        return Verdict(READY, TRUE, "NoRequiredAdapters", _NONE_REQUIRED, generation)
+    blockers = tuple([view for view in required if view.available != TRUE or not view.is_current or view.is_stale])
+    if not blockers:
+        message = f"All {len(required)} required adapters completed generation {generation}"
+        return Verdict(READY, TRUE, "AllAdaptersReady", message, generation)
+    message = f"{len(blockers)} of {len(required)} required adapters not ready: {_list_blockers(blockers, situation)}"
+    return Verdict(READY, FALSE, _worst_reason(blockers), message, generation, blockers)
+
+
+# Why an adapter keeps a resource from being ready; the first that applies to any adapter is the reason.
+_REASONS: Final = ("AdaptersFailed", "AdaptersStale", "AdaptersMissing", "AdaptersOutdated", "AdaptersInProgress")
+
+
+def _worst_reason(blockers: Culprits) -> str:
+    return min([_reason_of(view) for view in blockers], key=_REASONS.index)
+
+
+def _reason_of(view: AdapterView) -> str:
+    if not view.is_reported:
+        return "AdaptersMissing"
+    if not view.is_current:
+        return "AdaptersOutdated"
+    if view.available == TRUE:
+        return "AdaptersStale"
+    return "AdaptersInProgress" if view.is_awaited else "AdaptersFailed"
+
+
+def _list_blockers(views: Culprits, situation: Situation) -> str:
+    told = "; ".join([_tell(view, situation.resource.generation) for view in views[:_SHOWN]])
+    return told if len(views) <= _SHOWN else f"{told}; and {len(views) - _SHOWN} more"
+
+
+def _tell(view: AdapterView, generation: int) -> str:
+    if not view.is_reported or view.state == "Outdated":
+        return tell_reason(view, generation)
+    if view.is_current and view.available == TRUE:
+        return f"{view.adapter} has not been heard of since {view.last_heard:%Y-%m-%dT%H:%M:%SZ}"
+    return f"{view.adapter}: {view.message or view.reason}"

@@ -1,0 +1,301 @@
+"""Who is responsible for a rule's outcome: the adapters to name in its message.
+
+A `CulpritFinder` is planned once, when a policy is loaded, from the rule's syntax tree: each part of the tree that
+decides the outcome becomes a small program that lists adapters. At run time only the parts that really decided
+are asked.
+
+    all(L, p)      false: the elements that fail p      true: all of L
+    any(L, p)      true: the elements that match p      false: all of L
+    adapters["x"]  x
+    a && b         false: culprits of the false ones    true: of both         (|| the other way round)
+    !a             culprits of a for the opposite outcome
+    len(filter(L, p)) >= n   false: L without the matches, true: the matches  (< the other way round, == all of L)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from hyperfleet.aggregation.vocabulary import ADAPTER, ADAPTER_LISTS, ADAPTERS_BY_NAME, SCHEMA
+from hyperfleet.errors import ExprRuntimeError
+from hyperfleet.expr import compile as compile_expr
+from hyperfleet.expr import format as format_tree
+from hyperfleet.expr.nodes import (
+    Binary,
+    Builtin,
+    Conditional,
+    Identifier,
+    Let,
+    Member,
+    Node,
+    Predicate,
+    String,
+    Unary,
+    walk,
+)
+from hyperfleet.expr.types import BOOL, Array, Type
+
+if TYPE_CHECKING:
+    from hyperfleet.aggregation.adapters import AdapterView
+    from hyperfleet.aggregation.situation import Situation
+
+Views: TypeAlias = "tuple[AdapterView, ...]"
+# Lists the culprits for an outcome, each once and in policy order.
+Plan: TypeAlias = "Callable[[Situation, bool], Views]"
+Lister: TypeAlias = "Callable[[Situation], Views]"
+
+_NOT: Final = frozenset({"!", "not"})
+_AND: Final = frozenset({"&&", "and"})
+_OR: Final = frozenset({"||", "or"})
+# Operators with the count on the left; the flag says for which outcome the matches are to blame.
+_COUNT_MATCHES_WHEN: Final = {">=": True, ">": True, "<": False, "<=": False}
+_MIRRORED: Final = {">=": "<=", ">": "<", "<": ">", "<=": ">=", "==": "==", "!=": "!="}
+
+
+class CulpritFinder:
+    """Finds the adapters responsible for the outcome of one rule."""
+
+    __slots__ = ("_mentioned", "_plan", "names_adapters")
+
+    def __init__(self, tree: Node) -> None:
+        """Plan the search from the rule's checked syntax tree."""
+        planner = _Planner()
+        self._plan = planner.plan(tree)
+        self._mentioned = planner.mentioned(tree)
+        self.names_adapters = self._plan is not None
+
+    def find(self, situation: Situation, outcome: bool) -> Views:
+        """Return the culprits; for a rule that names no adapter, the required ones that are not available."""
+        if self._plan is None:
+            return tuple(view for view in situation.adapters.required if view.available != "True")
+        try:
+            return self._plan(situation, outcome)
+        except ExprRuntimeError:  # looking at everybody may fail where the rule, deciding early, did not
+            return self._mentioned(situation, outcome) if self._mentioned else ()
+
+
+class _Planner:
+    """Turns a syntax tree into a plan; None for a part that names no adapter and no list."""
+
+    def __init__(self, lets: tuple[Let, ...] = ()) -> None:
+        self._lets = lets  # in scope; wrapped around each sub-program
+
+    def plan(self, node: Node) -> Plan | None:
+        """Plan for one part of the rule."""
+        node = self._resolve(node)
+        match node:
+            case Unary(operator=operator, operand=operand) if operator in _NOT:
+                return _swapped(self.plan(operand))
+            case Binary(operator=operator) if operator in _AND | _OR:
+                return self._junction(node)
+            case Binary() if counted := self._as_count(node):
+                return self._count(*counted)
+            case Builtin(name="all" | "any" | "none", arguments=(source, Predicate() as predicate)):
+                return self._quantifier(node.name, source, predicate)
+            case Conditional(test=test, then=then, otherwise=otherwise):
+                return self._conditional(test, then, otherwise)
+            case Let(body=body):
+                return _Planner((*self._lets, node)).plan(body)
+        return self.mentioned(node)
+
+    def _quantifier(self, name: str, source: Node, predicate: Predicate) -> Plan | None:
+        if not _is_adapter_list(source.type):
+            return self.mentioned(Builtin(name, (source, predicate)))
+        everything = self._lister(source)
+        if name == "all":
+            failing = self._lister(_filter(source, _negated(predicate)))
+            return lambda situation, outcome: everything(situation) if outcome else failing(situation)
+        matching = self._lister(_filter(source, predicate))
+        when = name == "any"  # `none` is true when `any` is false
+        return lambda situation, outcome: matching(situation) if outcome is when else everything(situation)
+
+    def _count(self, operator: str, source: Node, predicate: Predicate) -> Plan | None:
+        if not _is_adapter_list(source.type):
+            return self.mentioned(_filter(source, predicate))
+        matches_when = _COUNT_MATCHES_WHEN.get(operator)
+        if matches_when is None:
+            everything = self._lister(source)
+            return lambda situation, outcome: everything(situation)
+        matching = self._lister(_filter(source, predicate))
+        others = self._lister(_filter(source, _negated(predicate)))
+        return lambda situation, outcome: matching(situation) if outcome is matches_when else others(situation)
+
+    def _junction(self, node: Binary) -> Plan | None:
+        """Plan a chain of && or ||: a decisive operand answers alone, otherwise all of them together."""
+        decisive = node.operator in _OR
+        parts = [(self._tester(part), self.plan(part)) for part in _flatten(node, _OR if decisive else _AND)]
+        planned = [(test, plan) for test, plan in parts if plan is not None]
+        if not planned:
+            return None
+
+        def find(situation: Situation, outcome: bool) -> Views:
+            return situation.in_order(
+                view
+                for test, plan in planned
+                if outcome is not decisive or test(situation) is decisive
+                for view in plan(situation, outcome)
+            )
+
+        return find
+
+    def _conditional(self, test: Node, then: Node, otherwise: Node) -> Plan | None:
+        branches = {True: self.plan(then), False: self.plan(otherwise)}
+        tested, decide = self.plan(test), self._tester(test)
+        if not (tested or branches[True] or branches[False]):
+            return None
+
+        def find(situation: Situation, outcome: bool) -> Views:
+            chosen = decide(situation)
+            if chosen is None:
+                return ()
+            branch = branches[chosen]
+            of_test = tested(situation, chosen) if tested else ()
+            return situation.in_order((*of_test, *(branch(situation, outcome) if branch else ())))
+
+        return find
+
+    def mentioned(self, node: Node) -> Plan | None:
+        """Plan for a part of any other shape: every adapter and every list it mentions."""
+        adapters, lists = mentioned_adapters(node), mentioned_lists(node)
+        for let in self._lets:
+            if any(isinstance(item, Identifier) and item.name == let.name for item in walk(node)):
+                adapters += mentioned_adapters(let.value)
+                lists += mentioned_lists(let.value)
+        if len(adapters) == 1 and not lists:
+            (name,) = adapters
+            return lambda situation, outcome: (situation.view(name),)
+        listers = [_LISTS[name] for name in lists]
+        if not adapters and not listers:
+            return None
+
+        def find(situation: Situation, outcome: bool) -> Views:
+            named = [situation.view(name) for name in adapters]
+            return situation.in_order((*named, *(view for lister in listers for view in lister(situation))))
+
+        return find
+
+    def _as_count(self, node: Binary) -> tuple[str, Node, Predicate] | None:
+        """Recognise `len(filter(L, p)) >= n` and `count(L, p) >= n`, from either side."""
+        if node.operator not in _MIRRORED:
+            return None
+        left, right = self._counted(node.left), self._counted(node.right)
+        if left:
+            return (node.operator, *left)
+        return (_MIRRORED[node.operator], *right) if right else None
+
+    def _counted(self, node: Node) -> tuple[Node, Predicate] | None:
+        match self._resolve(node):
+            case Builtin(name="len", arguments=(counted,)):
+                match self._resolve(counted):
+                    case Builtin(name="filter", arguments=(source, Predicate() as predicate)):
+                        return source, predicate
+            case Builtin(name="count", arguments=(source, Predicate() as predicate)):
+                return source, predicate
+        return None
+
+    def _resolve(self, node: Node) -> Node:
+        """Return what a name that `let` gave stands for; names cannot be given twice."""
+        by_name = {let.name: let.value for let in self._lets}
+        while isinstance(node, Identifier) and node.name in by_name:
+            node = by_name[node.name]
+        return node
+
+    def _lister(self, node: Node) -> Lister:
+        """Make a program of an expression that lists adapters; a list of the vocabulary needs none."""
+        if isinstance(node, Identifier) and node.name in _LISTS:
+            return _LISTS[node.name]
+        evaluate: Callable[[Mapping[str, object]], Any] = compile_expr(format_tree(self._wrap(node)), SCHEMA).evaluate
+
+        def list_adapters(situation: Situation) -> Views:
+            by_name = situation.by_name
+            return tuple([by_name[entry["adapter"]] for entry in evaluate(situation.values)])
+
+        return list_adapters
+
+    def _tester(self, node: Node) -> Callable[[Situation], bool | None]:
+        evaluate = compile_expr(format_tree(self._wrap(node)), SCHEMA, expect=BOOL).evaluate
+
+        def test(situation: Situation) -> bool | None:
+            try:
+                return bool(evaluate(situation.values))
+            except ExprRuntimeError:  # an operand after the one that decided need not be able to run
+                return None
+
+        return test
+
+    def _wrap(self, node: Node) -> Node:
+        for let in reversed(self._lets):
+            node = Let(let.name, let.value, node)
+        return node
+
+
+_LISTS: Final[Mapping[str, Lister]] = {
+    "requiredAdapters": lambda situation: situation.adapters.required,
+    "optionalAdapters": lambda situation: situation.adapters.optional,
+    "allAdapters": lambda situation: situation.adapters.all,
+}
+
+
+def mentioned_adapters(node: Node) -> list[str]:
+    """List the adapters that an expression names, as in `adapters["dns"]`, each once."""
+    names = [
+        item.key.value
+        for item in walk(node)
+        if isinstance(item, Member)
+        and isinstance(item.base, Identifier)
+        and item.base.name == ADAPTERS_BY_NAME
+        and isinstance(item.key, String)
+    ]
+    return list(dict.fromkeys(names))
+
+
+def mentioned_lists(node: Node) -> list[str]:
+    """List the lists of adapters that an expression names, each once."""
+    names = [item.name for item in walk(node) if isinstance(item, Identifier) and item.name in ADAPTER_LISTS]
+    return list(dict.fromkeys(names))
+
+
+def mentions_conditions(node: Node) -> bool:
+    """Tell whether an expression may look at the single conditions of an adapter; when in doubt, it may."""
+    for item in walk(node):
+        match item:
+            case String(value="conditions") | Identifier(name="$env"):
+                return True
+            case Builtin(name=name) if name not in _PICKING:
+                return True
+    return False
+
+
+# Builtins that look at adapters only through their predicates, or only count and pick them.
+_PICKING: Final = frozenset(
+    {"all", "any", "none", "one", "filter", "count", "find", "findIndex", "findLast", "findLastIndex"}
+    | {"len", "first", "last"}
+)
+
+
+def _swapped(plan: Plan | None) -> Plan | None:
+    return (lambda situation, outcome: plan(situation, not outcome)) if plan else None
+
+
+def _filter(source: Node, predicate: Predicate) -> Node:
+    return Builtin("filter", (source, predicate))
+
+
+def _negated(predicate: Predicate) -> Predicate:
+    return Predicate(Unary("!", predicate.body))
+
+
+def _flatten(node: Node, operators: frozenset[str]) -> Iterable[Node]:
+    """Yield the operands of a chain such as a && b && c, however long."""
+    pending = [node]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, Binary) and part.operator in operators:
+            pending.extend((part.right, part.left))
+        else:
+            yield part
+
+
+def _is_adapter_list(type_: Type) -> bool:
+    return isinstance(type_, Array) and type_.element == ADAPTER

@@ -1,0 +1,69 @@
+"""The values behind the names of a policy's expressions, for one resource at one instant.
+
+`values_for` delivers exactly what `vocabulary.SCHEMA` declares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from functools import lru_cache
+from typing import Any
+
+from hyperfleet.aggregation.adapters import Adapters, AdapterView, entry_of
+from hyperfleet.aggregation.vocabulary import ADAPTERS_BY_NAME, OLDER_THAN
+from hyperfleet.documents.durations import parse_duration
+
+
+class AdaptersByName(dict[str, dict[str, Any]]):
+    """The map `adapters`: a name nobody reported under reads like an adapter that has not reported."""
+
+    def __missing__(self, name: str) -> dict[str, Any]:
+        """Return the entry of an adapter that has not reported."""
+        return entry_of(AdapterView(name))
+
+
+class Clock:
+    """Time as rules reach it: through helpers that register the instants at which their answers change."""
+
+    __slots__ = ("_now", "_views", "instants")
+
+    def __init__(self, views: Mapping[str, AdapterView], now: datetime) -> None:
+        """Answer for `views` at `now`."""
+        self._views = views
+        self._now = now
+        self.instants: list[datetime] = []
+
+    def older_than(self, entry: Mapping[str, Any], duration: str) -> bool:
+        """Tell whether nothing was heard of an adapter for a while; an unreported one is never too old."""
+        view = self._views.get(entry["adapter"])
+        if view is None or not view.is_reported:
+            return False
+        instant = view.last_heard + constant_duration(duration)
+        self.instants.append(instant)
+        return instant <= self._now
+
+
+@lru_cache(maxsize=1024)
+def constant_duration(text: str) -> timedelta:
+    """Parse a duration that stands in a rule; the loader has checked that it is one."""
+    return parse_duration(text)
+
+
+def values_for(adapters: Adapters, generation: int, clock: Clock, *, with_conditions: bool = True) -> dict[str, object]:
+    """Return the values of `SCHEMA` for one resource at one instant.
+
+    The conditions of each adapter are the most costly part; a caller that knows them unread may leave them out.
+    """
+    required = [entry_of(view, with_conditions) for view in adapters.required]
+    optional = [entry_of(view, with_conditions) for view in adapters.optional]
+    unlisted = [entry_of(view, with_conditions) for view in adapters.unlisted]
+    fresh = [entry for entry in unlisted if not entry["stale"]]
+    return {
+        "requiredAdapters": required,
+        "optionalAdapters": optional,
+        "allAdapters": [*required, *optional, *fresh],
+        ADAPTERS_BY_NAME: AdaptersByName([(entry["adapter"], entry) for entry in (*required, *optional, *unlisted)]),
+        "currentGeneration": generation,
+        OLDER_THAN: clock.older_than,
+    }

@@ -1,0 +1,185 @@
+"""Why is it so? The tree from phase to condition to rule to expression terms to adapters, and what would help.
+
+Pure, from the same inputs as `aggregate`, through the same steps, so it cannot tell another story. `render` in
+`explanation_text` makes text of it for a terminal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+from msgspec import Struct
+
+from hyperfleet.aggregation.adapters import AdapterView
+from hyperfleet.aggregation.aggregate import judge, settle
+from hyperfleet.aggregation.phase import evidence_for
+from hyperfleet.aggregation.policy import ExprRule, MirrorRule, Policy, Rule, SummaryRule
+from hyperfleet.aggregation.remedies import Remedy, find_remedies
+from hyperfleet.aggregation.situation import Child, Situation, read_situation
+from hyperfleet.aggregation.verdict import Verdict
+from hyperfleet.expr import Explanation as TermTree
+from hyperfleet.expr.explain import Element as TermElement
+from hyperfleet.model.condition import TRUE, Condition, ConditionStatus
+from hyperfleet.model.report import StoredReport
+from hyperfleet.model.resource import Resource
+from hyperfleet.model.status import AdapterState, Phase, RawResult, Status
+
+
+class Term(Struct, frozen=True):
+    """A part of an expression and what it came to."""
+
+    text: str
+    value: Any = None
+    error: str = ""
+    is_skipped: bool = False  # the parts before it had already decided
+    parts: tuple[Term, ...] = ()
+
+
+class AdapterExplanation(Struct, frozen=True):
+    """What one adapter contributes."""
+
+    name: str
+    state: AdapterState
+    available: ConditionStatus
+    reason: str
+    message: str
+    observed_generation: int
+    generation: int
+    last_heard: datetime | None
+    since: datetime | None
+    is_required: bool
+    is_stale: bool
+    is_missing: bool  # silent for longer than the policy allows
+
+
+class ConditionExplanation(Struct, frozen=True):
+    """Why a condition has its status."""
+
+    type: str
+    status: ConditionStatus
+    reason: str
+    message: str
+    since: datetime | None
+    rule: str  # the expression as written, or what is merged or copied; empty for Available and Ready
+    terms: Term | None
+    culprits: tuple[AdapterExplanation, ...]
+    raw: RawResult | None  # what a damped rule says beside what is published
+    remedies: tuple[Remedy, ...]  # smallest sets of reports that would make it True
+
+
+class Explanation(Struct, frozen=True):
+    """Why a resource has its status."""
+
+    resource_id: str
+    generation: int
+    phase: Phase
+    phase_since: datetime
+    because: tuple[str, ...]
+    conditions: tuple[ConditionExplanation, ...]
+    adapters: tuple[AdapterExplanation, ...]
+    next_deadline: datetime | None
+
+
+def explain(
+    resource: Resource,
+    reports: Mapping[str, StoredReport],
+    policy: Policy,
+    previous: Status | None,
+    now: datetime,
+    *,
+    children: Iterable[Child] = (),
+    only: str | None = None,
+) -> Explanation:
+    """Explain the status that `aggregate` computes from the same inputs; `only` one condition, if given."""
+    situation = read_situation(resource, reports, policy, previous, now, children)
+    verdicts = judge(situation)
+    inputs, status = settle(situation, verdicts)
+    teller = _Teller(situation, status, reports)
+    return Explanation(
+        resource.id,
+        resource.generation,
+        status.phase,
+        status.phase_since,
+        tuple(evidence_for(status.phase, inputs)),
+        tuple(teller.condition(verdict) for verdict in verdicts if only in (None, verdict.type)),
+        tuple(teller.adapter(view) for view in situation.by_name.values()),
+        status.next_deadline,
+    )
+
+
+class _Teller:
+    """Explains the parts of one status."""
+
+    def __init__(self, situation: Situation, status: Status, reports: Mapping[str, StoredReport]) -> None:
+        self._situation = situation
+        self._reports = reports
+        self._published: dict[str, Condition] = {c.type: c for c in status.conditions}
+        self._raw = status.raw
+        self._since = {summary.name: summary.state_since for summary in status.adapters}
+        self._rules = {rule.type: rule for rule in situation.policy.rules}
+
+    def condition(self, verdict: Verdict) -> ConditionExplanation:
+        published, rule = self._published[verdict.type], self._rules.get(verdict.type)
+        remedies = () if published.status == TRUE else find_remedies(self._situation, self._reports, verdict.type)
+        return ConditionExplanation(
+            published.type,
+            published.status,
+            published.reason,
+            published.message,
+            published.last_transition_time,
+            _rule_text(rule) if rule else "",
+            self._terms(rule) if rule else None,
+            tuple(self.adapter(view) for view in verdict.culprits),
+            self._raw.get(verdict.type),
+            remedies,
+        )
+
+    def _terms(self, rule: Rule) -> Term | None:
+        if not isinstance(rule.by, ExprRule):
+            return None
+        return _term(rule.by.program.explain(self._situation.values))
+
+    def adapter(self, view: AdapterView) -> AdapterExplanation:
+        situation = self._situation
+        missing_at = situation.missing_at.get(view.adapter)
+        return AdapterExplanation(
+            view.adapter,
+            view.state,
+            view.available,
+            view.reason,
+            view.message,
+            view.observed_generation,
+            situation.resource.generation,
+            view.last_heard if view.is_reported else None,
+            self._since.get(view.adapter),
+            view.adapter in situation.policy.required,
+            view.is_stale,
+            missing_at is not None and missing_at <= situation.now,
+        )
+
+
+def _rule_text(rule: Rule) -> str:
+    match rule.by:
+        case ExprRule(source=source):
+            return source
+        case MirrorRule(adapter=adapter, type=type_):
+            return f"mirror of {type_} of {adapter}"
+        case SummaryRule(types=types, over=over, adapter=adapter):
+            return f"summary of {', '.join(types)} of {over or adapter or 'the resource'}"
+
+
+def _term(tree: TermTree) -> Term:
+    parts = [_term(part) for part in tree.children]
+    parts += [_element(element) for element in tree.elements]
+    if tree.omitted:
+        parts.append(Term(f"… and {tree.omitted} more", is_skipped=True))
+    return Term(tree.text, tree.value, tree.error, tree.skipped, tuple(parts))
+
+
+def _element(element: TermElement) -> Term:
+    """Tell one round of a predicate; an adapter is called by its name."""
+    name = element.item.get("adapter", "") if isinstance(element.item, dict) else ""
+    body = _term(element.body)
+    return Term(f"{name or f'[{element.index}]'}: {body.text}", body.value, body.error, body.is_skipped, body.parts)

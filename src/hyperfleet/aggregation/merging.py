@@ -1,0 +1,120 @@
+"""`summary` and `mirror` rules: conditions merged or copied as Cluster API does it.
+
+The merging itself is `hyperfleet.conditions`; here adapters, node pools and the resource become its sources.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from hyperfleet.aggregation.adapters import AdapterView
+from hyperfleet.aggregation.policy import MirrorRule, SummaryOver, SummaryRule
+from hyperfleet.aggregation.situation import Situation
+from hyperfleet.aggregation.verdict import Verdict
+from hyperfleet.conditions import Aggregation, Source, Summary, aggregate, mirror, summarize
+from hyperfleet.model.condition import FALSE, TRUE, Condition, find
+
+_TARGET: Final = "Summary"  # a name for the merge; the rule's own type replaces it
+NOTHING_TO_SUMMARIZE: Final = "NothingToSummarize"
+
+
+def judge_summary(rule: SummaryRule, situation: Situation, earlier: Sequence[Verdict]) -> Verdict:
+    """Merge what the rule names; nothing to merge is not a fault."""
+    if rule.over is None:
+        source = _own_source(situation, earlier) if rule.adapter is None else _source_of(situation.view(rule.adapter))
+        merged = summarize(source, _summary(rule))
+        culprits = [situation.view(rule.adapter)] if rule.adapter else _culprits_of(rule, earlier, situation)
+        return _verdict(merged, situation, culprits)
+    sources = _sources(rule.over, situation)
+    if not sources:
+        empty = Condition(_TARGET, TRUE, NOTHING_TO_SUMMARIZE, f"There are no {_WORDS[rule.over]}")
+        return _verdict(empty, situation, (), names_adapters=rule.over != "nodePools")
+    aggregation = Aggregation(source_type=rule.types[0], target=_TARGET, negative=tuple(rule.negative))
+    merged = aggregate(sources, aggregation)
+    return _verdict(merged, situation, _blamed(rule, situation), names_adapters=rule.over != "nodePools")
+
+
+def judge_mirror(rule: MirrorRule, situation: Situation) -> Verdict:
+    """Copy one adapter's condition; one that is not there is Unknown."""
+    view = situation.view(rule.adapter)
+    return _verdict(mirror(_conditions_of(view), rule.type, target=_TARGET), situation, (view,))
+
+
+_WORDS: Final = {
+    "requiredAdapters": "required adapters",
+    "optionalAdapters": "optional adapters that reported",
+    "allAdapters": "adapters",
+    "nodePools": "node pools",
+}
+
+
+def _summary(rule: SummaryRule) -> Summary:
+    return Summary(
+        target=_TARGET,
+        types=rule.types,
+        negative=tuple(rule.negative),
+        ignore_if_missing=tuple(rule.ignore_if_missing),
+    )
+
+
+def _views(over: SummaryOver, situation: Situation) -> Sequence[AdapterView]:
+    adapters = situation.adapters
+    lists = {"requiredAdapters": adapters.required, "optionalAdapters": adapters.optional}
+    return lists.get(over, adapters.all)
+
+
+def _sources(over: SummaryOver, situation: Situation) -> list[Source]:
+    if over == "nodePools":
+        return [
+            Source(kind=child.kind, name=child.name, conditions=child.conditions)
+            for child in situation.children
+            if child.kind == "NodePool"
+        ]
+    return [_source_of(view) for view in _views(over, situation)]
+
+
+def _source_of(view: AdapterView) -> Source:
+    return Source(kind="Adapter", name=view.adapter, conditions=_conditions_of(view))
+
+
+def _own_source(situation: Situation, earlier: Sequence[Verdict]) -> Source:
+    """Show the resource's own conditions so far, as decided in this aggregation."""
+    conditions = tuple(Condition(v.type, v.status, v.reason, v.message) for v in earlier)
+    return Source(kind=situation.resource.kind, name=situation.resource.name, conditions=conditions)
+
+
+def _conditions_of(view: AdapterView) -> tuple[Condition, ...]:
+    return view.report.conditions if view.report else ()
+
+
+def _blamed(rule: SummaryRule, situation: Situation) -> list[AdapterView]:
+    """Return the adapters whose condition is not what it should be; node pools are no adapters."""
+    if rule.over is None or rule.over == "nodePools":
+        return []
+    good = FALSE if rule.negative else TRUE
+    blamed = []
+    for view in _views(rule.over, situation):
+        condition = find(_conditions_of(view), rule.types[0])
+        if condition is None or condition.status != good:
+            blamed.append(view)
+    return blamed
+
+
+def _culprits_of(rule: SummaryRule, earlier: Sequence[Verdict], situation: Situation) -> Sequence[AdapterView]:
+    """Return who stands behind the conditions that the rule sums up."""
+    return situation.in_order(view for verdict in earlier if verdict.type in rule.types for view in verdict.culprits)
+
+
+def _verdict(
+    merged: Condition, situation: Situation, culprits: Sequence[AdapterView], *, names_adapters: bool = True
+) -> Verdict:
+    return Verdict(
+        merged.type,
+        merged.status,
+        merged.reason,
+        merged.message,
+        situation.resource.generation,
+        tuple(culprits),
+        names_adapters,
+    )

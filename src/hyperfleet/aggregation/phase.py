@@ -1,0 +1,136 @@
+"""The phase of a resource: the first of Deleting, Degraded, Failed, Ready, Provisioning, Pending that holds.
+
+The policy says when it wants a phase; the guards here make a mistake in a policy unable to hide a state that
+matters or to forge one that is not so. A guard yields the evidence for its phase, so that deciding (is there any?)
+and explaining (which?) cannot disagree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final, TypeAlias
+
+from msgspec import Struct
+
+from hyperfleet.aggregation.availability import READY
+from hyperfleet.aggregation.policy import PhaseRule
+from hyperfleet.aggregation.situation import Situation
+from hyperfleet.aggregation.verdict import Verdict
+from hyperfleet.model.condition import FALSE, TRUE, Condition
+from hyperfleet.model.status import Phase
+
+_NO_RULE: Final = PhaseRule()
+Guard: TypeAlias = "Callable[[PhaseInputs], Iterator[str]]"
+
+
+class PhaseInputs(Struct, frozen=True):
+    """What the guards look at: the situation, what is published, and who is behind it."""
+
+    situation: Situation
+    conditions: Mapping[str, Condition]
+    verdicts: Sequence[Verdict]
+
+    def wish(self, phase: Phase) -> str:
+        """Say which conditions make the policy want a phase; nothing when it does not. None required: never."""
+        required = self.situation.policy.phases.get(phase, _NO_RULE).required_conditions
+        for type_, status in required:
+            if self.conditions[type_].status != status:
+                return ""
+        return "the policy wants it: " + ", ".join(f"{t}={s}" for t, s in required) if required else ""
+
+    def verdicts_behind(self, phase: Phase) -> list[Verdict]:
+        """Return the verdicts of the conditions that the policy requires for a phase."""
+        types = [type_ for type_, _ in self.situation.policy.phases.get(phase, _NO_RULE).required_conditions]
+        return [verdict for verdict in self.verdicts if verdict.type in types]
+
+
+def decide_phase(inputs: PhaseInputs) -> Phase:
+    """Return the first phase for which there is evidence."""
+    for phase, guard in _guards(inputs):
+        for _ in guard(inputs):
+            return phase
+    raise AssertionError("Pending always holds")
+
+
+def evidence_for(phase: Phase, inputs: PhaseInputs) -> list[str]:
+    """Return what speaks for a phase; nothing: it does not hold."""
+    return [evidence for name, guard in _guards(inputs) if name == phase for evidence in guard(inputs)]
+
+
+def _guards(inputs: PhaseInputs) -> Sequence[tuple[Phase, Guard]]:
+    """Return the guards by priority. A resource of which nothing is required is ready, whatever the policy says."""
+    situation = inputs.situation
+    return _GUARDS if situation.adapters.required or situation.resource.is_deleting else _NOTHING_REQUIRED
+
+
+def _deleting(inputs: PhaseInputs) -> Iterator[str]:
+    if inputs.situation.resource.is_deleting:
+        yield "deletion was requested"
+
+
+def _degraded(inputs: PhaseInputs) -> Iterator[str]:
+    situation = inputs.situation
+    if wish := inputs.wish("Degraded"):
+        yield wish
+    for view in situation.adapters.required:
+        if view.health == FALSE:
+            yield f"the required adapter {view.adapter} has Health=False"
+    if situation.policy.stale_action == "degraded" and next(_failures(situation), None) is None:
+        for view in situation.adapters.required:
+            if view.is_stale:
+                yield f"the required adapter {view.adapter} is stale"
+
+
+def _failed(inputs: PhaseInputs) -> Iterator[str]:
+    yield from _failures(inputs.situation)
+    if (wish := inputs.wish("Failed")) and _blames_a_failure(inputs):
+        yield wish
+
+
+def _failures(situation: Situation) -> Iterator[str]:
+    for view in situation.adapters.required:
+        if view.state == "Failed":
+            yield f"the required adapter {view.adapter} failed: {view.message or view.reason}"
+    for view in situation.missing:
+        yield f"the required adapter {view.adapter} has not reported in time"
+
+
+def _blames_a_failure(inputs: PhaseInputs) -> bool:
+    """Tell whether a failure stands behind the policy's wish, not only work that is not done yet."""
+    verdicts = inputs.verdicts_behind("Failed")
+    if not any(verdict.names_adapters for verdict in verdicts):
+        return True
+    return any(view.state == "Failed" for verdict in verdicts for view in verdict.culprits)
+
+
+def _ready(inputs: PhaseInputs) -> Iterator[str]:
+    if inputs.conditions[READY].status == TRUE and (wish := inputs.wish("Ready")):
+        yield f"{wish}; and Ready=True"
+
+
+def _provisioning(inputs: PhaseInputs) -> Iterator[str]:
+    adapters = inputs.situation.adapters
+    for view in adapters.required:
+        if view.state in ("Running", "Completed"):
+            yield f"the required adapter {view.adapter} is {view.state}"
+    if any(view.state == "Running" for view in adapters.all) and (wish := inputs.wish("Provisioning")):
+        yield wish
+
+
+def _pending(_: PhaseInputs) -> Iterator[str]:
+    yield "no required adapter has started on the current generation"
+
+
+def _nothing_required(_: PhaseInputs) -> Iterator[str]:
+    yield "no adapters are required"
+
+
+_GUARDS: Final[Sequence[tuple[Phase, Guard]]] = (
+    ("Deleting", _deleting),
+    ("Degraded", _degraded),
+    ("Failed", _failed),
+    ("Ready", _ready),
+    ("Provisioning", _provisioning),
+    ("Pending", _pending),
+)
+_NOTHING_REQUIRED: Final[Sequence[tuple[Phase, Guard]]] = (("Ready", _nothing_required),)

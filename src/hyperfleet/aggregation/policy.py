@@ -1,0 +1,180 @@
+"""A policy: which adapters a resource needs, and which rules turn their reports into conditions and a phase.
+
+This is the compiled, checked value that `aggregate` works with. `policy_document` is how people write it,
+`policy_loader` makes one from the other, `lint` warns of what is legal but likely wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import Final, Literal
+
+from msgspec import Struct, field
+
+from hyperfleet.aggregation.culprits import CulpritFinder, mentioned_adapters
+from hyperfleet.aggregation.templates import Templates
+from hyperfleet.expr import Program
+from hyperfleet.model.condition import ConditionStatus
+from hyperfleet.model.resource import Resource
+
+StaleAction = Literal["degraded", "none"]
+Polarity = Literal["Positive", "Negative"]
+AdapterGroup = Literal["requiredAdapters", "optionalAdapters", "allAdapters"]
+SummaryOver = Literal["requiredAdapters", "optionalAdapters", "allAdapters", "nodePools"]
+
+# An adapter that reports Available=False with one of these waits for something, or is at work; with any other
+# reason it has failed. Only the reason tells these apart.
+WAITING_REASONS: Final = frozenset({"PreconditionsNotMet", "NotStarted", "Waiting", "Pending"})
+IN_PROGRESS_REASONS: Final = frozenset(
+    {
+        "JobRunning",
+        "JobPending",
+        "JobLaunched",
+        "WorkloadInProgress",
+        "PostconditionsNotMet",
+        "Progressing",
+        "Provisioning",
+        "ResourcesCreated",
+        "MinimumReplicasUnavailable",
+    }
+)
+
+PHASE_DESCRIPTIONS: Final[Mapping[str, str]] = {
+    "Deleting": "Being deleted; adapters are cleaning up",
+    "Degraded": "Operational but with health issues",
+    "Failed": "One or more required adapters failed",
+    "Ready": "All required adapters completed successfully",
+    "Provisioning": "One or more adapters are actively provisioning resources",
+    "Pending": "Waiting for adapters to start processing",
+}
+
+
+class ExprRule(Struct, frozen=True):
+    """A condition that is True when an expression is."""
+
+    source: str
+    program: Program
+    culprits: CulpritFinder
+
+
+class SummaryRule(Struct, frozen=True):
+    """A condition that merges others, as Cluster API merges conditions.
+
+    Either one condition type over many adapters or node pools (`over`), or several types of one adapter
+    (`adapter`) or of the resource itself (neither).
+    """
+
+    types: tuple[str, ...]
+    over: SummaryOver | None = None
+    adapter: str | None = None
+    negative: frozenset[str] = frozenset()
+    ignore_if_missing: frozenset[str] = frozenset()
+
+
+class MirrorRule(Struct, frozen=True):
+    """A condition that copies one adapter's condition."""
+
+    adapter: str
+    type: str
+
+
+class Rule(Struct, frozen=True):
+    """How one condition of a resource comes about."""
+
+    type: str
+    by: ExprRule | SummaryRule | MirrorRule
+    templates: Templates
+    polarity: Polarity = "Positive"
+    go_bad_after: timedelta = timedelta()
+    go_good_after: timedelta = timedelta()
+
+    @property
+    def named_adapters(self) -> tuple[str, ...]:
+        """Return the adapters that the rule names one by one."""
+        match self.by:
+            case ExprRule(program=program):
+                return tuple(mentioned_adapters(program.tree))
+            case SummaryRule(adapter=str(adapter)) | MirrorRule(adapter=adapter):
+                return (adapter,)
+        return ()
+
+    def delay_towards(self, status: ConditionStatus) -> timedelta:
+        """Return how long a raw result must hold before it is published."""
+        good = "True" if self.polarity == "Positive" else "False"
+        return self.go_good_after if status == good else self.go_bad_after
+
+
+class PhaseRule(Struct, frozen=True):
+    """When the policy wants a phase; what the guards of `phase` make of it is not the policy's business."""
+
+    description: str = ""
+    required_conditions: tuple[tuple[str, ConditionStatus], ...] = ()
+
+
+class Selector(Struct, frozen=True):
+    """Which resources a policy is for; what is left empty does not restrict."""
+
+    kind: str = "Cluster"
+    tenants: frozenset[str] = frozenset()
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+    def matches(self, resource: Resource) -> bool:
+        """Tell whether the policy is for this resource."""
+        return (
+            resource.kind == self.kind
+            and (not self.tenants or resource.tenant in self.tenants)
+            and all(resource.labels.get(key) == value for key, value in self.labels.items())
+        )
+
+    @property
+    def rank(self) -> tuple[bool, int]:
+        """Order selectors by how much they restrict: a tenant's policy first, then more labels first."""
+        return bool(self.tenants), len(self.labels)
+
+
+class Policy(Struct, frozen=True):
+    """The rules for one kind of resource (and perhaps only some tenants or labels)."""
+
+    name: str
+    digest: str
+    required: tuple[str, ...] = ()
+    optional: tuple[str, ...] = ()
+    rules: tuple[Rule, ...] = ()
+    phases: Mapping[str, PhaseRule] = field(default_factory=dict)
+    selector: Selector = Selector()
+    stale_after: timedelta | None = None
+    stale_action: StaleAction = "none"
+    missing_after: timedelta | None = None
+    reads_conditions: bool = True  # False: no rule looks at an adapter's single conditions
+    waiting_reasons: frozenset[str] = WAITING_REASONS
+    in_progress_reasons: frozenset[str] = IN_PROGRESS_REASONS
+
+    @property
+    def named_adapters(self) -> tuple[str, ...]:
+        """Return the adapters that rules name one by one, each once."""
+        names = [name for rule in self.rules for name in rule.named_adapters]
+        return tuple(dict.fromkeys(names))
+
+    def description_of(self, phase: str) -> str:
+        """Return the text for a phase: the policy's own, else ours."""
+        rule = self.phases.get(phase)
+        return (rule.description if rule else "") or PHASE_DESCRIPTIONS[phase]
+
+
+class PolicySet:
+    """The policies of a fleet. The one that restricts most wins; among equals, the first."""
+
+    __slots__ = ("_by_rank", "policies")
+
+    def __init__(self, policies: Sequence[Policy]) -> None:
+        """Order `policies` once, so that finding the one for a resource is a short walk."""
+        self.policies = tuple(policies)
+        self._by_rank = sorted(policies, key=lambda policy: policy.selector.rank, reverse=True)
+
+    def select(self, resource: Resource) -> Policy:
+        """Return the policy for a resource; without one, nothing is required of it."""
+        for policy in self._by_rank:
+            if policy.selector.matches(resource):
+                return policy
+        return Policy(f"(none for {resource.kind})", "none", selector=Selector(kind=resource.kind))

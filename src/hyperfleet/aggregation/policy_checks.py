@@ -1,0 +1,126 @@
+"""What a policy document must satisfy beyond its types: names that exist, given once, and that fit together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from hyperfleet.aggregation.availability import AVAILABLE, READY
+from hyperfleet.aggregation.policy_document import PolicyDocument, SummaryDocument
+from hyperfleet.documents import Places, Problem, good_items
+from hyperfleet.model.event import PHASE_SUBJECT
+
+BUILT_IN: Final = (AVAILABLE, READY)
+
+
+def check_document(content: PolicyDocument, places: Places) -> Iterator[Problem]:
+    """Yield every problem of names and references."""
+    yield from _adapter_lists(content, places)
+    yield from _condition_types(content, places)
+    yield from _rule_kinds(content, places)
+    yield from _referenced_adapters(content, places)
+    yield from _phase_conditions(content, places)
+    yield from _reason_lists(content, places)
+
+
+def _adapter_lists(content: PolicyDocument, places: Places) -> Iterator[Problem]:
+    seen: dict[str, str] = {}
+    lists = {"requiredAdapters": content.required_adapters, "optionalAdapters": content.optional_adapters}
+    for key, names in lists.items():
+        for index, name in good_items(names):
+            if name in seen:
+                message = f"the adapter {name} is already in {seen[name]}"
+                yield Problem(places.value(f"/{key}/{index}"), message, "DuplicateAdapter")
+            seen.setdefault(name, key)
+
+
+def _condition_types(content: PolicyDocument, places: Places) -> Iterator[Problem]:
+    seen: set[str] = set()
+    for index, condition in good_items(content.cluster_conditions):
+        place = places.value(f"/clusterConditions/{index}/type")
+        if not condition.type:
+            continue  # salvaged: that it is missing is told already
+        if condition.type in BUILT_IN:
+            message = f"{condition.type} is computed by HyperFleet itself and cannot be a rule; choose another type"
+            yield Problem(place, message, "ReservedType")
+        elif condition.type == PHASE_SUBJECT:
+            yield Problem(place, f"{PHASE_SUBJECT} means the phase in a history; choose another type", "ReservedType")
+        elif condition.type in seen:
+            yield Problem(place, f"there is already a rule for {condition.type}", "DuplicateType")
+        seen.add(condition.type)
+
+
+def _rule_kinds(content: PolicyDocument, places: Places) -> Iterator[Problem]:
+    earlier = list(BUILT_IN)
+    for index, condition in good_items(content.cluster_conditions):
+        pointer = f"/clusterConditions/{index}"
+        kinds = [key for key in ("evaluate", "summary", "mirror") if places.is_given(f"{pointer}/{key}")]
+        if len(kinds) != 1:
+            given = f"{' and '.join(kinds)} are given" if kinds else "none is given"
+            message = f"a rule needs one of evaluate, summary or mirror; {given}"
+            yield Problem(places.value(pointer), message, "RuleKind")
+        if condition.summary is not None:
+            yield from _summary_shape(condition.summary, earlier, f"{pointer}/summary", places)
+        earlier.append(condition.type)
+
+
+def _summary_shape(summary: SummaryDocument, earlier: list[str], pointer: str, places: Places) -> Iterator[Problem]:
+    """Check that a summary is of one of its three shapes: over many, of one adapter, of the resource."""
+    if places.is_given(f"{pointer}/over") and summary.over is None:
+        return  # it is given and wrong, which is told already
+    if summary.over is not None:
+        if summary.type is None or summary.types or summary.adapter is not None:
+            message = "with over, give the one condition type to merge as type, and neither types nor adapter"
+            yield Problem(places.value(pointer), message, "SummaryShape")
+        elif set(summary.negative) - {summary.type}:
+            yield Problem(places.value(f"{pointer}/negative"), f"only {summary.type} is merged here", "SummaryShape")
+        return
+    if summary.type is not None or not summary.types:
+        message = "without over, give the condition types to merge as types"
+        yield Problem(places.value(pointer), message, "SummaryShape")
+    if summary.adapter is None:
+        for index, type_ in good_items(summary.types):
+            if type_ not in earlier:
+                message = f"{type_} is not a condition that comes before this one; those are {', '.join(earlier)}"
+                yield Problem(places.value(f"{pointer}/types/{index}"), message, "UnknownType")
+    for key, listed in (("negative", summary.negative), ("ignoreIfMissing", summary.ignore_if_missing)):
+        for index, type_ in good_items(listed):
+            if summary.types and type_ not in summary.types:
+                yield Problem(places.value(f"{pointer}/{key}/{index}"), f"{type_} is not in types", "UnknownType")
+
+
+def _referenced_adapters(content: PolicyDocument, places: Places) -> Iterator[Problem]:
+    known = (*content.required_adapters, *content.optional_adapters)
+    for index, condition in good_items(content.cluster_conditions):
+        for key in ("summary", "mirror"):
+            adapter = getattr(getattr(condition, key), "adapter", None)
+            if adapter is not None and adapter not in known:
+                pointer = f"/clusterConditions/{index}/{key}/adapter"
+                message = f"unknown adapter {adapter}; required or optional are {_listed(known)}"
+                yield Problem(places.value(pointer), message, "UnknownAdapter")
+
+
+def _phase_conditions(content: PolicyDocument, places: Places) -> Iterator[Problem]:
+    known = (*BUILT_IN, *(condition.type for _, condition in good_items(content.cluster_conditions)))
+    for name in content.phases.__struct_fields__:
+        phase = getattr(content.phases, name)
+        for index, required in good_items(phase.required_conditions if phase else ()):
+            if required.type and required.type not in known:
+                pointer = f"/phases/{name}/requiredConditions/{index}/type"
+                message = f"unknown condition type {required.type}; known are {_listed(known)}"
+                yield Problem(places.value(pointer), message, "UnknownType")
+    if content.phases.deleting and content.phases.deleting.required_conditions:
+        message = "Deleting is decided by the deletion of the resource alone; only its description can be given"
+        yield Problem(places.value("/phases/deleting/requiredConditions"), message, "NotAllowed")
+
+
+def _reason_lists(content: PolicyDocument, places: Places) -> Iterator[Problem]:
+    working = set(content.policies.in_progress_reasons)
+    for index, reason in good_items(content.policies.waiting_reasons):
+        if reason in working and not reason.startswith("!"):
+            message = f"{reason} cannot mean both waiting and in progress"
+            yield Problem(places.value(f"/policies/waitingReasons/{index}"), message, "DuplicateReason")
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(names) or "none"

@@ -1,0 +1,218 @@
+"""How people write a policy in YAML. `policy_loader` turns it into a `Policy`.
+
+The shape is the one of the status guide, plus additions of ours. The JSON Schema for editors is generated from
+these types, so every `description` here is read by people while they type.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final, Literal
+
+from msgspec import Meta, Struct, field
+
+from hyperfleet.documents.durations import Duration
+from hyperfleet.documents.schema import describe_schema
+from hyperfleet.model.condition import MAX_REASON, MAX_TYPE, REASON_PATTERN, TYPE_PATTERN
+
+SCHEMA_ID: Final = "urn:hyperfleet:schema:policy"
+
+AdapterName = Annotated[
+    str,
+    Meta(
+        pattern=r"^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$",
+        max_length=253,
+        description="The name of an adapter",
+    ),
+]
+ConditionType = Annotated[
+    str, Meta(pattern=f"^{TYPE_PATTERN.pattern}$", max_length=MAX_TYPE, description="The type of a condition")
+]
+Reason = Annotated[
+    str,
+    Meta(pattern=f"^{REASON_PATTERN.pattern}$", max_length=MAX_REASON, description="A reason in CamelCase"),
+]
+ReasonEntry = Annotated[
+    str,
+    Meta(
+        pattern=f"^!?{REASON_PATTERN.pattern}$",
+        max_length=MAX_REASON + 1,
+        description="A reason to add, or !Reason to remove one of the defaults",
+    ),
+]
+
+
+class _Document(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """A part of the document."""
+
+
+class TemplateDocument(_Document, frozen=True, kw_only=True):
+    """The reason and message for one outcome of a rule."""
+
+    reason: Reason
+    message: Annotated[str, Meta(description="May contain variables such as {{.FailedAdapterNames}}")] = ""
+
+
+class TemplatesDocument(_Document, frozen=True, kw_only=True):
+    """Reasons and messages by outcome."""
+
+    true: TemplateDocument | None = None
+    false: TemplateDocument | None = None
+    in_progress: Annotated[
+        TemplateDocument | None,
+        Meta(description="For False while every responsible adapter has yet to say how it went"),
+    ] = None
+    unknown: Annotated[
+        TemplateDocument | None, Meta(description="For Unknown: a rule that cannot be evaluated or merged")
+    ] = None
+
+
+class EvaluateDocument(_Document, frozen=True, kw_only=True):
+    """An expression that decides a condition."""
+
+    expr: Annotated[str, Meta(description="An expr-lang expression whose result is true or false", min_length=1)]
+
+
+class SummaryDocument(_Document, frozen=True, kw_only=True):
+    """A condition merged from others: `type` over many adapters or node pools, or `types` of one adapter or of
+    the resource itself."""
+
+    over: Annotated[
+        Literal["requiredAdapters", "optionalAdapters", "allAdapters", "nodePools"] | None,
+        Meta(description="Merge one condition type of all of these"),
+    ] = None
+    type: Annotated[ConditionType | None, Meta(description="With over: the condition type to merge")] = None
+    adapter: Annotated[AdapterName | None, Meta(description="Merge several condition types of this adapter")] = None
+    types: Annotated[tuple[ConditionType, ...], Meta(description="Without over: the condition types to merge")] = ()
+    negative: Annotated[tuple[ConditionType, ...], Meta(description="Types that are bad when True")] = ()
+    ignore_if_missing: Annotated[tuple[ConditionType, ...], Meta(description="Types that need not be there")] = ()
+
+
+class MirrorDocument(_Document, frozen=True, kw_only=True):
+    """A condition copied from an adapter."""
+
+    adapter: AdapterName
+    type: ConditionType = "Available"
+
+
+class ConditionDocument(_Document, frozen=True, kw_only=True):
+    """A condition of the resource and the rule that decides it: evaluate, summary or mirror."""
+
+    type: ConditionType
+    evaluate: EvaluateDocument | None = None
+    summary: SummaryDocument | None = None
+    mirror: MirrorDocument | None = None
+    templates: TemplatesDocument = TemplatesDocument()
+    polarity: Annotated[
+        Literal["Positive", "Negative"], Meta(description="Negative: the condition is bad when True")
+    ] = "Positive"
+    go_bad_after: Annotated[
+        Duration | None, Meta(description="How long a bad result must hold before it is published")
+    ] = None
+    go_good_after: Annotated[
+        Duration | None, Meta(description="How long a good result must hold before it is published")
+    ] = None
+
+
+class RequiredConditionDocument(_Document, frozen=True, kw_only=True):
+    """A condition that a phase needs."""
+
+    type: ConditionType
+    status: Literal["True", "False", "Unknown"]
+
+
+class PhaseDocument(_Document, frozen=True, kw_only=True):
+    """When the policy wants a phase, and how to describe it."""
+
+    description: str = ""
+    required_conditions: tuple[RequiredConditionDocument, ...] = ()
+
+
+class PhasesDocument(_Document, frozen=True, kw_only=True):
+    """The phases; their priority is fixed and not configured here."""
+
+    deleting: PhaseDocument | None = None
+    degraded: PhaseDocument | None = None
+    failed: PhaseDocument | None = None
+    ready: PhaseDocument | None = None
+    provisioning: PhaseDocument | None = None
+    pending: PhaseDocument | None = None
+
+
+class PoliciesDocument(_Document, frozen=True, kw_only=True):
+    """Time limits, and the reasons that tell waiting and working from failing."""
+
+    stale_threshold: Annotated[Duration | None, Meta(description="An adapter not heard of for this long is stale")] = (
+        None
+    )
+    stale_action: Annotated[
+        Literal["degraded", "none"], Meta(description="What a stale required adapter does to the phase")
+    ] = "none"
+    max_retries: Annotated[int, Meta(ge=0, description="For adapters; not used by the aggregation")] = 3
+    retry_interval: Annotated[Duration | None, Meta(description="For adapters; not used by the aggregation")] = None
+    waiting_reasons: Annotated[
+        tuple[ReasonEntry, ...], Meta(description="Reasons of Available=False that mean: waits for others")
+    ] = ()
+    in_progress_reasons: Annotated[
+        tuple[ReasonEntry, ...], Meta(description="Reasons of Available=False that mean: at work")
+    ] = ()
+
+
+class DefaultBehaviorDocument(_Document, frozen=True, kw_only=True):
+    """What happens while a required adapter has not reported."""
+
+    missing_adapter: Annotated[Literal["pending"], Meta(description="The phase until the timeout")] = "pending"
+    timeout: Annotated[
+        Duration | None, Meta(description="After this long without progress a silent adapter is a failure")
+    ] = None
+
+
+class RetryPolicyDocument(_Document, frozen=True, kw_only=True):
+    """How often to try again to publish an event."""
+
+    max_retries: Annotated[int, Meta(ge=0)] = 3
+    retry_interval: Duration | None = None
+
+
+class PubSubDocument(_Document, frozen=True, kw_only=True):
+    """Where events go; used by the event relay, not by the aggregation."""
+
+    provider: Annotated[str, Meta(description="rabbitmq or gcp-pubsub")] = ""
+    topics: dict[str, str] = field(default_factory=dict)
+    retry_policy: RetryPolicyDocument = RetryPolicyDocument()
+
+
+class AppliesToDocument(_Document, frozen=True, kw_only=True):
+    """Which resources this policy is for; the policy that restricts most wins."""
+
+    kind: Annotated[str, Meta(description="Cluster, NodePool or a kind from the configuration")] = "Cluster"
+    tenants: Annotated[tuple[str, ...], Meta(description="Only resources of these tenants")] = ()
+    labels: Annotated[dict[str, str], Meta(description="Only resources with all of these labels")] = field(
+        default_factory=dict
+    )
+
+
+class PolicyDocument(_Document, frozen=True, kw_only=True):
+    """A HyperFleet aggregation policy."""
+
+    name: Annotated[str, Meta(description="Shown where several policies are in use")] = ""
+    applies_to: AppliesToDocument = AppliesToDocument()
+    required_adapters: Annotated[
+        tuple[AdapterName, ...], Meta(description="Adapters that must complete before a resource is ready")
+    ] = ()
+    optional_adapters: Annotated[
+        tuple[AdapterName, ...],
+        Meta(description="Adapters whose failures do not keep a resource from being ready"),
+    ] = ()
+    pubsub: PubSubDocument | None = None
+    cluster_conditions: Annotated[
+        tuple[ConditionDocument, ...],
+        Meta(description="The conditions of a resource besides Available and Ready"),
+    ] = ()
+    phases: PhasesDocument = PhasesDocument()
+    policies: PoliciesDocument = PoliciesDocument()
+    default_behavior: DefaultBehaviorDocument = DefaultBehaviorDocument()
+
+
+def policy_schema() -> dict[str, Any]:
+    """Return the JSON Schema of a policy document; `hyperfleet rules schema` prints it."""
+    return describe_schema(PolicyDocument, id_=SCHEMA_ID, title="HyperFleet aggregation policy")

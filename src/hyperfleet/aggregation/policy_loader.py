@@ -1,0 +1,138 @@
+"""From YAML text to policies: everything that is wrong is found at once, and placed; on any error nothing loads.
+
+Called at start-up, on reload and by `hyperfleet rules check`. The text is an argument: reading files is for others.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from hyperfleet.aggregation.culprits import mentions_conditions
+from hyperfleet.aggregation.lint import lint
+from hyperfleet.aggregation.policy import (
+    IN_PROGRESS_REASONS,
+    WAITING_REASONS,
+    ExprRule,
+    PhaseRule,
+    Policy,
+    PolicySet,
+    Rule,
+    Selector,
+)
+from hyperfleet.aggregation.policy_checks import check_document
+from hyperfleet.aggregation.policy_document import PhasesDocument, PolicyDocument
+from hyperfleet.aggregation.rule_compiler import RuleCompiler
+from hyperfleet.documents import Document, Places, Problem, bind, has_errors, read, salvage
+from hyperfleet.errors import PolicyError
+
+
+class Loading(Struct, frozen=True):
+    """What came of loading: the policies (None on any error) and every problem, warnings among them."""
+
+    policies: PolicySet | None
+    problems: tuple[Problem, ...]
+
+
+def load_policies(text: str, file: str = "policy.yaml") -> PolicySet:
+    """Load the policies of a YAML text, one per document; raise `PolicyError` with all errors."""
+    loading = check_policies(text, file, with_lint=False)
+    if loading.policies is None:
+        raise PolicyError([problem for problem in loading.problems if problem.level == "error"])
+    return loading.policies
+
+
+def check_policies(text: str, file: str = "policy.yaml", *, with_lint: bool = True) -> Loading:
+    """Load policies and say everything there is to say about them."""
+    reading = read(text, file)
+    problems = list(reading.problems)
+    policies: list[Policy] = []
+    for document in reading.documents:
+        policy, found = _load_document(document, with_lint=with_lint)
+        problems += found
+        if policy is not None:
+            problems += _same_selector(policy, policies, Places(document))
+            policies.append(policy)
+    problems.sort()
+    return Loading(None if has_errors(tuple(problems)) else PolicySet(policies), tuple(problems))
+
+
+def _load_document(document: Document, *, with_lint: bool) -> tuple[Policy | None, list[Problem]]:
+    places = Places(document)
+    bound = bind(document, PolicyDocument)
+    content = bound.value or salvage(document, PolicyDocument)
+    if content is None:
+        return None, list(bound.problems)
+    compiler = RuleCompiler(places)
+    rules = compiler.compile(content.cluster_conditions)
+    problems = [*bound.problems, *check_document(content, places), *compiler.problems]
+    if has_errors(tuple(problems)):
+        return None, problems
+    policy = _policy(content, rules)
+    if with_lint:
+        problems += (
+            Problem(places.value(finding.pointer), finding.message, finding.code, "warning") for finding in lint(policy)
+        )
+    return policy, problems
+
+
+def _policy(content: PolicyDocument, rules: tuple[Rule, ...]) -> Policy:
+    settings = content.policies
+    applies = content.applies_to
+    return Policy(
+        name=content.name or applies.kind.lower(),
+        digest=_digest(content),
+        required=content.required_adapters,
+        optional=content.optional_adapters,
+        rules=rules,
+        phases=_phases(content.phases),
+        selector=Selector(applies.kind, frozenset(applies.tenants), applies.labels),
+        stale_after=settings.stale_threshold,
+        stale_action=settings.stale_action,
+        missing_after=content.default_behavior.timeout,
+        reads_conditions=any(
+            isinstance(rule.by, ExprRule) and mentions_conditions(rule.by.program.tree) for rule in rules
+        ),
+        waiting_reasons=_reasons(WAITING_REASONS, settings.waiting_reasons),
+        in_progress_reasons=_reasons(IN_PROGRESS_REASONS, settings.in_progress_reasons),
+    )
+
+
+def _phases(document: PhasesDocument) -> dict[str, PhaseRule]:
+    phases = {}
+    for name in document.__struct_fields__:
+        phase = getattr(document, name)
+        if phase is not None:
+            required = tuple((condition.type, condition.status) for condition in phase.required_conditions)
+            phases[name.capitalize()] = PhaseRule(phase.description, required)
+    return phases
+
+
+def _reasons(defaults: frozenset[str], changes: Iterable[str]) -> frozenset[str]:
+    """Add reasons to the defaults; `!Name` takes one away."""
+    changes = list(changes)
+    removed = {change[1:] for change in changes if change.startswith("!")}
+    return (defaults - removed) | {change for change in changes if not change.startswith("!")}
+
+
+def _digest(content: PolicyDocument) -> str:
+    """Name what of a policy decides a status; a change of anything else recomputes nothing."""
+    deciding = replace(
+        content,
+        name="",
+        pubsub=None,
+        policies=replace(content.policies, max_retries=0, retry_interval=None),
+    )
+    encoded = msgspec.json.encode(deciding, order="deterministic")
+    return hashlib.sha256(encoded).hexdigest()[:16]
+
+
+def _same_selector(policy: Policy, others: Iterable[Policy], places: Places) -> Iterable[Problem]:
+    for other in others:
+        if other.selector == policy.selector:
+            message = f"another policy in this file already applies to the same resources: {other.name}"
+            yield Problem(places.value("/appliesTo"), message, "DuplicateSelector")

@@ -1,0 +1,144 @@
+"""From the rules of a policy document to rules that can be evaluated; every fault is collected with its place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import timedelta
+from typing import Final
+
+from hyperfleet.aggregation.culprits import CulpritFinder
+from hyperfleet.aggregation.policy import ExprRule, MirrorRule, Rule, SummaryRule
+from hyperfleet.aggregation.policy_document import (
+    ConditionDocument,
+    SummaryDocument,
+    TemplateDocument,
+    TemplatesDocument,
+)
+from hyperfleet.aggregation.templates import Template, Templates, find_template_faults, parse_template
+from hyperfleet.aggregation.vocabulary import OLDER_THAN, SCHEMA
+from hyperfleet.documents import Places, Problem, good_items
+from hyperfleet.documents.durations import parse_duration
+from hyperfleet.errors import ExprError, ExprTypeError
+from hyperfleet.expr import Options, Program, parse
+from hyperfleet.expr import compile as compile_expr
+from hyperfleet.expr.nodes import Builtin, Call, Identifier, Node, String, walk
+from hyperfleet.expr.source import error_at
+
+# A rule must be known to be boolean before it runs; what depends on `data` needs a comparison that says so.
+_OPTIONS: Final = Options(allow_any=False)
+_TEMPLATE_KEYS: Final = {"true": "true", "false": "false", "in_progress": "inProgress", "unknown": "unknown"}
+
+
+class RuleCompiler:
+    """Compiles the rules of one document; `problems` says what kept some from it."""
+
+    def __init__(self, places: Places) -> None:
+        """Place problems by `places`."""
+        self._places = places
+        self.problems: list[Problem] = []
+
+    def compile(self, conditions: Iterable[ConditionDocument]) -> tuple[Rule, ...]:
+        """Return the rules that could be compiled, in order."""
+        rules = (self._rule(condition, f"/clusterConditions/{index}") for index, condition in good_items(conditions))
+        return tuple(rule for rule in rules if rule is not None)
+
+    def _rule(self, condition: ConditionDocument, pointer: str) -> Rule | None:
+        templates = self._templates(condition.templates, f"{pointer}/templates")
+        by: ExprRule | SummaryRule | MirrorRule | None = None
+        if condition.evaluate is not None and condition.evaluate.expr:
+            by = self._expression(condition.evaluate.expr, f"{pointer}/evaluate/expr")
+        elif condition.summary is not None:
+            by = _summary(condition.summary)
+        elif condition.mirror is not None:
+            by = MirrorRule(condition.mirror.adapter, condition.mirror.type)
+        if by is None:
+            return None
+        return Rule(
+            condition.type,
+            by,
+            templates,
+            condition.polarity,
+            condition.go_bad_after or timedelta(),
+            condition.go_good_after or timedelta(),
+        )
+
+    def _expression(self, source: str, pointer: str) -> ExprRule | None:
+        program, faults = _compile(source)
+        for fault in faults:
+            self._report(pointer, fault.line, fault.column, fault.message, "Expression", fault.snippet)
+        return ExprRule(source, program, CulpritFinder(program.tree)) if program and not faults else None
+
+    def _templates(self, document: TemplatesDocument, pointer: str) -> Templates:
+        parsed = {
+            field: self._template(getattr(document, field), f"{pointer}/{key}") for field, key in _TEMPLATE_KEYS.items()
+        }
+        return Templates(**parsed)
+
+    def _template(self, document: TemplateDocument | None, pointer: str) -> Template | None:
+        if document is None:
+            return None
+        for offset, message in find_template_faults(document.message):
+            before = document.message[:offset]
+            line, column = before.count("\n") + 1, offset - before.rfind("\n")
+            self._report(f"{pointer}/message", line, column, message, "TemplateVariable")
+        return parse_template(document.reason, document.message)
+
+    def _report(self, pointer: str, line: int, column: int, message: str, code: str, snippet: str = "") -> None:
+        place = self._places.inside(pointer, line, column)
+        self.problems.append(Problem(place, message, code, snippet=snippet.lstrip("\n")))
+
+
+def _summary(document: SummaryDocument) -> SummaryRule:
+    types = document.types if document.type is None else (document.type,)
+    return SummaryRule(
+        types,
+        document.over,
+        document.adapter,
+        frozenset(document.negative),
+        frozenset(document.ignore_if_missing),
+    )
+
+
+def _compile(source: str) -> tuple[Program | None, list[ExprError]]:
+    """Compile a rule, or return everything that is wrong with it."""
+    try:
+        tree = parse(source, SCHEMA)
+    except ExprError as error:
+        return None, [_placed(error, source)]
+    faults = list(_time_faults(tree, source))
+    try:
+        return compile_expr(source, SCHEMA, expect=bool, options=_OPTIONS), faults
+    except ExprError as error:
+        found = [_placed(fault, source) for fault in (error, *error.others)]
+        places = [(fault.line, fault.column) for fault in found]
+        return None, found + [fault for fault in faults if (fault.line, fault.column) not in places]
+
+
+def _placed(error: ExprError, source: str) -> ExprError:
+    """Place a fault of the whole expression at its start."""
+    return error if error.line else error_at(type(error), source, 0, error.message)
+
+
+def _time_faults(tree: Node, source: str) -> Iterator[ExprError]:
+    """Find uses of time that no deadline could be registered for."""
+    for node in walk(tree):
+        if isinstance(node, Builtin) and node.name == "now":
+            message = (
+                "now() is not allowed in a policy: a status must not depend on when it is looked at; "
+                f'use {OLDER_THAN}(adapters["name"], "7m")'
+            )
+            yield error_at(ExprTypeError, source, node.offset, message)
+        if isinstance(node, Call) and isinstance(node.callee, Identifier) and node.callee.name == OLDER_THAN:
+            duration = node.arguments[1] if len(node.arguments) == 2 else None
+            if duration and (message := _duration_fault(duration)):
+                yield error_at(ExprTypeError, source, duration.offset, message)
+
+
+def _duration_fault(argument: Node) -> str:
+    if not isinstance(argument, String):
+        return f'the duration of {OLDER_THAN} must be written out, such as "7m"'
+    try:
+        parse_duration(argument.value)
+    except ValueError as error:
+        return str(error)
+    return ""

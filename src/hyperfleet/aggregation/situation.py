@@ -1,0 +1,82 @@
+"""Everything one aggregation looks at, read once: resource, adapters, policy, previous status, time.
+
+`aggregate` hands it to each of its steps; `explain` and `lint` take the same steps on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+
+from msgspec import Struct
+
+from hyperfleet.aggregation.adapters import Adapters, AdapterView, observe
+from hyperfleet.aggregation.environment import Clock, values_for
+from hyperfleet.aggregation.missing import missing_instants, remember
+from hyperfleet.aggregation.policy import Policy
+from hyperfleet.model.condition import Condition
+from hyperfleet.model.report import StoredReport
+from hyperfleet.model.resource import Resource
+from hyperfleet.model.status import Memory, Status
+
+
+class Child(Struct, frozen=True):
+    """A child resource as a `summary` rule of its parent sees it."""
+
+    kind: str
+    name: str
+    conditions: tuple[Condition, ...]
+
+
+class Situation(Struct, frozen=True):
+    """The inputs of one aggregation, as read at `now`."""
+
+    resource: Resource
+    policy: Policy
+    previous: Status | None
+    now: datetime
+    children: tuple[Child, ...]
+    adapters: Adapters
+    memory: Memory
+    missing_at: Mapping[str, datetime]
+    clock: Clock
+    values: Mapping[str, object]
+
+    @property
+    def by_name(self) -> Mapping[str, AdapterView]:
+        """Return every adapter by name, in policy order."""
+        return self.adapters.by_name
+
+    @property
+    def missing(self) -> tuple[AdapterView, ...]:
+        """Return the required adapters that have been silent for too long."""
+        return tuple(self.by_name[name] for name, instant in self.missing_at.items() if instant <= self.now)
+
+    def view(self, name: str) -> AdapterView:
+        """Return the view of an adapter by name; one that nobody knows has not reported."""
+        return self.by_name.get(name) or AdapterView(name)
+
+    def in_order(self, views: Iterable[AdapterView]) -> tuple[AdapterView, ...]:
+        """Return some views, each once, in policy order; unknown adapters last, by name."""
+        wanted = {view.adapter: view for view in views}
+        known = [view for name, view in self.by_name.items() if name in wanted]
+        unknown = [wanted[name] for name in sorted(wanted.keys() - self.by_name.keys())]
+        return (*known, *unknown)
+
+
+def read_situation(
+    resource: Resource,
+    reports: Mapping[str, StoredReport],
+    policy: Policy,
+    previous: Status | None,
+    now: datetime,
+    children: Iterable[Child] = (),
+) -> Situation:
+    """Read the inputs; no write may be earlier than the one before it."""
+    now = max(now, previous.memory.written_time) if previous else now
+    adapters = observe(resource, reports, policy, now)
+    memory = remember(adapters, policy, previous, now)
+    clock = Clock(adapters.by_name, now)
+    missing_at = missing_instants(resource, adapters, policy, memory)
+    values = values_for(adapters, resource.generation, clock, with_conditions=policy.reads_conditions)
+    return Situation(resource, policy, previous, now, tuple(children), adapters, memory, missing_at, clock, values)

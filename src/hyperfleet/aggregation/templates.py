@@ -1,0 +1,64 @@
+"""Message templates of a rule: `{{.FailedCount}} of {{.TotalCount}} adapters not ready`.
+
+The loader parses them and refuses unknown variables; `template_values` knows what each stands for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from msgspec import Struct
+
+VARIABLES: Final[Mapping[str, str]] = {
+    "FailedCount": "how many adapters are responsible for the outcome",
+    "FailedAdapterNames": "their names",
+    "TotalCount": "how many adapters are required",
+    "UnhealthyAdapterNames": "the adapters with Health=False",
+    "WorkingCount": "how many required adapters are Running",
+    "AdapterFailureMessage": "what the first responsible adapter says",
+    "FirstFailureMessage": "what the first responsible adapter that failed says",
+    "AwaitedAdapterNames": "the responsible adapters that have yet to say how it went",
+    "Error": "why the rule could not be evaluated (in `unknown`)",
+    "Summary": "the merged message (in `summary` rules)",
+}
+
+_PLACEHOLDER: Final = re.compile(r"\{\{(.*?)\}\}", re.DOTALL)
+_VARIABLE: Final = re.compile(r"\s*\.([A-Za-z]\w*)\s*")
+
+
+class Template(Struct, frozen=True):
+    """A reason, and a message: plain text, or with a `%s` for each variable."""
+
+    reason: str
+    message: str = ""
+    variables: tuple[str, ...] = ()
+
+
+class Templates(Struct, frozen=True):
+    """The templates of one rule, by outcome; what is not given has a default."""
+
+    true: Template | None = None
+    false: Template | None = None
+    in_progress: Template | None = None
+    unknown: Template | None = None
+
+
+def parse_template(reason: str, message: str) -> Template:
+    """Find the variables of a message in which `find_template_faults` finds nothing."""
+    variables = tuple(found[1].strip()[1:] for found in _PLACEHOLDER.finditer(message))
+    if not variables:
+        return Template(reason, message)
+    texts = _PLACEHOLDER.split(message)[::2]  # every second part is what stands between the braces
+    return Template(reason, "%s".join(text.replace("%", "%%") for text in texts), variables)
+
+
+def find_template_faults(message: str) -> Iterator[tuple[int, str]]:
+    """Yield each placeholder that is no variable we know: its offset in the message, and what is wrong."""
+    for found in _PLACEHOLDER.finditer(message):
+        name = _VARIABLE.fullmatch(found[1])
+        if name is None:
+            yield found.start(), f"{found[0]} is not a variable; write {{{{.Name}}}}"
+        elif name[1] not in VARIABLES:
+            yield found.start(), f"unknown template variable {name[1]}; known are {', '.join(VARIABLES)}"

@@ -1,0 +1,173 @@
+"""The reachable phases of a policy and their diagram, as golden text that a reader can check against the semantics.
+
+An edit never leads out of Degraded: Health=False counts at any generation until the adapter reports again (§5).
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from hyperfleet.aggregation.diagram import draw_phases, phase_moves, reachable_phases
+from hyperfleet.aggregation.enumeration import Enumeration, enumerate_states
+from hyperfleet.aggregation.policy_loader import load_policies
+from tests.conformance.timeline import POLICY_FILES
+
+ONE_ADAPTER = """
+requiredAdapters: [dns]
+phases: {ready: {requiredConditions: [{type: Ready, status: "True"}]}}
+"""
+
+ONE_ADAPTER_DIAGRAM = """\
+stateDiagram-v2
+    [*] --> Pending
+    Degraded --> Failed: fails
+    Degraded --> Pending: waits
+    Degraded --> Provisioning: starts
+    Degraded --> Ready: completes
+    Failed --> Degraded: gets unhealthy
+    Failed --> Pending: waits, edit
+    Failed --> Provisioning: starts
+    Failed --> Ready: completes
+    Pending --> Degraded: gets unhealthy
+    Pending --> Failed: fails
+    Pending --> Provisioning: starts
+    Pending --> Ready: completes
+    Provisioning --> Degraded: gets unhealthy
+    Provisioning --> Failed: fails
+    Provisioning --> Pending: waits, edit
+    Provisioning --> Ready: completes
+    Ready --> Degraded: gets unhealthy
+    Ready --> Failed: fails
+    Ready --> Pending: waits, edit
+    Ready --> Provisioning: starts
+    Degraded --> Deleting: delete
+    Failed --> Deleting: delete
+    Ready --> Deleting: delete
+    Provisioning --> Deleting: delete
+    Pending --> Deleting: delete
+    Deleting --> [*]: all finalized
+"""
+
+# An optional adapter at work keeps the guide's cluster Provisioning, so its end may lead back to Pending.
+GUIDE_DIAGRAM = """\
+stateDiagram-v2
+    [*] --> Pending
+    Degraded --> Failed: waits, starts, completes, fails
+    Degraded --> Pending: waits, completes, fails
+    Degraded --> Provisioning: waits, starts, completes, fails
+    Degraded --> Ready: waits, starts, completes, fails
+    Failed --> Degraded: gets unhealthy
+    Failed --> Pending: waits, edit
+    Failed --> Provisioning: waits, starts, completes
+    Failed --> Ready: completes
+    Pending --> Degraded: gets unhealthy
+    Pending --> Failed: fails
+    Pending --> Provisioning: starts, completes
+    Provisioning --> Degraded: gets unhealthy
+    Provisioning --> Failed: fails
+    Provisioning --> Pending: waits, completes, fails, edit
+    Provisioning --> Ready: completes
+    Ready --> Degraded: gets unhealthy
+    Ready --> Failed: fails
+    Ready --> Pending: edit
+    Ready --> Provisioning: waits, starts
+    Degraded --> Deleting: delete
+    Failed --> Deleting: delete
+    Ready --> Deleting: delete
+    Provisioning --> Deleting: delete
+    Pending --> Deleting: delete
+    Deleting --> [*]: all finalized
+"""
+
+# The default policy counts required adapters only, so an optional one at work leaves the cluster Pending.
+DEFAULT_DIAGRAM = """\
+stateDiagram-v2
+    [*] --> Pending
+    Degraded --> Failed: waits, starts, completes, fails
+    Degraded --> Pending: waits, starts, completes, fails
+    Degraded --> Provisioning: waits, starts, completes, fails
+    Degraded --> Ready: waits, starts, completes, fails
+    Failed --> Degraded: gets unhealthy
+    Failed --> Pending: waits, edit
+    Failed --> Provisioning: waits, starts, completes
+    Failed --> Ready: completes
+    Pending --> Degraded: gets unhealthy
+    Pending --> Failed: fails
+    Pending --> Provisioning: starts, completes
+    Provisioning --> Degraded: gets unhealthy
+    Provisioning --> Failed: fails
+    Provisioning --> Pending: waits, edit
+    Provisioning --> Ready: completes
+    Ready --> Degraded: gets unhealthy
+    Ready --> Failed: fails
+    Ready --> Pending: edit
+    Ready --> Provisioning: waits, starts
+    Degraded --> Deleting: delete
+    Failed --> Deleting: delete
+    Ready --> Deleting: delete
+    Provisioning --> Deleting: delete
+    Pending --> Deleting: delete
+    Deleting --> [*]: all finalized
+"""
+
+# Without a ready phase a completed adapter is still Provisioning (semantics §5, "none given: never").
+NEVER_READY_PHASES = ("Deleting", "Degraded", "Failed", "Provisioning", "Pending")
+
+
+def enumerated(text: str) -> Enumeration:
+    return enumerate_states(load_policies(text).policies[0])
+
+
+@pytest.fixture(scope="module")
+def guide() -> Enumeration:
+    """The guide's policy is tried once: 7 states of 5 groups of adapters are 16,807 combinations."""
+    return enumerated(POLICY_FILES["guide"].read_text())
+
+
+@pytest.fixture(scope="module")
+def default() -> Enumeration:
+    return enumerated(POLICY_FILES["default"].read_text())
+
+
+def test_one_adapter() -> None:
+    assert draw_phases(enumerated(ONE_ADAPTER)) == ONE_ADAPTER_DIAGRAM
+
+
+def test_the_guides_policy(guide: Enumeration) -> None:
+    assert draw_phases(guide) == GUIDE_DIAGRAM
+
+
+def test_the_default_policy(default: Enumeration) -> None:
+    assert draw_phases(default) == DEFAULT_DIAGRAM
+
+
+def test_every_phase_can_be_reached(guide: Enumeration, default: Enumeration) -> None:
+    everything = ("Deleting", "Degraded", "Failed", "Ready", "Provisioning", "Pending")
+    assert reachable_phases(guide) == reachable_phases(default) == everything
+
+
+def test_a_phase_that_cannot_be_reached_is_not_drawn() -> None:
+    tried = enumerated("requiredAdapters: [dns]\n")
+    assert reachable_phases(tried) == NEVER_READY_PHASES
+    assert "Ready" not in draw_phases(tried)
+
+
+def test_without_required_adapters_it_is_always_ready() -> None:
+    """Semantics §4: with no required adapters the phase is Ready, whatever the policy says."""
+    tried = enumerated("optionalAdapters: [monitoring]\n")
+    assert reachable_phases(tried) == ("Deleting", "Ready")
+    assert phase_moves(tried) == {}
+
+
+def test_the_moves_of_the_guide_are_there(guide: Enumeration) -> None:
+    """Guide, "Phase Transitions": every arrow of its drawing."""
+    arrows = {
+        ("Pending", "Provisioning"),
+        ("Provisioning", "Ready"),
+        ("Pending", "Failed"),
+        ("Provisioning", "Failed"),
+        ("Ready", "Degraded"),
+        ("Failed", "Provisioning"),
+        ("Degraded", "Ready"),
+    }
+    assert arrows <= phase_moves(guide).keys()
