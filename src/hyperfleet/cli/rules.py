@@ -1,0 +1,164 @@
+"""`hyperfleet rules`: check policies, try out expressions, draw the phases of a policy."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+
+from hyperfleet.cli.exits import FALSE, OK
+
+if TYPE_CHECKING:
+    from hyperfleet.aggregation.policy import Policy
+    from hyperfleet.expr import Program
+
+_INPUT = click.Path(exists=True, dir_okay=False, allow_dash=True)
+
+
+@click.group(name="rules", context_settings={"help_option_names": ["-h", "--help"]})
+def rules() -> None:
+    """Check policies and try out expressions.
+
+    A policy says which adapters a cluster needs and which rules make which conditions.
+    """
+
+
+@rules.command()
+@click.argument("expression")
+@click.option("--data", type=_INPUT, help="A JSON file with the values the expression may use; - for standard input.")
+@click.option("--policy-names", is_flag=True, help="Type-check with the names of a policy's rules; no data needed.")
+@click.option("--explain", is_flag=True, help="Show the value of every part.")
+@click.option("--check", is_flag=True, help="Only compile and show the type of the result.")
+def eval(expression: str, data: str | None, policy_names: bool, explain: bool, check: bool) -> None:  # noqa: A001
+    """Evaluate an expression of the expr language.
+
+    The result is printed as JSON. The exit code is 1 when the result is false, so that it can be used in scripts.
+
+    \b
+    Examples:
+      hyperfleet rules eval '1 + 2 * 3'
+      hyperfleet rules eval 'all(nodes, {.ready})' --data nodes.json
+      hyperfleet rules eval 'len(filter(nodes, {.ready})) >= 2' --data nodes.json --explain
+      hyperfleet rules eval 'adapters["dns"].available' --policy-names --check
+    """
+    values = _read_values(data)
+    program = _compile(expression, values, policy_names=policy_names)
+    if check or policy_names:
+        click.echo(program.result_type.name)
+        return
+    if explain:
+        _show_terms(program, values)
+    result = program.evaluate(values)
+    click.echo(_as_json(result))
+    sys.exit(FALSE if result is False else OK)
+
+
+def _compile(expression: str, values: Mapping[str, Any], *, policy_names: bool) -> Program:
+    from hyperfleet.expr import compile as compile_expr
+    from hyperfleet.expr.types import infer_schema
+
+    if policy_names:
+        from hyperfleet.aggregation.vocabulary import SCHEMA
+
+        return compile_expr(expression, SCHEMA)
+    return compile_expr(expression, infer_schema(values))
+
+
+def _read_values(file: str | None) -> dict[str, Any]:
+    if file is None:
+        return {}
+    try:
+        values = msgspec.json.decode(_read_text(file))
+    except msgspec.DecodeError as error:
+        raise click.UsageError(f"{file} is not JSON: {error}") from error
+    if not isinstance(values, dict):
+        raise click.UsageError(f"{file} must hold an object whose keys are the names of the values")
+    return values
+
+
+def _show_terms(program: Program, values: Mapping[str, Any]) -> None:
+    click.echo(program.explain(values).render())
+
+
+def _as_json(value: object) -> str:
+    return msgspec.json.format(msgspec.json.encode(value, enc_hook=str), indent=0).decode()
+
+
+@rules.command()
+@click.argument("files", nargs=-1, required=True, type=_INPUT)
+@click.option("--strict", is_flag=True, help="Treat warnings as errors.")
+def check(files: tuple[str, ...], strict: bool) -> None:
+    """Check policy files: everything that is wrong, with its place, and what is likely not meant.
+
+    The exit code is 1 when a file has errors (with --strict: or warnings).
+
+    \b
+    Example:
+      hyperfleet rules check examples/policies/*.yaml
+    """
+    from hyperfleet.aggregation.policy_loader import check_policies
+
+    bad = False
+    for file in files:
+        loading = check_policies(_read_text(file), file)
+        for problem in loading.problems:
+            click.echo(str(problem))
+        errors = sum(problem.level == "error" for problem in loading.problems)
+        warnings = len(loading.problems) - errors
+        click.echo(f"{file}: {_count(errors, 'error')}, {_count(warnings, 'warning')}", err=True)
+        bad |= bool(errors or (strict and warnings))
+    sys.exit(FALSE if bad else OK)
+
+
+@rules.command()
+@click.argument("file", type=_INPUT)
+def diagram(file: str) -> None:
+    """Draw the phases that a policy can reach, as Mermaid state diagrams.
+
+    Found by trying every combination of adapter states.
+
+    \b
+    Example:
+      hyperfleet rules diagram examples/policies/guide.yaml
+    """
+    from hyperfleet.aggregation.diagram import draw_phases, reachable_phases
+    from hyperfleet.aggregation.enumeration import enumerate_states
+
+    for policy in _load(file):
+        tried = enumerate_states(policy)
+        click.echo(f"%% policy {policy.name}: reaches {', '.join(reachable_phases(tried))}")
+        click.echo(draw_phases(tried), nl=False)
+
+
+@rules.command()
+def schema() -> None:
+    """Print the JSON Schema of policy files, for editors."""
+    from hyperfleet.aggregation.policy_document import policy_schema
+
+    click.echo(_pretty(policy_schema()))
+
+
+def _pretty(value: object) -> str:
+    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+
+
+def _load(file: str) -> tuple[Policy, ...]:
+    from hyperfleet.aggregation.policy_loader import load_policies
+
+    return load_policies(_read_text(file), file).policies
+
+
+def _read_text(file: str) -> str:
+    raw = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise click.UsageError(f"{file} is not UTF-8 text: {error}") from error
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" + ("" if number == 1 else "s")
