@@ -70,8 +70,8 @@ def observe(resource: Resource, reports: Mapping[str, StoredReport], policy: Pol
     required = tuple([view(name, reports.get(name)) for name in policy.required])
     optional = _reported([view(name, reports[name]) for name in policy.optional if name in reports])
     strangers = reports.keys() - {*policy.required, *policy.optional}
-    unlisted = _reported([view(name, reports[name]) for name in sorted(strangers)])
-    fresh = tuple([view for view in unlisted if not view.is_stale])
+    unlisted = _reported([view(name, reports[name]) for name in sorted(strangers)]) if strangers else ()
+    fresh = [view for view in unlisted if not view.is_stale]
     by_name = {view.adapter: view for view in (*required, *optional, *unlisted)}
     return Adapters(required, optional, unlisted, (*required, *optional, *fresh), by_name)
 

@@ -101,6 +101,6 @@ def _summaries(situation: Situation) -> tuple[AdapterSummary, ...]:
 def _next_deadline(situation: Situation, published: Publication) -> datetime | None:
     """Return the next instant at which time alone changes what was looked at."""
     now = situation.now
-    instants = [view.stale_at for view in situation.by_name.values() if view.stale_at is not None]
+    instants = [view.stale_at for view in situation.by_name.values() if view.stale_at]
     instants += (*situation.missing_at.values(), *published.instants, *situation.clock.instants)
     return min([instant for instant in instants if instant > now], default=None)

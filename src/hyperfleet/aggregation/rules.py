@@ -6,7 +6,6 @@ A rule that fails at run time makes its own condition Unknown and harms nothing 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Final
 
 from hyperfleet.aggregation.adapters import AWAITED_STATES
@@ -55,8 +54,7 @@ def _judge_expression(rule: Rule, by: ExprRule, situation: Situation) -> Verdict
         verdict = Verdict(rule.type, UNKNOWN, EXPRESSION_ERROR, str(error), generation)
         return _word(verdict, templates.unknown, situation) if templates.unknown else verdict
     if outcome:
-        blame = partial(finder.find, situation, True)
-        verdict = Verdict(rule.type, TRUE, "", "", generation, blame, finder.names_adapters)
+        verdict = Verdict(rule.type, TRUE, "", "", generation, None, finder.names_adapters, finder, situation)
         return _word(verdict, templates.true or Template(rule.type), situation)
     blamed = finder.find(situation, False)
     verdict = Verdict(rule.type, FALSE, "", "", generation, blamed, finder.names_adapters)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
 
 from hyperfleet.aggregation.adapters import AdapterView
-from hyperfleet.model.condition import ConditionStatus
+from hyperfleet.model.condition import TRUE, ConditionStatus
+
+if TYPE_CHECKING:
+    from hyperfleet.aggregation.culprits import CulpritFinder
+    from hyperfleet.aggregation.situation import Situation
 
 Culprits: TypeAlias = tuple[AdapterView, ...]
 
@@ -16,7 +19,7 @@ Culprits: TypeAlias = tuple[AdapterView, ...]
 class Verdict(Struct):
     """The raw result for one condition type, and the adapters responsible for it.
 
-    Who is responsible is found out when somebody asks: most verdicts are good, and nobody does.
+    Who is responsible may be left to be found out when somebody asks: most verdicts are good, and nobody does.
     """
 
     type: str
@@ -24,12 +27,15 @@ class Verdict(Struct):
     reason: str
     message: str
     observed_generation: int
-    blame: Culprits | Callable[[], Culprits] = ()
+    found: Culprits | None = ()  # None: not looked for yet
     names_adapters: bool = True  # False: the rule mentions no adapter, so its culprits are a guess
+    finder: CulpritFinder | None = None
+    situation: Situation | None = None
 
     @property
     def culprits(self) -> Culprits:
         """Return the adapters responsible for the status, in policy order."""
-        if callable(self.blame):
-            self.blame = self.blame()
-        return self.blame
+        if self.found is None:
+            finder, situation = self.finder, self.situation
+            self.found = finder.find(situation, self.status == TRUE) if finder and situation else ()
+        return self.found
