@@ -1,6 +1,6 @@
 # The only list of commands. Each target prepares what it needs by itself.
 .DEFAULT_GOAL := help
-.PHONY: help run test check format bench docs schema conformance mutation clean
+.PHONY: help run test check format bench docs conformance mutation clean
 SHELL := /bin/bash
 
 VENV  := .venv
@@ -23,7 +23,7 @@ check: $(READY)  ## format, lint, types and import contracts
 	$(RUN)ruff format --check .
 	$(RUN)ruff check .
 	$(RUN)mypy
-	$(RUN)lint-imports --no-logo 2>/dev/null || $(RUN)lint-imports
+	$(RUN)lint-imports
 
 format: $(READY)  ## bring the code into shape
 	$(RUN)ruff check --fix-only .
@@ -39,8 +39,10 @@ docs: $(READY)  ## write the generated parts of docs/ and the JSON Schema anew
 	$(RUN)python -m docs.generate
 
 mutation: $(READY)  ## which changed lines no test notices (takes long)
-	$(RUN)mutmut run $(ARGS)
-	$(RUN)mutmut results
+	rm -rf mutants
+	$(RUN)mutmut run --max-children 2 $(ARGS)
+	@$(RUN)mutmut results
+	@$(RUN)mutmut results --all true | awk -F '[.: ]+' '{count[$$3 " " $$NF]++} END {for (key in count) print key, count[key]}' | sort
 
 clean:  ## remove everything that make created
-	rm -rf $(VENV) .tools .mypy_cache .ruff_cache .pytest_cache .hypothesis mutants
+	rm -rf $(VENV) .tools .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache mutants

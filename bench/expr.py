@@ -129,6 +129,20 @@ QUESTIONS = (
     Question('none(allAdapters, {.health == "False"})', _none_unhealthy),
 )
 
+_TREE = "reduce(1..60, [#acc, #acc], [])"
+_BIG = {"big": "a" * 1_000_000 + "b", "other": "".join(["a"] * 1_000_000) + "b", "n": 1}
+_BIG_SCHEMA: Schema = {"big": STRING, "other": STRING, "n": INT}
+LIMIT = 50.0
+"""Milliseconds in which a hostile expression must have ended, on a quiet machine."""
+
+
+def _nested_membership(levels: int) -> str:
+    source = "n"
+    for _ in range(levels):
+        source = f"(({source} in 1..2) ? 1 : 2)"
+    return source
+
+
 HOSTILE = (
     "map(1..1000, map(1..1000, map(1..1000, #)))",
     "all(1..99999, any(1..99999, # < 0))",
@@ -154,6 +168,49 @@ HOSTILE = (
     "-" * 5_000 + "1",
     "1" + "+1" * 4_990,
     "x" + "[0]" * 4_000,
+    # Compiling
+    "[" + ",".join(["map(a, #)"] * 250) + "]",
+    "".join(f"let a{place} = 1;" for place in range(600)) + "1",
+    ";".join(["all(x, #)"] * 250),
+    "||".join(f'x matches "a{{1,{place % 900 + 1}}}b{place}"' for place in range(500)),
+    'x matches "(\\\\pL|\\\\pN){1,100}"',
+    "<".join(["x"] * 3_000),
+    "a" + "|string()" * 4_000,
+    # Texts
+    'duration(repeat("1ns", 300000))',
+    'date(repeat("x", 400000), repeat("x", 400000))',
+    'date(repeat("x", 400000))',
+    'date("2024-01-01").Format(repeat("2006", 100000))',
+    'trim(repeat("a", 400000), repeat("b", 400000) + "a")',
+    'upper(repeat("é", 400000))',
+    'let s = repeat("a", 300000); toJSON(map(1..2000, s))',
+    'let s = repeat("a", 300000); string(fromPairs(map(1..2000, [string(#), s])))',
+    'let s = repeat("a", 400000) + "b"; let t = repeat("a", 400000) + "b"; all(1..20000, s <= t)',
+    'let s = [repeat("a", 400000), 1][0]; all(1..20000, s[#] != 1)',
+    'all(1..2000, not ("x" matches (string(#) + "\\\\pL{1,300}")))',
+    'all(1..9000, not ("x" matches (string(#) + "(a{1,100}){1,10}")))',
+    'let s = repeat("a", 1000); all(1..5000, not (s matches "(a|b|ab)*c"))',
+    # Shared parts
+    f"toJSON({_TREE})",
+    f"flatten({_TREE})",
+    f"max({_TREE})",
+    f"mean({_TREE})",
+    f"{_TREE} == {_TREE}",
+    "len(1..999999)",
+)
+
+HOSTILE_ON_DATA = (
+    _nested_membership(25),
+    'all(1..200, all(1..200, not (big contains "zz")))',
+    'all(1..80, all(1..80, not (big matches "[xyz]+q$")))',
+    "all(1..200, all(1..200, big == other))",
+    "all(1..200, all(1..200, big <= other))",
+)
+
+HOSTILE_TO_EXPLAIN = (
+    "all(1..90000, # > 0)",
+    "all(1..300, all(1..300, # > 0))",
+    f"let a = {_TREE}; " + ";".join(["a"] * 200),
 )
 
 
@@ -185,16 +242,36 @@ def measure_guide() -> None:
 
 
 def measure_hostile() -> None:
-    """Print how long it takes until a hostile expression has failed."""
+    """Print how long it takes until a hostile expression has ended, and how many took too long."""
     print(f"\n{'ms':>8}  outcome of a hostile expression")
-    for source in HOSTILE:
-        start = time.perf_counter()
-        try:
-            outcome = f"value of {type(expr.compile(source).evaluate({})).__name__}"
-        except ExprError as error:
-            outcome = error.message
-        elapsed = (time.perf_counter() - start) * 1e3
-        print(f"{elapsed:8.1f}  {outcome[:60]:60}  {source[:60]}")
+    env = environment()
+    slow = [
+        *[source for source in HOSTILE if _is_slow(source, lambda text: expr.compile(text).evaluate(env))],
+        *[source for source in HOSTILE_ON_DATA if _is_slow(source, _evaluate_on_data)],
+        *[source for source in HOSTILE_TO_EXPLAIN if _is_slow(source, _explain)],
+    ]
+    print(f"\n{len(slow)} took longer than {LIMIT:.0f} ms")
+    for source in slow:
+        print(f"  {source[:100]}")
+
+
+def _explain(source: str) -> object:
+    return expr.compile(source).explain({}).render()
+
+
+def _evaluate_on_data(source: str) -> object:
+    return expr.compile(source, _BIG_SCHEMA).evaluate(_BIG)
+
+
+def _is_slow(source: str, run: Callable[[str], object]) -> bool:
+    start = time.perf_counter()
+    try:
+        outcome = f"value of {type(run(source)).__name__}"
+    except ExprError as error:
+        outcome = error.message
+    elapsed = (time.perf_counter() - start) * 1e3
+    print(f"{elapsed:8.1f}{'!' if elapsed > LIMIT else ' '} {outcome[:60]:60}  {source[:60]}")
+    return elapsed > LIMIT
 
 
 def main() -> None:

@@ -48,7 +48,7 @@ class World:
         decision = decide(report, self.resource, self.reports.get(report.adapter), self.now)
         if decision.stored is not None:
             self.reports[report.adapter] = decision.stored
-        if decision.needs_aggregation or decision.outcome == "stored":
+        if decision.needs_aggregation:
             self.write()
         return decision
 

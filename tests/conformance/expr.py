@@ -232,16 +232,11 @@ def _same_map(tagged: Any, found: Any) -> bool:
         return False
     left = list(found.items())
     for key, value in tagged["v"]:
-        place = next((i for i, (k, v) in enumerate(left) if same(key, _plain(k)) and same(value, v)), None)
+        place = next((i for i, (k, v) in enumerate(left) if same(key, k) and same(value, v)), None)
         if place is None:
             return False
         del left[place]
     return True
-
-
-def _plain(key: Any) -> Any:
-    """Return a key without the mark that tells `true` from `1`."""
-    return key[1] if isinstance(key, tuple) else key
 
 
 def _same_struct(tagged: Any, found: Any) -> bool:

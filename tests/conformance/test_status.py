@@ -15,6 +15,7 @@ FILES = (
     "patterns",
     "lifecycle",
     "rules",
+    "culprits",
     "acceptance",
     "available",
     "phases",

@@ -17,7 +17,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from hyperfleet.aggregation.acceptance import Decision
-from hyperfleet.aggregation.body import BodyError, read_report
+from hyperfleet.aggregation.body import BodyProblem, read_report
 from hyperfleet.aggregation.policy import Policy
 from hyperfleet.aggregation.policy_loader import load_policies
 from hyperfleet.aggregation.situation import Child
@@ -83,7 +83,7 @@ class _Player:
     def __init__(self, world: World) -> None:
         self.world = world
         self.decision: Decision | None = None
-        self.errors: tuple[BodyError, ...] = ()
+        self.errors: tuple[BodyProblem, ...] = ()
         self.steps: dict[str, Callable[[Any, str], None]] = {
             "report": self._report,
             "body": self._body,

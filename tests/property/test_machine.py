@@ -10,7 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from hyperfleet.aggregation.aggregate import aggregate
 from hyperfleet.aggregation.transitions import transitions_between
-from hyperfleet.model.condition import FALSE, TRUE
+from hyperfleet.model.condition import FALSE, REASON_PATTERN, TRUE, TYPE_PATTERN
 from hyperfleet.model.status import Status
 from tests.property.worlds import adapters, durations, kinds, policies, required_adapters, send
 from tests.world import World
@@ -36,7 +36,7 @@ class Life(RuleBasedStateMachine):
     def report_unknown(self, adapter):  # type: ignore[no-untyped-def]
         before = self.world.status
         send(self.world, adapter, "Running", available="Unknown/NotChecked")
-        assert [c.status for c in self.world.status.conditions] == [c.status for c in before.conditions]
+        assert self.world.status.condition("Ready") == before.condition("Ready")
         self._note(before)
 
     @precondition(lambda self: not self.world.resource.is_deleting)
@@ -56,6 +56,15 @@ class Life(RuleBasedStateMachine):
     @rule(duration=durations)
     def pass_time(self, duration):  # type: ignore[no-untyped-def]
         self.world.pass_time(duration)
+
+    @rule(policy=policies)
+    def change_policy(self, policy):  # type: ignore[no-untyped-def]
+        self.world.use_policy(policy)
+
+    @rule(adapter=adapters)
+    def retire(self, adapter):  # type: ignore[no-untyped-def]
+        self.world.reports.pop(adapter, None)
+        self.world.write()
 
     @rule()
     def heartbeat(self) -> None:
@@ -107,6 +116,13 @@ class Life(RuleBasedStateMachine):
     def a_second_look_sees_the_same(self) -> None:
         world, now = self.world, self.world.status.memory.written_time
         assert aggregate(world.resource, world.reports, world.policy, world.status, now) == world.status
+
+    @invariant()
+    def what_is_published_is_what_kubernetes_takes(self) -> None:
+        for condition in self.world.status.conditions:
+            assert TYPE_PATTERN.fullmatch(condition.type)
+            assert REASON_PATTERN.fullmatch(condition.reason), condition.reason
+            assert condition.last_transition_time is not None
 
     @invariant()
     def a_deadline_lies_ahead(self) -> None:

@@ -15,6 +15,32 @@ from tests.world import World, make_report
 GUIDE = load_policy("guide")
 DEFAULT = load_policy("default")
 
+# Everything that depends on time or on other conditions, in one policy.
+EVERYTHING = load_policy("""
+requiredAdapters: [validation, dns, infrastructure, hypershift]
+optionalAdapters: [monitoring, logging]
+clusterConditions:
+  - type: Slow
+    goBadAfter: 3m
+    goGoodAfter: 1m
+    evaluate: {expr: 'all(requiredAdapters, {.available == "True"})'}
+  - type: SlowTrouble
+    polarity: Negative
+    goBadAfter: 2m
+    evaluate: {expr: 'any(allAdapters, {.state in ["Failed", "Unhealthy"]})'}
+  - {type: Silent, polarity: Negative, evaluate: {expr: 'any(allAdapters, {olderThan(#, "7m")})'}}
+  - {type: Dns, mirror: {adapter: dns}}
+  - {type: Everybody, summary: {over: allAdapters, type: Available}}
+  - {type: Own, summary: {types: [Slow, SlowTrouble, Dns], negative: [SlowTrouble]}}
+phases:
+  degraded: {requiredConditions: [{type: SlowTrouble, status: "True"}]}
+  failed: {requiredConditions: [{type: Own, status: "False"}]}
+  ready: {requiredConditions: [{type: Ready, status: "True"}]}
+  provisioning: {requiredConditions: [{type: Slow, status: "False"}]}
+policies: {staleThreshold: 10m, staleAction: degraded}
+defaultBehavior: {timeout: 10m}
+""")
+
 # What an adapter may report, by the state it puts the adapter into at the current generation.
 REPORTS: dict[str, dict[str, str]] = {
     "Completed": {"available": "True/JobSucceeded/done"},
@@ -29,7 +55,9 @@ adapters = st.sampled_from((*GUIDE.required, *GUIDE.optional, "unlisted"))
 required_adapters = st.sampled_from(GUIDE.required)
 kinds = st.sampled_from(sorted(REPORTS))
 durations = st.integers(0, 25 * 60).map(lambda seconds: timedelta(seconds=seconds))
-policies = st.sampled_from((GUIDE, DEFAULT))
+policies = st.sampled_from((GUIDE, DEFAULT, EVERYTHING))
+# While a condition is held by damping it keeps its words, and those remember the order of events.
+undamped_policies = st.sampled_from((GUIDE, DEFAULT))
 
 
 def send(world: World, adapter: str, kind: str, **more: Any) -> Any:

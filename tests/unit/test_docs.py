@@ -5,6 +5,9 @@ from __future__ import annotations
 import doctest
 import re
 import runpy
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import jsonschema
@@ -70,6 +73,25 @@ def _with_text_keys(value: object) -> object:
     return [_with_text_keys(item) for item in value] if isinstance(value, list) else value
 
 
+def test_the_readmes_commands_run() -> None:
+    commands = re.findall(r"^\$ \.venv/bin/hyperfleet (.*)$", (ROOT / "README.md").read_text(), re.MULTILINE)
+    assert len(commands) == 3
+    for command in commands:
+        program = str(Path(sys.executable).parent / "hyperfleet")
+        done = subprocess.run([program, *shlex.split(command)], cwd=ROOT, capture_output=True, check=False)  # noqa: S603
+        assert done.returncode == 0, done.stderr
+        assert done.stdout
+
+
+PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\((?!https?://|#)([^)#\s]+)", page.read_text()):
+        assert (page.parent / target).exists(), target
+
+
 def test_generated_parts_are_current() -> None:
     assert generate.SCHEMA.read_text() == generate.schema_text(), "run `make docs`"
     assert generate.POLICY_GUIDE.read_text() == generate.policy_guide_text(), "run `make docs`"
@@ -86,5 +108,7 @@ def test_the_walkthrough_runs(capsys: pytest.CaptureFixture[str]) -> None:
 def test_every_row_of_where_do_i_change_names_something_that_exists() -> None:
     text = (ROOT / "ARCHITECTURE.md").read_text()
     table = text[text.index("## Where do I change") : text.index("## Decisions")]
-    for path in re.findall(r"`([a-z_]+/[a-z_/]+\.(?:py|yaml))`", table):
+    paths = re.findall(r"`([a-z_]+/[a-z_/]+(?:\.(?:py|yaml)|/))`", table)
+    assert len(paths) >= table.count("\n|") - 4, "each row names a file"
+    for path in paths:
         assert (ROOT / "src/hyperfleet" / path).exists() or (ROOT / path).exists(), path

@@ -1,1 +1,36 @@
+"""The status core: from reports and a policy to a status.
 
+In the order a newcomer meets it: `load_policies` makes policies of YAML; `read_report` makes a report of a body;
+`decide` says what becomes of it; `aggregate` computes the status from all stored reports; `explain` says why it is
+so. Everything here is pure: `now` is an argument, what is to be stored is returned.
+"""
+
+from hyperfleet.aggregation.acceptance import Decision, decide
+from hyperfleet.aggregation.aggregate import aggregate
+from hyperfleet.aggregation.body import BodyProblem, ReadReport, read_report
+from hyperfleet.aggregation.deletion import awaited_finalizers, is_removable
+from hyperfleet.aggregation.explanation import Explanation, explain
+from hyperfleet.aggregation.policy import Policy, PolicySet
+from hyperfleet.aggregation.policy_loader import Loading, check_policies, load_policies
+from hyperfleet.aggregation.situation import Child
+from hyperfleet.aggregation.transitions import transitions_between
+
+__all__ = [
+    "BodyProblem",
+    "Child",
+    "Decision",
+    "Explanation",
+    "Loading",
+    "Policy",
+    "PolicySet",
+    "ReadReport",
+    "aggregate",
+    "awaited_finalizers",
+    "check_policies",
+    "decide",
+    "explain",
+    "is_removable",
+    "load_policies",
+    "read_report",
+    "transitions_between",
+]

@@ -38,8 +38,15 @@ class Decision(Struct, frozen=True):
 
     @property
     def needs_aggregation(self) -> bool:
-        """Tell whether the status must be computed anew."""
-        return self.outcome == "aggregated"
+        """Tell whether the status must be computed anew.
+
+        Also when the report itself is not aggregated (row 7): an adapter that says Unknown is not missing, so the
+        clock of missing adapters moves, be the report stored or discarded.
+        """
+        if self.stored is None or self.outcome == "rejected":
+            return False
+        is_unknown = self.stored.report.status_of(AVAILABLE) == UNKNOWN
+        return self.outcome != "discarded" or is_unknown
 
 
 def decide(report: Report, resource: Resource, stored: StoredReport | None, now: datetime) -> Decision:

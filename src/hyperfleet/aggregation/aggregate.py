@@ -12,10 +12,9 @@ from datetime import datetime
 from hyperfleet.aggregation.availability import judge_available, judge_ready
 from hyperfleet.aggregation.phase import PhaseInputs, decide_phase
 from hyperfleet.aggregation.policy import Policy
-from hyperfleet.aggregation.publication import Publication, publish
+from hyperfleet.aggregation.publication import Publisher
 from hyperfleet.aggregation.rules import judge_rules
 from hyperfleet.aggregation.situation import Child, Situation, read_situation
-from hyperfleet.aggregation.verdict import Verdict
 from hyperfleet.model.report import StoredReport
 from hyperfleet.model.resource import Resource
 from hyperfleet.model.status import AdapterSummary, Phase, Status
@@ -32,47 +31,44 @@ def aggregate(
 ) -> Status:
     """Compute the status of a resource from the stored reports of its adapters, by adapter name."""
     situation = read_situation(resource, reports, policy, previous, now, children)
-    _, status = settle(situation, judge(situation))
-    return status
+    publisher = judge(situation)
+    return settle(situation, publisher, decide_phase(PhaseInputs(situation, publisher.published)))
 
 
-def judge(situation: Situation) -> list[Verdict]:
-    """Decide every condition: Available, Ready, then one for each rule."""
-    return judge_rules(situation, [judge_available(situation), judge_ready(situation)])
+def judge(situation: Situation) -> Publisher:
+    """Decide and publish every condition: Available, Ready, then one for each rule."""
+    publisher = Publisher(situation.previous, situation.now)
+    publisher.publish(judge_available(situation))
+    publisher.publish(judge_ready(situation))
+    judge_rules(situation, publisher)
+    return publisher
 
 
-def settle(situation: Situation, verdicts: list[Verdict]) -> tuple[PhaseInputs, Status]:
-    """Publish the verdicts, decide the phase, and put the status together."""
-    published = publish(verdicts, situation.policy, situation.previous, situation.now)
-    conditions = {condition.type: condition for condition in published.conditions}
-    inputs = PhaseInputs(situation, conditions, verdicts)
-    return inputs, _status(situation, decide_phase(inputs), published)
-
-
-def _status(situation: Situation, phase: Phase, published: Publication) -> Status:
+def settle(situation: Situation, publisher: Publisher, phase: Phase) -> Status:
     """Put the status together; what readers see is dated by its last change, not by the last look."""
     previous, now = situation.previous, situation.now
+    conditions = tuple([published.condition for published in publisher.published])
     adapters = _summaries(situation)
     description = situation.policy.description_of(phase)
     moved = previous is None or previous.phase != phase
     changed = (
         previous is None
         or moved
-        or previous.conditions != published.conditions
+        or previous.conditions != conditions
         or previous.adapters != adapters
         or previous.phase_description != description
-        or previous.raw != published.raw
+        or previous.raw != publisher.raw
     )
     return Status(
         phase=phase,
         phase_description=description,
         phase_since=now if previous is None or moved else previous.phase_since,
-        conditions=published.conditions,
+        conditions=conditions,
         adapters=adapters,
         last_updated=now if previous is None or changed else previous.last_updated,
         policy=situation.policy.digest,
-        raw=published.raw,
-        next_deadline=_next_deadline(situation, published),
+        raw=publisher.raw,
+        next_deadline=_next_deadline(situation, publisher),
         memory=situation.memory,
     )
 
@@ -98,9 +94,9 @@ def _summaries(situation: Situation) -> tuple[AdapterSummary, ...]:
     return tuple(summaries)
 
 
-def _next_deadline(situation: Situation, published: Publication) -> datetime | None:
+def _next_deadline(situation: Situation, publisher: Publisher) -> datetime | None:
     """Return the next instant at which time alone changes what was looked at."""
     now = situation.now
     instants = [view.stale_at for view in situation.by_name.values() if view.stale_at]
-    instants += (*situation.missing_at.values(), *published.instants, *situation.clock.instants)
+    instants += (*situation.missing_at.values(), *publisher.instants, *situation.clock.instants)
     return min([instant for instant in instants if instant > now], default=None)

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from hyperfleet.aggregation.adapters import AdapterView, names_of, tell_reason
+from hyperfleet.aggregation.adapters import AdapterView, names_of
 from hyperfleet.aggregation.situation import Situation
 from hyperfleet.aggregation.verdict import Culprits, Verdict
 from hyperfleet.model.condition import FALSE, TRUE
+from hyperfleet.model.report import AVAILABLE
 
-AVAILABLE: Final = "Available"
 READY: Final = "Ready"
 
 _NONE_REQUIRED: Final = "No adapters are required"
@@ -98,8 +98,10 @@ def _list_blockers(views: Culprits, situation: Situation) -> str:
 
 
 def _tell(view: AdapterView, generation: int) -> str:
-    if not view.is_reported or view.state == "Outdated":
-        return tell_reason(view, generation)
-    if view.is_current and view.available == TRUE:
+    if not view.is_reported:
+        return f"{view.adapter} has not reported yet"
+    if not view.is_current:
+        return f"{view.adapter} has not reported for generation {generation}"
+    if view.available == TRUE:
         return f"{view.adapter} has not been heard of since {view.last_heard:%Y-%m-%dT%H:%M:%SZ}"
     return f"{view.adapter}: {view.message or view.reason}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Final
 
 import msgspec
@@ -23,13 +23,10 @@ from hyperfleet.model.condition import (
     TYPE_PATTERN,
     Condition,
 )
-from hyperfleet.model.report import REQUIRED_CONDITIONS, Report
+from hyperfleet.model.report import ADAPTER_PATTERN, MAX_ADAPTER_NAME, REQUIRED_CONDITIONS, Report
 
 MAX_CONDITIONS: Final = 100  # a list that people read; Kubernetes allows 32 on a Cluster
-MAX_ADAPTER_NAME: Final = 253  # a DNS subdomain's length: names stand in paths and labels
 MAX_GENERATION: Final = 2**63 - 1
-
-ADAPTER_PATTERN: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
 
 # The guide's examples send times that only the server may set, and the contract's name them otherwise.
 _IGNORED_REPORT_KEYS: Final = frozenset({"lastUpdated", "lastReportTime", "createdTime"})
@@ -44,16 +41,8 @@ _NEGATIVE_SOUNDING: Final = re.compile(
 )
 
 
-class BodyError(Struct, frozen=True):
-    """One thing wrong with a body, at a JSON pointer."""
-
-    pointer: str
-    code: str
-    message: str
-
-
-class BodyNote(Struct, frozen=True):
-    """Something legal in a body that is likely not meant."""
+class BodyProblem(Struct, frozen=True):
+    """One thing about a body, at a JSON pointer: an error, or a note on what is legal but likely not meant."""
 
     pointer: str
     code: str
@@ -64,8 +53,8 @@ class ReadReport(Struct, frozen=True):
     """What came of reading a body: a report, or errors; notes either way."""
 
     report: Report | None
-    errors: tuple[BodyError, ...] = ()
-    notes: tuple[BodyNote, ...] = ()
+    errors: tuple[BodyProblem, ...] = ()
+    notes: tuple[BodyProblem, ...] = ()
 
 
 def read_report(body: object, pointer: str = "") -> ReadReport:
@@ -79,44 +68,48 @@ def read_report(body: object, pointer: str = "") -> ReadReport:
     return ReadReport(None if errors else report, errors, tuple(reader.notes))
 
 
-def _find_unsendable(body: object, pointer: str) -> BodyError | None:
-    """Find what JSON can spell and nobody can store: half a surrogate pair, or nesting without end."""
+def _find_unsendable(body: object, pointer: str) -> BodyProblem | None:
+    """Find what JSON can spell and no database can store: half a surrogate pair, NUL, or nesting without end."""
     try:
-        msgspec.json.encode(body)
+        encoded = msgspec.json.encode(body)
     except UnicodeEncodeError:
-        message = "half a surrogate pair (\\ud800 to \\udfff) is not text"
-        return BodyError(_pointer_to_half_pair(body, pointer), "BadFormat", message)
+        encoded = b"\\u0000"
     except RecursionError:
-        return BodyError(pointer, "TooDeep", "the body is nested too deeply")
-    return None
+        return BodyProblem(pointer, "TooDeep", "the body is nested too deeply")
+    if b"\\u0000" not in encoded:
+        return None
+    found = _pointer_to_unsendable(body, pointer)
+    message = "NUL (\\u0000) and half a surrogate pair (\\ud800 to \\udfff) are not text"
+    return None if found is None else BodyProblem(found, "BadFormat", message)
 
 
-def _pointer_to_half_pair(value: object, pointer: str) -> str:
-    """Follow the first path to text that cannot be encoded; a key that cannot is told by its object."""
+def _pointer_to_unsendable(value: object, pointer: str) -> str | None:
+    """Follow the first path to text that cannot be stored; a key that cannot is told by its object."""
+    if isinstance(value, str):
+        return pointer if _UNSENDABLE.search(value) else None
     children: Iterable[tuple[object, object]] = ()
     if isinstance(value, dict):
         children = value.items()
     elif isinstance(value, list):
         children = enumerate(value)
     for key, child in children:
-        if isinstance(key, str) and _is_half_pair(key):
+        if isinstance(key, str) and _UNSENDABLE.search(key):
             return pointer
-        found = _pointer_to_half_pair(child, f"{pointer}/{_escape(str(key))}")
-        if found:
+        found = _pointer_to_unsendable(child, f"{pointer}/{_escape(str(key))}")
+        if found is not None:
             return found
-    return pointer if isinstance(value, str) and _is_half_pair(value) else ""
+    return None
 
 
-def _is_half_pair(text: str) -> bool:
-    return any("\ud800" <= character <= "\udfff" for character in text)
+_UNSENDABLE: Final = re.compile("[\x00\ud800-\udfff]")
 
 
 class _Reader:
     """Walks one body and gathers what is wrong with it."""
 
     def __init__(self) -> None:
-        self.errors: list[BodyError] = []
-        self.notes: list[BodyNote] = []
+        self.errors: list[BodyProblem] = []
+        self.notes: list[BodyProblem] = []
         self._spellings: dict[str, tuple[str, str]] = {}  # spelling → (where it was first seen, the key)
 
     def report(self, body: object, at: str) -> Report | None:
@@ -215,7 +208,8 @@ class _Reader:
         elif isinstance(value, bool) or not isinstance(value, int):
             self._error(at, "WrongType", f"observedGeneration must be an integer, not {_name(value)}")
         elif not 1 <= value <= MAX_GENERATION:
-            self._error(at, "OutOfRange", f"observedGeneration must be at least 1, not {value}")
+            limit = "at least 1" if value < 1 else f"at most {MAX_GENERATION}"
+            self._error(at, "OutOfRange", f"observedGeneration must be {limit}, not {value}")
         else:
             return value
         return 0
@@ -227,10 +221,10 @@ class _Reader:
         if isinstance(value, str):
             try:
                 time = convert(value, datetime)
-            except ValidationError:
-                time = None
-            if time is not None and time.tzinfo is not None:
-                return time
+                if time.tzinfo is not None:
+                    return time.astimezone(UTC)
+            except (ValidationError, OverflowError):  # the latter: a zone beyond the first or the last year
+                pass
         message = f"observedTime must be an RFC 3339 time with a zone such as 2025-10-17T12:00:05Z, not {_quote(value)}"
         self._error(at, "BadFormat", message)
         return None
@@ -272,7 +266,7 @@ class _Reader:
             return None
         fields = _Fields()
         for key, item in value.items():
-            name = _camel(key)
+            name = _camel(str(key))
             if name not in known:
                 self._note(f"{at}/{_escape(key)}", "UnknownField", f"{_quote(key)} is not a field of {what}; ignored")
                 continue
@@ -294,15 +288,15 @@ class _Reader:
             self._error(
                 f"{at}/{key}",
                 "MixedSpelling",
-                f"{key} is {spelling} but {first} at {where or '/'} is {other}; use one spelling in a body",
+                f"{key} is {spelling} but {first} at {where or 'the top'} is {other}; use one spelling in a body",
             )
             del self._spellings[spelling]  # so that each further stray key is named too
 
     def _error(self, at: str, code: str, message: str) -> None:
-        self.errors.append(BodyError(at, code, message))
+        self.errors.append(BodyProblem(at, code, message))
 
     def _note(self, at: str, code: str, message: str) -> None:
-        self.notes.append(BodyNote(at, code, message))
+        self.notes.append(BodyProblem(at, code, message))
 
 
 class _Fields:
@@ -318,8 +312,14 @@ class _Fields:
 
 
 def _camel(key: str) -> str:
+    """Spell a snake_case key as camelCase; what is in neither spelling stays as it is."""
+    if not _SNAKE_CASE.fullmatch(key):
+        return key
     first, *rest = key.split("_")
-    return first + "".join(word[:1].upper() + word[1:] for word in rest) if rest and first else key
+    return first + "".join(word.capitalize() for word in rest)
+
+
+_SNAKE_CASE: Final = re.compile(r"[a-z]+(_[a-z]+)+")
 
 
 def _escape(key: str) -> str:

@@ -225,8 +225,12 @@ class _Planner:
         return test
 
     def _wrap(self, node: Node) -> Node:
+        """Put around a part the names that it needs, and no others: a rule may have many."""
+        needed = _names_in(node)
         for let in reversed(self._lets):
-            node = Let(let.name, let.value, node)
+            if let.name in needed:
+                node = Let(let.name, let.value, node)
+                needed |= _names_in(let.value)
         return node
 
 
@@ -272,6 +276,10 @@ _PICKING: Final = frozenset(
     {"all", "any", "none", "one", "filter", "count", "find", "findIndex", "findLast", "findLastIndex"}
     | {"len", "first", "last"}
 )
+
+
+def _names_in(node: Node) -> set[str]:
+    return {item.name for item in walk(node) if isinstance(item, Identifier)}
 
 
 def _swapped(plan: Plan | None) -> Plan | None:

@@ -1,11 +1,15 @@
-"""The phases a policy can reach and what leads from one to the next, as a Mermaid state diagram."""
+"""The phases a policy can reach and what leads from one to the next, as a Mermaid state diagram.
+
+Moves are caused by one report, an edit, silence (`staleThreshold`, `defaultBehavior.timeout`) or a deletion; what
+`olderThan` and damping do on their own is not drawn. A comment says when there may be more than is drawn.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from hyperfleet.aggregation.enumeration import Combination, Enumeration
+from hyperfleet.aggregation.enumeration import GOES_STALE, TIMES_OUT, Combination, Enumeration, sort_states
 from hyperfleet.model.status import PHASES, AdapterState, Phase
 
 # Which states an adapter can take next by its own report. To Outdated leads only an edit of the resource.
@@ -26,38 +30,51 @@ _WORDS: Final[Mapping[AdapterState, str]] = {
     "Unhealthy": "gets unhealthy",
 }
 _EDIT: Final = "edit"
+_ORDER: Final = (*_WORDS.values(), _EDIT, TIMES_OUT, GOES_STALE)
 UNREPORTED: Final[AdapterState] = "Unreported"
 
 
 def reachable_phases(enumeration: Enumeration) -> tuple[Phase, ...]:
     """Return the phases that some combination of adapter states leads to, by priority; any can be deleted."""
-    reached = {result.phase for result in enumeration.results.values()} | {"Deleting"}
+    reached: set[Phase] = {"Deleting"}
+    for result in enumeration.results.values():
+        reached.update((result.phase, *result.later.values()))
     return tuple(phase for phase in PHASES if phase in reached)
 
 
 def phase_moves(enumeration: Enumeration) -> dict[tuple[Phase, Phase], tuple[str, ...]]:
-    """Return each move from phase to phase that one report or one edit can cause, with the causes."""
+    """Return each move from phase to phase that one report, one edit or silence can cause, with the causes."""
     causes: dict[tuple[Phase, Phase], set[str]] = {}
     for combination, result in enumeration.results.items():
         for cause, following in _followers(combination):
             after = enumeration.results.get(following)
-            if after is not None and after.phase != result.phase:
+            if after is not None:
                 causes.setdefault((result.phase, after.phase), set()).add(cause)
-    order = [*_WORDS.values(), _EDIT]
-    return {move: tuple(sorted(found, key=order.index)) for move, found in sorted(causes.items())}
+        for cause, phase in result.later.items():
+            causes.setdefault((result.phase, phase), set()).add(cause)
+    moves = sorted(move for move in causes if move[0] != move[1])
+    return {move: tuple(sorted(causes[move], key=_ORDER.index)) for move in moves}
 
 
 def _followers(combination: Combination) -> Iterator[tuple[str, Combination]]:
-    for index, state in enumerate(combination):
-        for following in _NEXT[state]:
-            yield _WORDS[following], (*combination[:index], following, *combination[index + 1 :])
-    # Who is unhealthy stays so whatever is edited, until it reports again.
-    yield _EDIT, tuple(state if state in ("Unreported", "Unhealthy") else "Outdated" for state in combination)
+    for place, states in enumerate(combination):
+        for state in dict.fromkeys(states):  # who is in the same state and group does the same
+            others = list(states)
+            others.remove(state)
+            for following in _NEXT[state]:
+                changed = sort_states((following, *others))
+                yield _WORDS[following], (*combination[:place], changed, *combination[place + 1 :])
+    yield _EDIT, tuple(sort_states(tuple(map(_edited, states))) for states in combination)
+
+
+def _edited(state: AdapterState) -> AdapterState:
+    """Return the state after an edit. Who is unhealthy stays so until it reports again."""
+    return state if state in ("Unreported", "Unhealthy") else "Outdated"
 
 
 def draw_phases(enumeration: Enumeration) -> str:
     """Draw the phases as a Mermaid state diagram."""
-    lines = ["stateDiagram-v2", "    [*] --> " + _initial(enumeration)]
+    lines = ["stateDiagram-v2", *_reservations(enumeration), "    [*] --> " + _initial(enumeration)]
     for (before, after), causes in phase_moves(enumeration).items():
         lines.append(f"    {before} --> {after}: {', '.join(causes)}")
     lines += [f"    {phase} --> Deleting: delete" for phase in reachable_phases(enumeration) if phase != "Deleting"]
@@ -65,6 +82,15 @@ def draw_phases(enumeration: Enumeration) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _reservations(enumeration: Enumeration) -> Iterator[str]:
+    """Say why there may be more phases and moves than are drawn."""
+    tried, total = len(enumeration.results), enumeration.total
+    if tried < total:
+        yield f"    %% a sample: {tried} of {total} combinations of adapter states were tried"
+    if not enumeration.is_closed:
+        yield "    %% the rules also look at what adapter states do not tell; more moves are possible"
+
+
 def _initial(enumeration: Enumeration) -> Phase:
-    nobody: Combination = tuple(UNREPORTED for _ in enumeration.groups)
+    nobody = tuple((UNREPORTED,) * len(group) for group in enumeration.groups)
     return enumeration.results[nobody].phase

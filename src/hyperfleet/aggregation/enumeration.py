@@ -1,90 +1,177 @@
-"""What a policy makes of every combination of adapter states.
+"""What a policy makes of the states its adapters can be in: every combination, or a sample where they are too many.
 
 Used by `lint`, which looks for combinations that a rule gets wrong, and by `diagram`, which draws what can follow
-what. Adapters that no rule names by name are interchangeable, so they move in groups: that keeps the number of
-combinations small without leaving out one that could matter.
+what. Only rules that stand behind a phase count. Adapters that none of them names are interchangeable, so that only
+how many of them are in each state matters. `is_complete` tells whether that is all there is; a sample is of uniform
+combinations and of those that differ from one in few adapters, and shows what can be, never what cannot.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime, timedelta
-from itertools import product
-from math import prod
+from itertools import chain, combinations_with_replacement, islice, product
+from math import comb, prod
 from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hyperfleet.aggregation.aggregate import aggregate
+from hyperfleet.aggregation.footprint import Footprint, add_guards, footprint_of
 from hyperfleet.aggregation.hypothetical import imagine_report
-from hyperfleet.aggregation.policy import Policy, Rule
+from hyperfleet.aggregation.policy import Policy
+from hyperfleet.aggregation.sandbox import (
+    GENERATION,
+    NOW,
+    WORK,
+    Group,
+    evaluate,
+    evaluate_later,
+    group_adapters,
+    restrict,
+    work_of,
+)
 from hyperfleet.model.condition import ConditionStatus
-from hyperfleet.model.resource import Resource
-from hyperfleet.model.status import ADAPTER_STATES, AdapterState, Phase
+from hyperfleet.model.report import StoredReport
+from hyperfleet.model.status import ADAPTER_STATES, AdapterState, Phase, Status
 
-# 7 states of 5 groups of adapters, about two seconds of trying; with more groups the picture is a sample.
-_MOST_COMBINATIONS: Final = 7**5
-_TELLING_STATES: Final[tuple[AdapterState, ...]] = ("Unreported", "Completed", "Failed")
+# The states of each group, sorted: interchangeable adapters have no order.
+Combination = tuple[tuple[AdapterState, ...], ...]
 
-_GENERATION: Final = 2  # so that there is an older one to be outdated at
-_NOW: Final = datetime(2025, 1, 1, tzinfo=UTC)
-
-Combination = tuple[AdapterState, ...]
-Group = tuple[str, ...]
+TIMES_OUT: Final = "times out"
+GOES_STALE: Final = "goes stale"
+_MOST_CHANGES: Final = 3  # adapters that differ from all the others, in a sample
 
 
 class Result(Struct, frozen=True):
-    """What the policy makes of one combination."""
+    """What the policy makes of one combination, and which phases follow when nothing more is heard, and why."""
 
     states: Mapping[str, AdapterState]
     phase: Phase
     conditions: Mapping[str, ConditionStatus]
+    later: Mapping[str, Phase]
 
 
 class Enumeration(Struct, frozen=True):
-    """Every combination of the groups' states, with what the policy makes of it."""
+    """The combinations that were tried, with what the policy makes of each."""
 
     groups: tuple[Group, ...]
     results: Mapping[Combination, Result]
+    total: int  # how many combinations there are
+    is_closed: bool  # the rules behind the phases look at nothing that these states do not tell
+
+    @property
+    def is_complete(self) -> bool:
+        """Tell whether nothing was left out."""
+        return self.is_closed and len(self.results) == self.total
 
 
 def enumerate_states(policy: Policy) -> Enumeration:
-    """Evaluate a policy on every combination of adapter states, without the passing of time."""
-    timeless = replace(policy, stale_after=None, missing_after=None, rules=tuple(map(_undamped, policy.rules)))
-    groups = _group_adapters(policy)
-    results = {combination: _evaluate(timeless, groups, combination) for combination in _combinations(len(groups))}
-    return Enumeration(groups, results)
+    """Evaluate a policy on combinations of adapter states, as many as are tried in about half a second."""
+    wanted = [condition for rule in policy.phases.values() for condition in rule.required_conditions]
+    footprint = add_guards(footprint_of(policy, wanted))
+    groups = group_adapters(policy, footprint)
+    trier = _Trier(policy, footprint, groups)
+    total = prod(comb(len(group) + len(ADAPTER_STATES) - 1, len(group)) for group in groups)
+    most = WORK // work_of(footprint, groups)
+    combinations_ = _all(groups) if total <= most else islice(_sample(groups), most)
+    results = {combination: trier.try_out(combination) for combination in combinations_}
+    return Enumeration(groups, results, total, footprint.is_closed)
 
 
-def _group_adapters(policy: Policy) -> tuple[Group, ...]:
-    named = [name for name in policy.named_adapters if name in policy.required or name in policy.optional]
-    required = [name for name in policy.required if name not in named]
-    optional = [name for name in policy.optional if name not in named]
-    groups = [*((name,) for name in named), tuple(required[:1]), tuple(required[1:]), tuple(optional)]
-    return tuple(group for group in groups if group)
+def _all(groups: tuple[Group, ...]) -> Iterator[Combination]:
+    return product(*(combinations_with_replacement(ADAPTER_STATES, len(group)) for group in groups))
 
 
-def _combinations(groups: int) -> Iterator[Combination]:
-    """Combine all states of all groups; while that is too much, fewer of them for the groups named last."""
-    choices: list[tuple[AdapterState, ...]] = [ADAPTER_STATES] * groups
-    for index in reversed(range(groups)):
-        if prod(map(len, choices)) <= _MOST_COMBINATIONS:
-            break
-        choices[index] = _TELLING_STATES
-    return product(*choices)
+def _sample(groups: tuple[Group, ...]) -> Iterator[Combination]:
+    """Yield combinations, each once, the most telling first: all alike, one that differs, counts, two, three."""
+    ordered = chain(
+        _changed(groups, 0),
+        _changed(groups, 1),
+        _counts(groups),
+        *(_changed(groups, changes) for changes in range(2, _MOST_CHANGES + 1)),
+    )
+    seen: set[Combination] = set()
+    for combination in ordered:
+        if combination not in seen:
+            seen.add(combination)
+            yield combination
 
 
-def _evaluate(policy: Policy, groups: tuple[Group, ...], combination: Combination) -> Result:
-    states = {name: state for group, state in zip(groups, combination, strict=True) for name in group}
-    imagined = {name: imagine_report(name, state, _GENERATION, policy, _NOW) for name, state in states.items()}
-    reports = {name: stored for name, stored in imagined.items() if stored is not None}
-    status = aggregate(_RESOURCE, reports, policy, None, _NOW)
-    return Result(states, status.phase, {condition.type: condition.status for condition in status.conditions})
+def _changed(groups: tuple[Group, ...], changes: int) -> Iterator[Combination]:
+    """Let some adapters differ from all the others, which are in the same state."""
+    for places in combinations_with_replacement(range(len(groups)), changes):
+        if all(places.count(place) <= len(groups[place]) for place in places):
+            for base, *states in product(ADAPTER_STATES, repeat=changes + 1):
+                yield _deviate(groups, base, tuple(zip(places, states, strict=True)))
 
 
-_RESOURCE: Final = Resource("cls-example", "Cluster", "example", _GENERATION, _NOW, _NOW)
+def _counts(groups: tuple[Group, ...]) -> Iterator[Combination]:
+    """Let any number of interchangeable adapters differ from all the others."""
+    for place, group in enumerate(groups):
+        for base, other in product(ADAPTER_STATES, repeat=2):
+            for count in range(2, len(group)):
+                yield _deviate(groups, base, ((place, other),) * count)
 
 
-def _undamped(rule: Rule) -> Rule:
-    return replace(rule, go_bad_after=timedelta(), go_good_after=timedelta())
+def _deviate(
+    groups: tuple[Group, ...], base: AdapterState, changes: tuple[tuple[int, AdapterState], ...]
+) -> Combination:
+    """Put everybody into one state but those that a change names by the place of their group."""
+    by_place: dict[int, tuple[AdapterState, ...]] = {}
+    for place, state in changes:
+        by_place[place] = (*by_place.get(place, ()), state)
+    different = [by_place.get(place, ()) for place in range(len(groups))]
+    return tuple(
+        sort_states(states + (base,) * (len(group) - len(states)))
+        for group, states in zip(groups, different, strict=True)
+    )
+
+
+def sort_states(states: tuple[AdapterState, ...]) -> tuple[AdapterState, ...]:
+    """Order the states of a group as they stand in a combination."""
+    return tuple(sorted(states, key=ADAPTER_STATES.index))
+
+
+class _Trier:
+    """Tries out combinations on one policy; holds what is the same for all of them."""
+
+    def __init__(self, policy: Policy, footprint: Footprint, groups: tuple[Group, ...]) -> None:
+        self._groups = groups
+        self._policy = restrict(policy, footprint, groups)
+        # When nothing is heard for that long, seen with nothing else that time could do.
+        self._waits = [
+            (cause, wait, replace(self._policy, **{setting: wait}))
+            for cause, setting, wait in (
+                (TIMES_OUT, "missing_after", policy.missing_after),
+                (GOES_STALE, "stale_after", policy.stale_after),
+            )
+            if wait is not None
+        ]
+        self._waited: set[tuple[Phase, frozenset[AdapterState]]] = set()
+        names = [name for group in groups for name in group]
+        self._imagined = {
+            (name, state): imagine_report(name, state, GENERATION, policy, NOW)
+            for name, state in product(names, ADAPTER_STATES)
+        }
+
+    def try_out(self, combination: Combination) -> Result:
+        """Evaluate the policy on one combination, and on the silence after it."""
+        states = {
+            name: state
+            for group, chosen in zip(self._groups, combination, strict=True)
+            for name, state in zip(group, chosen, strict=True)
+        }
+        reports = {name: self._imagined[name, state] for name, state in states.items()}
+        status = evaluate(self._policy, reports)
+        conditions = {condition.type: condition.status for condition in status.conditions}
+        return Result(states, status.phase, conditions, self._wait(states, reports, status))
+
+    def _wait(
+        self, states: Mapping[str, AdapterState], reports: Mapping[str, StoredReport | None], before: Status
+    ) -> dict[str, Phase]:
+        """Tell what silence leads to, once for each phase and mix of required states: more shows little more."""
+        mix = before.phase, frozenset(states[name] for name in self._policy.required)
+        if mix in self._waited:
+            return {}
+        self._waited.add(mix)
+        return {cause: evaluate_later(policy, reports, before, wait).phase for cause, wait, policy in self._waits}

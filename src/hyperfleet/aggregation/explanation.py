@@ -6,7 +6,7 @@ Pure, from the same inputs as `aggregate`, through the same steps, so it cannot 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -14,15 +14,18 @@ from msgspec import Struct
 
 from hyperfleet.aggregation.adapters import AdapterView
 from hyperfleet.aggregation.aggregate import judge, settle
-from hyperfleet.aggregation.phase import evidence_for
+from hyperfleet.aggregation.availability import READY
+from hyperfleet.aggregation.phase import PhaseInputs, decide_phase, evidence_for
 from hyperfleet.aggregation.policy import ExprRule, MirrorRule, Policy, Rule, SummaryRule
-from hyperfleet.aggregation.remedies import Remedy, find_remedies
+from hyperfleet.aggregation.remedies import Remedies, find_remedies
 from hyperfleet.aggregation.situation import Child, Situation, read_situation
 from hyperfleet.aggregation.verdict import Verdict
+from hyperfleet.aggregation.vocabulary import ADAPTER, CONDITION
 from hyperfleet.expr import Explanation as TermTree
 from hyperfleet.expr.explain import Element as TermElement
-from hyperfleet.model.condition import TRUE, Condition, ConditionStatus
-from hyperfleet.model.report import StoredReport
+from hyperfleet.expr.types import Array, Map
+from hyperfleet.model.condition import FALSE, TRUE, Condition, ConditionStatus
+from hyperfleet.model.report import AVAILABLE, StoredReport
 from hyperfleet.model.resource import Resource
 from hyperfleet.model.status import AdapterState, Phase, RawResult, Status
 
@@ -66,7 +69,7 @@ class ConditionExplanation(Struct, frozen=True):
     terms: Term | None
     culprits: tuple[AdapterExplanation, ...]
     raw: RawResult | None  # what a damped rule says beside what is published
-    remedies: tuple[Remedy, ...]  # smallest sets of reports that would make it True
+    remedies: Remedies | None  # smallest sets of reports that would make it good; None: it is
 
 
 class Explanation(Struct, frozen=True):
@@ -93,9 +96,14 @@ def explain(
     only: str | None = None,
 ) -> Explanation:
     """Explain the status that `aggregate` computes from the same inputs; `only` one condition, if given."""
+    types = (AVAILABLE, READY, *(rule.type for rule in policy.rules))
+    if only not in (None, *types):
+        raise ValueError(f"there is no condition {only!r} to explain; there are {', '.join(types)}")
     situation = read_situation(resource, reports, policy, previous, now, children)
-    verdicts = judge(situation)
-    inputs, status = settle(situation, verdicts)
+    publisher = judge(situation)
+    inputs = PhaseInputs(situation, publisher.published)
+    status = settle(situation, publisher, decide_phase(inputs))
+    verdicts = [published.verdict for published in publisher.published]
     teller = _Teller(situation, status, reports)
     return Explanation(
         resource.id,
@@ -122,7 +130,6 @@ class _Teller:
 
     def condition(self, verdict: Verdict) -> ConditionExplanation:
         published, rule = self._published[verdict.type], self._rules.get(verdict.type)
-        remedies = () if published.status == TRUE else find_remedies(self._situation, self._reports, verdict.type)
         return ConditionExplanation(
             published.type,
             published.status,
@@ -133,8 +140,14 @@ class _Teller:
             self._terms(rule) if rule else None,
             tuple(self.adapter(view) for view in verdict.culprits),
             self._raw.get(verdict.type),
-            remedies,
+            self._remedies(published, rule),
         )
+
+    def _remedies(self, published: Condition, rule: Rule | None) -> Remedies | None:
+        good: ConditionStatus = FALSE if rule and rule.polarity == "Negative" else TRUE
+        if published.status == good:
+            return None
+        return find_remedies(self._situation, self._reports, published.type, good)
 
     def _terms(self, rule: Rule) -> Term | None:
         if not isinstance(rule.by, ExprRule):
@@ -171,11 +184,28 @@ def _rule_text(rule: Rule) -> str:
 
 
 def _term(tree: TermTree) -> Term:
-    parts = [_term(part) for part in tree.children]
-    parts += [_element(element) for element in tree.elements]
+    return Term(tree.text, tree.value, tree.error, tree.skipped, tuple(_parts(tree)))
+
+
+def _parts(tree: TermTree) -> Iterator[Term]:
+    """Yield what is below a term; instead of a whole adapter, or many, only what is below that."""
+    for part in tree.children:
+        if _is_adapters(part) and not part.error:
+            yield from _parts(part)
+        else:
+            yield _term(part)
+    yield from (_element(element) for element in tree.elements)
     if tree.omitted:
-        parts.append(Term(f"… and {tree.omitted} more", is_skipped=True))
-    return Term(tree.text, tree.value, tree.error, tree.skipped, tuple(parts))
+        yield Term(f"… and {tree.omitted} more", is_skipped=True)
+
+
+def _is_adapters(tree: TermTree) -> bool:
+    """Tell whether a term stands for adapters or their conditions: these are told one by one, elsewhere."""
+    match tree.node.type:
+        case Array(element=held) | Map(value=held):
+            return held in (ADAPTER, CONDITION)
+        case held:
+            return held in (ADAPTER, CONDITION)
 
 
 def _element(element: TermElement) -> Term:

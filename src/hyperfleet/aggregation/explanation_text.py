@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any, Final
 
 import msgspec
 
 from hyperfleet.aggregation.explanation import AdapterExplanation, ConditionExplanation, Explanation, Term
+from hyperfleet.aggregation.remedies import Remedies
+from hyperfleet.aggregation.trials import Remedy
 from hyperfleet.documents.durations import format_duration
-from hyperfleet.model.condition import TRUE
 
-_SHOWN_VALUE: Final = 60  # characters of a value; longer ones are cut, the JSON form has them whole
+# What is longer is cut here; the explanation itself has all of it.
+_SHOWN_VALUE: Final = 60  # characters of a value
+_SHOWN_LINE: Final = 200  # characters of a message
+_SHOWN: Final = 10  # adapters, lines of a message, pieces of evidence
 
 
 def render(explanation: Explanation, now: datetime) -> str:
@@ -30,7 +34,7 @@ class _Writer:
     def explanation(self, told: Explanation) -> Iterator[str]:
         age = self._age(told.phase_since)
         yield f"{told.resource_id} is {told.phase} for {age} (generation {told.generation})"
-        yield from (f"  because {evidence}" for evidence in told.because)
+        yield from _first(f"  because {_line(evidence)}" for evidence in told.because)
         if told.next_deadline is not None:
             yield f"  next change by time alone in {format_duration(told.next_deadline - self._now)}"
         for condition in told.conditions:
@@ -40,17 +44,16 @@ class _Writer:
     def _condition(self, told: ConditionExplanation) -> Iterator[str]:
         age = f" for {self._age(told.since)}" if told.since else ""
         yield f"{told.type}={told.status}{age}: {told.reason}"
-        yield from (f"  {line}" for line in told.message.splitlines())
+        yield from _first(f"  {_line(line)}" for line in told.message.splitlines())
         if told.raw is not None and told.raw.status != told.status:
             yield f"  damped: the rule has said {told.raw.status} for {self._age(told.raw.since)}"
         if told.terms is not None:
             yield from _term(told.terms, "  ")
         elif told.rule:
             yield f"  {told.rule}"
-        for adapter in told.culprits:
-            yield f"  ← {self._adapter(adapter)}"
-        if told.status != TRUE:
-            yield from _remedies(told)
+        yield from _first(f"  ← {self._adapter(adapter)}" for adapter in told.culprits)
+        if told.remedies is not None:
+            yield from _remedies(told.remedies)
 
     def _adapter(self, told: AdapterExplanation) -> str:
         if told.last_heard is None:
@@ -60,24 +63,48 @@ class _Writer:
         if told.observed_generation != told.generation:
             generation += f" of {told.generation}"
         stale = ", stale" if told.is_stale else ""
-        words = " ".join(word for word in (told.reason, told.message) if word)
-        return (
-            f"{told.name} {told.state} ({generation}, heard {self._age(told.last_heard)} ago{stale}) {words}".rstrip()
-        )
+        words = _line(" ".join(word for word in (told.reason, told.message) if word))
+        heard = f"heard {self._age(told.last_heard)} ago{stale}"
+        return f"{told.name} {told.state} ({generation}, {heard}) {words}".rstrip()
 
     def _age(self, instant: datetime) -> str:
         return format_duration(max(self._now - instant, self._now - self._now))
 
 
-def _remedies(told: ConditionExplanation) -> Iterator[str]:
-    if not told.remedies:
-        yield "  no adapter report alone makes it True"
-    for remedy in told.remedies:
-        yield "  True with: " + " and ".join(str(change) for change in remedy)
+def _remedies(told: Remedies) -> Iterator[str]:
+    if not told.sets and told.is_exhaustive:
+        yield f"  no state of an adapter found that makes it {told.wanted}; it may depend on other things"
+    elif not told.sets:
+        yield f"  nothing found that makes it {told.wanted}; there were too many combinations to try them all"
+    for remedy in told.sets:
+        if remedy:  # none: the rule says so already, and waits out its damping
+            yield f"  {told.wanted} with{'' if told.is_minimal else ' (fewer may do)'}: {_remedy(remedy)}"
+    if told.sets and not told.is_exhaustive:
+        yield "  … and perhaps in other ways"
+
+
+def _remedy(remedy: Remedy) -> str:
+    more = [f"{len(remedy) - _SHOWN} more"] if len(remedy) > _SHOWN else []
+    return " and ".join([*map(str, remedy[:_SHOWN]), *more])
+
+
+def _first(lines: Iterable[str]) -> Iterator[str]:
+    """Yield the first lines, and how many more there are."""
+    for index, line in enumerate(every := list(lines)):
+        if index == _SHOWN:
+            yield f"  … and {len(every) - _SHOWN} more"
+            return
+        yield line
+
+
+def _line(text: str) -> str:
+    """Put a text on one line and cut it where nobody would read on."""
+    line = " ".join(text[: 2 * _SHOWN_LINE].split())
+    return line if len(text) <= _SHOWN_LINE else f"{line[: _SHOWN_LINE - 1]}…"
 
 
 def _term(term: Term, indent: str) -> Iterator[str]:
-    yield f"{indent}{term.text} {_outcome(term)}"
+    yield f"{indent}{_line(term.text)} {_outcome(term)}"
     for part in term.parts:
         yield from _term(part, indent + "  ")
 
@@ -86,7 +113,7 @@ def _outcome(term: Term) -> str:
     if term.is_skipped:
         return "was not needed"
     if term.error:
-        return f"failed: {term.error}"
+        return f"failed: {_line(term.error)}"
     return f"= {_value(term.value)}"
 
 

@@ -1,19 +1,24 @@
 """Rules that are legal but almost surely wrong.
 
-Most findings come from trying every combination of adapter states (`enumeration`): not what a rule looks like is
-judged, but what it does. The guards of `phase` keep such rules from doing harm; a finding says what they hide.
+Not what a rule looks like is judged, but what it does. That a rule goes wrong is shown by an example (`enumeration`,
+complete or not); that something never happens is said only when nothing else is possible (`possibilities`). The
+guards of `phase` keep such rules from doing harm; a finding says what they hide.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Final
 
 from msgspec import Struct
 
 from hyperfleet.aggregation.enumeration import Enumeration, Result, enumerate_states
-from hyperfleet.aggregation.policy import Policy
-from hyperfleet.model.status import AdapterState, Phase
+from hyperfleet.aggregation.footprint import add_guards, footprint_of
+from hyperfleet.aggregation.policy import PhaseRule, Policy
+from hyperfleet.aggregation.possibilities import Possibilities
+from hyperfleet.model.condition import ConditionStatus
+from hyperfleet.model.status import AdapterState, Phase, Status
 
 
 class Finding(Struct, frozen=True):
@@ -26,13 +31,15 @@ class Finding(Struct, frozen=True):
 
 def lint(policy: Policy, enumeration: Enumeration | None = None) -> tuple[Finding, ...]:
     """Return what is likely wrong with a policy that loads."""
-    tried = enumeration or enumerate_states(policy)
+    results = (enumeration or enumerate_states(policy)).results.values()
+    possibilities = Possibilities(policy)
     return (
         *_unconfigured_adapters(policy),
-        *_eager_phases(policy, tried.results.values()),
-        *_forgetful_ready(policy, tried.results.values()),
-        *_unreachable_phases(policy, tried.results.values()),
-        *_constant_conditions(policy, tried.results.values()),
+        *_eager_phases(policy, results),
+        *_forgetful_ready(policy, results),
+        *_unreachable_ready(policy, results, possibilities),
+        *_unwanted_phases(policy, results, possibilities),
+        *_constant_conditions(policy, possibilities),
         *_idle_settings(policy),
     )
 
@@ -87,15 +94,30 @@ def _forgetful_ready(policy: Policy, results: Iterable[Result]) -> Iterator[Find
         )
 
 
-def _unreachable_phases(policy: Policy, results: Iterable[Result]) -> Iterator[Finding]:
-    """Find phases that no combination leads to, and wishes of the policy that never come true."""
-    results = list(results)
-    reached = {result.phase for result in results}
-    if policy.required and "Ready" not in reached:
+def _unreachable_ready(policy: Policy, results: Iterable[Result], possibilities: Possibilities) -> Iterator[Finding]:
+    """Find a Ready that nothing leads to: the policy never wants it, or a phase of higher priority always hides it."""
+    if not policy.required or any(result.phase == "Ready" for result in results):
+        return
+    deciding = [
+        wanted
+        for phase in ("Degraded", "Failed", "Ready")
+        for wanted in policy.phases.get(phase, PhaseRule()).required_conditions
+    ]
+    footprint = add_guards(footprint_of(policy, deciding))
+    never_wanted = not policy.phases.get("Ready", PhaseRule()).required_conditions
+    if never_wanted or possibilities.is_impossible(footprint, lambda status: status.phase == "Ready"):
         yield Finding("UnreachablePhase", "/phases/ready", "no combination of adapter states leads to Ready")
+
+
+def _unwanted_phases(policy: Policy, results: Iterable[Result], possibilities: Possibilities) -> Iterator[Finding]:
+    """Find wishes of the policy that never come true."""
+    results = list(results)
     for phase, rule in policy.phases.items():
-        if rule.required_conditions and not any(_wants(policy, phase, result) for result in results):
-            types = ", ".join(f"{type_}={status}" for type_, status in rule.required_conditions)
+        required = rule.required_conditions
+        if not required or any(_wants(policy, phase, result) for result in results):
+            continue
+        if possibilities.is_impossible(footprint_of(policy, required), partial(_meets, required)):
+            types = ", ".join(f"{type_}={status}" for type_, status in required)
             yield Finding(
                 "PhaseNeverWanted",
                 f"/phases/{phase.lower()}/requiredConditions",
@@ -103,17 +125,30 @@ def _unreachable_phases(policy: Policy, results: Iterable[Result]) -> Iterator[F
             )
 
 
-def _constant_conditions(policy: Policy, results: Iterable[Result]) -> Iterator[Finding]:
+def _constant_conditions(policy: Policy, possibilities: Possibilities) -> Iterator[Finding]:
     """Find rules that say the same whatever the adapters do."""
-    results = list(results)
+    if not policy.required and not policy.optional:
+        return
     for index, rule in enumerate(policy.rules):
-        seen = {result.conditions[rule.type] for result in results}
-        if len(seen) == 1 and len(results) > 1:
+        seen: set[ConditionStatus] = set()
+        footprint = footprint_of(policy, [(rule.type, None)])
+        if possibilities.is_impossible(footprint, partial(_says_another, rule.type, seen)):
             yield Finding(
                 "ConstantCondition",
                 f"/clusterConditions/{index}",
                 f"{rule.type} is {seen.pop()} whatever the adapters report",
             )
+
+
+def _meets(required: Iterable[tuple[str, ConditionStatus]], status: Status) -> bool:
+    conditions = {condition.type: condition.status for condition in status.conditions}
+    return all(conditions[type_] == wanted for type_, wanted in required)
+
+
+def _says_another(type_: str, seen: set[ConditionStatus], status: Status) -> bool:
+    """Note what a condition says, and tell whether it has said something else before."""
+    seen.update(condition.status for condition in status.conditions if condition.type == type_)
+    return len(seen) > 1
 
 
 def _idle_settings(policy: Policy) -> Iterator[Finding]:

@@ -10,16 +10,18 @@ from typing import Final
 
 from hyperfleet.aggregation.adapters import AdapterView
 from hyperfleet.aggregation.policy import MirrorRule, SummaryOver, SummaryRule
+from hyperfleet.aggregation.publication import Published
 from hyperfleet.aggregation.situation import Situation
 from hyperfleet.aggregation.verdict import Verdict
 from hyperfleet.conditions import Aggregation, Source, Summary, aggregate, mirror, summarize
 from hyperfleet.model.condition import FALSE, TRUE, Condition, find
+from hyperfleet.model.kind import NODE_POOL
 
 _TARGET: Final = "Summary"  # a name for the merge; the rule's own type replaces it
 NOTHING_TO_SUMMARIZE: Final = "NothingToSummarize"
 
 
-def judge_summary(rule: SummaryRule, situation: Situation, earlier: Sequence[Verdict]) -> Verdict:
+def judge_summary(rule: SummaryRule, situation: Situation, earlier: Sequence[Published]) -> Verdict:
     """Merge what the rule names; nothing to merge is not a fault."""
     if rule.over is None:
         source = _own_source(situation, earlier) if rule.adapter is None else _source_of(situation.view(rule.adapter))
@@ -69,7 +71,7 @@ def _sources(over: SummaryOver, situation: Situation) -> list[Source]:
         return [
             Source(kind=child.kind, name=child.name, conditions=child.conditions)
             for child in situation.children
-            if child.kind == "NodePool"
+            if child.kind == NODE_POOL.name
         ]
     return [_source_of(view) for view in _views(over, situation)]
 
@@ -78,9 +80,9 @@ def _source_of(view: AdapterView) -> Source:
     return Source(kind="Adapter", name=view.adapter, conditions=_conditions_of(view))
 
 
-def _own_source(situation: Situation, earlier: Sequence[Verdict]) -> Source:
-    """Show the resource's own conditions so far, as decided in this aggregation."""
-    conditions = tuple(Condition(v.type, v.status, v.reason, v.message) for v in earlier)
+def _own_source(situation: Situation, earlier: Sequence[Published]) -> Source:
+    """Show the resource's own conditions so far, as this aggregation publishes them."""
+    conditions = tuple(published.condition for published in earlier)
     return Source(kind=situation.resource.kind, name=situation.resource.name, conditions=conditions)
 
 
@@ -101,9 +103,10 @@ def _blamed(rule: SummaryRule, situation: Situation) -> list[AdapterView]:
     return blamed
 
 
-def _culprits_of(rule: SummaryRule, earlier: Sequence[Verdict], situation: Situation) -> Sequence[AdapterView]:
+def _culprits_of(rule: SummaryRule, earlier: Sequence[Published], situation: Situation) -> Sequence[AdapterView]:
     """Return who stands behind the conditions that the rule sums up."""
-    return situation.in_order(view for verdict in earlier if verdict.type in rule.types for view in verdict.culprits)
+    summed = [published.verdict for published in earlier if published.verdict.type in rule.types]
+    return situation.in_order(view for verdict in summed for view in verdict.culprits)
 
 
 def _verdict(

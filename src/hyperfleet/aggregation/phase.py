@@ -7,41 +7,46 @@ and explaining (which?) cannot disagree.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, TypeAlias
-
-from msgspec import Struct
 
 from hyperfleet.aggregation.availability import READY
 from hyperfleet.aggregation.policy import PhaseRule
+from hyperfleet.aggregation.publication import Published
 from hyperfleet.aggregation.situation import Situation
-from hyperfleet.aggregation.verdict import Verdict
-from hyperfleet.model.condition import FALSE, TRUE, Condition
+from hyperfleet.model.condition import FALSE, TRUE, ConditionStatus
 from hyperfleet.model.status import Phase
 
 _NO_RULE: Final = PhaseRule()
 Guard: TypeAlias = "Callable[[PhaseInputs], Iterator[str]]"
 
 
-class PhaseInputs(Struct, frozen=True):
+class PhaseInputs:
     """What the guards look at: the situation, what is published, and who is behind it."""
 
-    situation: Situation
-    conditions: Mapping[str, Condition]
-    verdicts: Sequence[Verdict]
+    __slots__ = ("_published", "situation")
+
+    def __init__(self, situation: Situation, published: Sequence[Published]) -> None:
+        """Look at what one aggregation publishes."""
+        self.situation = situation
+        self._published = {item.condition.type: item for item in published}
+
+    def status_of(self, type_: str) -> ConditionStatus:
+        """Return the published status of a condition."""
+        return self._published[type_].condition.status
 
     def wish(self, phase: Phase) -> str:
         """Say which conditions make the policy want a phase; nothing when it does not. None required: never."""
         required = self.situation.policy.phases.get(phase, _NO_RULE).required_conditions
         for type_, status in required:
-            if self.conditions[type_].status != status:
+            if self.status_of(type_) != status:
                 return ""
-        return "the policy wants it: " + ", ".join(f"{t}={s}" for t, s in required) if required else ""
+        return "the policy wants it: " + ", ".join([f"{t}={s}" for t, s in required]) if required else ""
 
-    def verdicts_behind(self, phase: Phase) -> list[Verdict]:
-        """Return the verdicts of the conditions that the policy requires for a phase."""
-        types = [type_ for type_, _ in self.situation.policy.phases.get(phase, _NO_RULE).required_conditions]
-        return [verdict for verdict in self.verdicts if verdict.type in types]
+    def behind(self, phase: Phase) -> list[Published]:
+        """Return the conditions that the policy requires for a phase."""
+        required = self.situation.policy.phases.get(phase, _NO_RULE).required_conditions
+        return [self._published[type_] for type_, _ in required]
 
 
 def decide_phase(inputs: PhaseInputs) -> Phase:
@@ -96,15 +101,20 @@ def _failures(situation: Situation) -> Iterator[str]:
 
 
 def _blames_a_failure(inputs: PhaseInputs) -> bool:
-    """Tell whether a failure stands behind the policy's wish, not only work that is not done yet."""
-    verdicts = inputs.verdicts_behind("Failed")
-    if not any(verdict.names_adapters for verdict in verdicts):
+    """Tell whether a failure stands behind the policy's wish, not only work that is not done yet.
+
+    Who stood behind a condition that damping holds is not known any more; the phase that followed from it is.
+    """
+    behind, previous = inputs.behind("Failed"), inputs.situation.previous
+    if not any(published.verdict.names_adapters for published in behind):
         return True
-    return any(view.state == "Failed" for verdict in verdicts for view in verdict.culprits)
+    if previous and previous.phase == "Failed" and any(published.is_held for published in behind):
+        return True
+    return any(view.state == "Failed" for published in behind for view in published.verdict.culprits)
 
 
 def _ready(inputs: PhaseInputs) -> Iterator[str]:
-    if inputs.conditions[READY].status == TRUE and (wish := inputs.wish("Ready")):
+    if inputs.status_of(READY) == TRUE and (wish := inputs.wish("Ready")):
         yield f"{wish}; and Ready=True"
 
 

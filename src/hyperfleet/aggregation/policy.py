@@ -20,7 +20,6 @@ from hyperfleet.model.resource import Resource
 
 StaleAction = Literal["degraded", "none"]
 Polarity = Literal["Positive", "Negative"]
-AdapterGroup = Literal["requiredAdapters", "optionalAdapters", "allAdapters"]
 SummaryOver = Literal["requiredAdapters", "optionalAdapters", "allAdapters", "nodePools"]
 
 # An adapter that reports Available=False with one of these waits for something, or is at work; with any other
@@ -39,6 +38,13 @@ IN_PROGRESS_REASONS: Final = frozenset(
         "MinimumReplicasUnavailable",
     }
 )
+
+
+def change_reasons(defaults: frozenset[str], changes: Sequence[str]) -> frozenset[str]:
+    """Add reasons to the defaults; `!Name` takes one away."""
+    removed = {change[1:] for change in changes if change and change.startswith("!")}
+    return (defaults - removed) | {change for change in changes if change and not change.startswith("!")}
+
 
 PHASE_DESCRIPTIONS: Final[Mapping[str, str]] = {
     "Deleting": "Being deleted; adapters are cleaning up",
@@ -99,10 +105,9 @@ class Rule(Struct, frozen=True):
                 return (adapter,)
         return ()
 
-    def delay_towards(self, status: ConditionStatus) -> timedelta:
-        """Return how long a raw result must hold before it is published."""
-        good = "True" if self.polarity == "Positive" else "False"
-        return self.go_good_after if status == good else self.go_bad_after
+    def is_good(self, status: ConditionStatus) -> bool:
+        """Tell whether a status is the one to hope for."""
+        return status == ("True" if self.polarity == "Positive" else "False")
 
 
 class PhaseRule(Struct, frozen=True):

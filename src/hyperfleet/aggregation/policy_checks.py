@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from hyperfleet.aggregation.availability import AVAILABLE, READY
+from hyperfleet.aggregation.availability import READY
+from hyperfleet.aggregation.policy import IN_PROGRESS_REASONS, WAITING_REASONS, change_reasons
 from hyperfleet.aggregation.policy_document import PolicyDocument, SummaryDocument
 from hyperfleet.documents import Places, Problem, good_items
 from hyperfleet.model.event import PHASE_SUBJECT
+from hyperfleet.model.report import AVAILABLE
 
 BUILT_IN: Final = (AVAILABLE, READY)
 
@@ -21,6 +23,7 @@ def check_document(content: PolicyDocument, places: Places) -> Iterator[Problem]
     yield from _referenced_adapters(content, places)
     yield from _phase_conditions(content, places)
     yield from _reason_lists(content, places)
+    yield from _time_limits(content, places)
 
 
 def _adapter_lists(content: PolicyDocument, places: Places) -> Iterator[Problem]:
@@ -61,7 +64,8 @@ def _rule_kinds(content: PolicyDocument, places: Places) -> Iterator[Problem]:
             yield Problem(places.value(pointer), message, "RuleKind")
         if condition.summary is not None:
             yield from _summary_shape(condition.summary, earlier, f"{pointer}/summary", places)
-        earlier.append(condition.type)
+        if condition.type:
+            earlier.append(condition.type)
 
 
 def _summary_shape(summary: SummaryDocument, earlier: list[str], pointer: str, places: Places) -> Iterator[Problem]:
@@ -90,7 +94,7 @@ def _summary_shape(summary: SummaryDocument, earlier: list[str], pointer: str, p
 
 
 def _referenced_adapters(content: PolicyDocument, places: Places) -> Iterator[Problem]:
-    known = (*content.required_adapters, *content.optional_adapters)
+    known = [name for _, name in good_items((*content.required_adapters, *content.optional_adapters))]
     for index, condition in good_items(content.cluster_conditions):
         for key in ("summary", "mirror"):
             adapter = getattr(getattr(condition, key), "adapter", None)
@@ -101,7 +105,7 @@ def _referenced_adapters(content: PolicyDocument, places: Places) -> Iterator[Pr
 
 
 def _phase_conditions(content: PolicyDocument, places: Places) -> Iterator[Problem]:
-    known = (*BUILT_IN, *(condition.type for _, condition in good_items(content.cluster_conditions)))
+    known = [*BUILT_IN, *(rule.type for _, rule in good_items(content.cluster_conditions) if rule.type)]
     for name in content.phases.__struct_fields__:
         phase = getattr(content.phases, name)
         for index, required in good_items(phase.required_conditions if phase else ()):
@@ -115,11 +119,40 @@ def _phase_conditions(content: PolicyDocument, places: Places) -> Iterator[Probl
 
 
 def _reason_lists(content: PolicyDocument, places: Places) -> Iterator[Problem]:
-    working = set(content.policies.in_progress_reasons)
-    for index, reason in good_items(content.policies.waiting_reasons):
-        if reason in working and not reason.startswith("!"):
-            message = f"{reason} cannot mean both waiting and in progress"
-            yield Problem(places.value(f"/policies/waitingReasons/{index}"), message, "DuplicateReason")
+    """Check that every reason that is taken away was there, and that none means two things in the end."""
+    waiting, working = content.policies.waiting_reasons, content.policies.in_progress_reasons
+    yield from _reason_list("waitingReasons", waiting, WAITING_REASONS, places)
+    yield from _reason_list("inProgressReasons", working, IN_PROGRESS_REASONS, places)
+    both = change_reasons(WAITING_REASONS, waiting) & change_reasons(IN_PROGRESS_REASONS, working)
+    for key, given, other in (
+        ("waitingReasons", waiting, "inProgressReasons"),
+        ("inProgressReasons", working, "waitingReasons"),
+    ):
+        for index, reason in good_items(given):
+            if reason in both:
+                both -= {reason}
+                message = (
+                    f"{reason} cannot mean both waiting and in progress; !{reason} takes a default of {other} away"
+                )
+                yield Problem(places.value(f"/policies/{key}/{index}"), message, "DuplicateReason")
+
+
+def _reason_list(key: str, given: Iterable[str], defaults: frozenset[str], places: Places) -> Iterator[Problem]:
+    for index, reason in good_items(given):
+        if reason.startswith("!") and reason[1:] not in defaults:
+            message = f"{reason[1:]} is not among the defaults: {_listed(sorted(defaults))}"
+            yield Problem(places.value(f"/policies/{key}/{index}"), message, "UnknownReason")
+
+
+def _time_limits(content: PolicyDocument, places: Places) -> Iterator[Problem]:
+    limits = {
+        "/policies/staleThreshold": content.policies.stale_threshold,
+        "/defaultBehavior/timeout": content.default_behavior.timeout,
+    }
+    for pointer, limit in limits.items():
+        if limit is not None and not limit:
+            message = "must be longer than 0s: nothing would ever be in time; leave it out for no limit"
+            yield Problem(places.value(pointer), message, "OutOfRange")
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -13,23 +13,36 @@ from msgspec import Meta, Struct, field
 from hyperfleet.documents.durations import Duration
 from hyperfleet.documents.schema import describe_schema
 from hyperfleet.model.condition import MAX_REASON, MAX_TYPE, REASON_PATTERN, TYPE_PATTERN
+from hyperfleet.model.report import ADAPTER_PATTERN, MAX_ADAPTER_NAME
 
 SCHEMA_ID: Final = "urn:hyperfleet:schema:policy"
 
 AdapterName = Annotated[
     str,
     Meta(
-        pattern=r"^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$",
-        max_length=253,
+        pattern=f"^{ADAPTER_PATTERN.pattern}$",
+        max_length=MAX_ADAPTER_NAME,
         description="The name of an adapter",
+        extra={"expected": "a name of letters, digits and -_. such as dns"},
     ),
 ]
 ConditionType = Annotated[
-    str, Meta(pattern=f"^{TYPE_PATTERN.pattern}$", max_length=MAX_TYPE, description="The type of a condition")
+    str,
+    Meta(
+        pattern=f"^{TYPE_PATTERN.pattern}$",
+        max_length=MAX_TYPE,
+        description="The type of a condition",
+        extra={"expected": "a condition type such as DNSConfigured"},
+    ),
 ]
 Reason = Annotated[
     str,
-    Meta(pattern=f"^{REASON_PATTERN.pattern}$", max_length=MAX_REASON, description="A reason in CamelCase"),
+    Meta(
+        pattern=f"^{REASON_PATTERN.pattern}$",
+        max_length=MAX_REASON,
+        description="A reason in CamelCase",
+        extra={"expected": "a reason such as AllRecordsCreated"},
+    ),
 ]
 ReasonEntry = Annotated[
     str,
@@ -37,6 +50,7 @@ ReasonEntry = Annotated[
         pattern=f"^!?{REASON_PATTERN.pattern}$",
         max_length=MAX_REASON + 1,
         description="A reason to add, or !Reason to remove one of the defaults",
+        extra={"expected": "a reason such as Migrating, or !Progressing to take a default away"},
     ),
 ]
 

@@ -6,7 +6,8 @@ Called at start-up, on reload and by `hyperfleet rules check`. The text is an ar
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from typing import Final
 
 import msgspec
 from msgspec import Struct
@@ -23,12 +24,19 @@ from hyperfleet.aggregation.policy import (
     PolicySet,
     Rule,
     Selector,
+    change_reasons,
 )
 from hyperfleet.aggregation.policy_checks import check_document
 from hyperfleet.aggregation.policy_document import PhasesDocument, PolicyDocument
 from hyperfleet.aggregation.rule_compiler import RuleCompiler
-from hyperfleet.documents import Document, Places, Problem, bind, has_errors, read, salvage
+from hyperfleet.documents import Document, Place, Places, Problem, bind, has_errors, read, salvage
 from hyperfleet.errors import PolicyError
+from hyperfleet.model.kind import Kinds
+
+# Raised when the same policy comes to mean something else (a new default reason, another guard), so that every
+# stored status is computed anew.
+SEMANTICS_VERSION: Final = 1
+BUILT_IN_KINDS: Final = Kinds()
 
 
 class Loading(Struct, frozen=True):
@@ -38,15 +46,17 @@ class Loading(Struct, frozen=True):
     problems: tuple[Problem, ...]
 
 
-def load_policies(text: str, file: str = "policy.yaml") -> PolicySet:
+def load_policies(text: str, file: str = "policy.yaml", kinds: Kinds = BUILT_IN_KINDS) -> PolicySet:
     """Load the policies of a YAML text, one per document; raise `PolicyError` with all errors."""
-    loading = check_policies(text, file, with_lint=False)
+    loading = check_policies(text, file, kinds, with_lint=False)
     if loading.policies is None:
         raise PolicyError([problem for problem in loading.problems if problem.level == "error"])
     return loading.policies
 
 
-def check_policies(text: str, file: str = "policy.yaml", *, with_lint: bool = True) -> Loading:
+def check_policies(
+    text: str, file: str = "policy.yaml", kinds: Kinds = BUILT_IN_KINDS, *, with_lint: bool = True
+) -> Loading:
     """Load policies and say everything there is to say about them."""
     reading = read(text, file)
     problems = list(reading.problems)
@@ -55,10 +65,14 @@ def check_policies(text: str, file: str = "policy.yaml", *, with_lint: bool = Tr
         policy, found = _load_document(document, with_lint=with_lint)
         problems += found
         if policy is not None:
-            problems += _same_selector(policy, policies, Places(document))
+            problems += _selector_problems(policy, policies, kinds, Places(document))
             policies.append(policy)
-    problems.sort()
-    return Loading(None if has_errors(tuple(problems)) else PolicySet(policies), tuple(problems))
+    if not reading.documents and not problems:
+        # An empty policy would require nothing: the whole fleet would look ready.
+        problems.append(Problem(Place(file, 1, 1), "there is no policy in this file", "Empty"))
+    found_once = {(problem.place.line, problem.place.column, problem.message): problem for problem in problems}
+    in_order = tuple(sorted(found_once.values()))
+    return Loading(None if has_errors(in_order) else PolicySet(policies), in_order)
 
 
 def _load_document(document: Document, *, with_lint: bool) -> tuple[Policy | None, list[Problem]]:
@@ -97,8 +111,8 @@ def _policy(content: PolicyDocument, rules: tuple[Rule, ...]) -> Policy:
         reads_conditions=any(
             isinstance(rule.by, ExprRule) and mentions_conditions(rule.by.program.tree) for rule in rules
         ),
-        waiting_reasons=_reasons(WAITING_REASONS, settings.waiting_reasons),
-        in_progress_reasons=_reasons(IN_PROGRESS_REASONS, settings.in_progress_reasons),
+        waiting_reasons=change_reasons(WAITING_REASONS, settings.waiting_reasons),
+        in_progress_reasons=change_reasons(IN_PROGRESS_REASONS, settings.in_progress_reasons),
     )
 
 
@@ -112,13 +126,6 @@ def _phases(document: PhasesDocument) -> dict[str, PhaseRule]:
     return phases
 
 
-def _reasons(defaults: frozenset[str], changes: Iterable[str]) -> frozenset[str]:
-    """Add reasons to the defaults; `!Name` takes one away."""
-    changes = list(changes)
-    removed = {change[1:] for change in changes if change.startswith("!")}
-    return (defaults - removed) | {change for change in changes if not change.startswith("!")}
-
-
 def _digest(content: PolicyDocument) -> str:
     """Name what of a policy decides a status; a change of anything else recomputes nothing."""
     deciding = replace(
@@ -127,12 +134,22 @@ def _digest(content: PolicyDocument) -> str:
         pubsub=None,
         policies=replace(content.policies, max_retries=0, retry_interval=None),
     )
-    encoded = msgspec.json.encode(deciding, order="deterministic")
+    encoded = msgspec.json.encode((SEMANTICS_VERSION, deciding), order="deterministic")
     return hashlib.sha256(encoded).hexdigest()[:16]
 
 
-def _same_selector(policy: Policy, others: Iterable[Policy], places: Places) -> Iterable[Problem]:
+def _selector_problems(policy: Policy, others: Iterable[Policy], kinds: Kinds, places: Places) -> Iterator[Problem]:
+    """Find a policy for a kind that does not exist, and two for the same resources."""
+    selector = policy.selector
+    if kinds.get(selector.kind) is None:
+        known = ", ".join(kind.name for kind in kinds)
+        yield Problem(
+            places.value("/appliesTo/kind"), f"unknown kind {selector.kind}; known are {known}", "UnknownKind"
+        )
     for other in others:
-        if other.selector == policy.selector:
-            message = f"another policy in this file already applies to the same resources: {other.name}"
-            yield Problem(places.value("/appliesTo"), message, "DuplicateSelector")
+        if other.selector.kind == selector.kind and other.selector.labels == selector.labels:
+            shared = sorted(other.selector.tenants & selector.tenants)
+            if shared or other.selector.tenants == selector.tenants:
+                whom = f"the tenants {', '.join(shared)}" if shared else "the same resources"
+                message = f"another policy in this file already applies to {whom}: {other.name}"
+                yield Problem(places.value("/appliesTo"), message, "DuplicateSelector")

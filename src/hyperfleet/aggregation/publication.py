@@ -2,53 +2,69 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hyperfleet.aggregation.policy import Policy
+from hyperfleet.aggregation.policy import Rule
 from hyperfleet.aggregation.verdict import Verdict
 from hyperfleet.conditions.message import fit
 from hyperfleet.model.condition import MAX_MESSAGE, Condition
 from hyperfleet.model.status import RawResult, Status
 
 
-class Publication(Struct, frozen=True):
-    """What is published, what lies raw beside it, and when that will be published."""
+class Published(Struct, frozen=True):
+    """A verdict and the condition that stands for it; a damped one is `is_held` while it says something else."""
 
-    conditions: tuple[Condition, ...]
-    raw: Mapping[str, RawResult]
-    instants: Sequence[datetime]
-
-
-def publish(verdicts: Sequence[Verdict], policy: Policy, previous: Status | None, now: datetime) -> Publication:
-    """Publish each verdict, or what was published before while a damped one has not held for long enough."""
-    before = {condition.type: condition for condition in previous.conditions} if previous else {}
-    conditions = [_stamp(verdict, before.get(verdict.type), now) for verdict in verdicts]
-    raw: dict[str, RawResult] = {}
-    instants: list[datetime] = []
-    for place, rule in enumerate(policy.rules, start=len(verdicts) - len(policy.rules)):
-        if not (rule.go_bad_after or rule.go_good_after):
-            continue
-        raw[rule.type] = result = _raw_result(verdicts[place], previous, now)
-        earlier, instant = before.get(rule.type), result.since + rule.delay_towards(result.status)
-        if earlier is not None and earlier.status != result.status and instant > now:
-            conditions[place] = replace(earlier, observed_generation=verdicts[place].observed_generation)
-            instants.append(instant)
-    return Publication(tuple(conditions), raw, instants)
+    verdict: Verdict
+    condition: Condition
+    is_held: bool = False
 
 
-def _stamp(verdict: Verdict, before: Condition | None, now: datetime) -> Condition:
-    """Make a condition of a verdict; it keeps its transition time while its status stays."""
-    status, message = verdict.status, verdict.message
-    since = now if before is None or before.status != status else before.last_transition_time
-    if len(message) > MAX_MESSAGE:
-        message = fit(message)
-    return Condition(verdict.type, status, verdict.reason, message, verdict.observed_generation, since)
+class Publisher:
+    """Publishes the verdicts of one aggregation, one after the other."""
 
+    __slots__ = ("_before", "_now", "_previous", "instants", "published", "raw")
 
-def _raw_result(verdict: Verdict, previous: Status | None, now: datetime) -> RawResult:
-    before = previous.raw.get(verdict.type) if previous else None
-    return before if before is not None and before.status == verdict.status else RawResult(verdict.status, now)
+    def __init__(self, previous: Status | None, now: datetime) -> None:
+        """Go on from what was published before."""
+        self._previous = previous
+        self._now = now
+        self._before = {condition.type: condition for condition in previous.conditions} if previous else {}
+        self.published: list[Published] = []
+        self.raw: dict[str, RawResult] = {}
+        self.instants: list[datetime] = []  # when what is held will be published
+
+    def publish(self, verdict: Verdict, rule: Rule | None = None) -> None:
+        """Publish a verdict, or what was published before while a damped one has not held for long enough."""
+        before = self._before.get(verdict.type)
+        if rule is not None and (rule.go_bad_after or rule.go_good_after):
+            instant = self._settles_at(verdict, rule)
+            if before is not None and before.status != verdict.status and instant > self._now:
+                self.instants.append(instant)
+                held = replace(before, observed_generation=verdict.observed_generation)
+                self.published.append(Published(verdict, held, True))
+                return
+        self.published.append(Published(verdict, self._stamp(verdict, before)))
+
+    def _stamp(self, verdict: Verdict, before: Condition | None) -> Condition:
+        """Make a condition of a verdict; it keeps its transition time while its status stays."""
+        status, message = verdict.status, verdict.message
+        since = self._now if before is None or before.status != status else before.last_transition_time
+        if len(message) > MAX_MESSAGE:
+            message = fit(message)
+        return Condition(verdict.type, status, verdict.reason, message, verdict.observed_generation, since)
+
+    def _settles_at(self, verdict: Verdict, rule: Rule) -> datetime:
+        """Remember the raw result and return when it will have held for long enough.
+
+        What counts is how long it has been good, or not good: a result that flickers between False and Unknown has
+        been bad all the time.
+        """
+        status, is_good = verdict.status, rule.is_good(verdict.status)
+        before = self._previous.raw.get(rule.type) if self._previous else None
+        since = before.since if before and before.status == status else self._now
+        side = before.side_since if before and rule.is_good(before.status) is is_good else self._now
+        self.raw[rule.type] = RawResult(status, since, side)
+        return side + (rule.go_good_after if is_good else rule.go_bad_after)

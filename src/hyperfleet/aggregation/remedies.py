@@ -1,58 +1,55 @@
 """What would help? The smallest sets of adapter reports that would give a condition the status one wants.
 
 Found by trying: each set is judged exactly as real reports are. Sets are tried from small to large and no set is
-tried that contains one that already helps, so what is found is minimal.
+tried that contains one that already helps, so what is found is minimal. Adapters that look alike to the condition
+stand in for each other (`evenness`): of fifty that have not reported, one set of each size is tried.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import combinations, islice, product
-from typing import Final
+from itertools import combinations, combinations_with_replacement, islice, product
+from typing import Final, TypeAlias
 
 from msgspec import Struct
-from msgspec.structs import replace
 
-from hyperfleet.aggregation.aggregate import judge
-from hyperfleet.aggregation.culprits import mentioned_lists
-from hyperfleet.aggregation.hypothetical import imagine_change
-from hyperfleet.aggregation.policy import ExprRule, Rule, SummaryRule
-from hyperfleet.aggregation.situation import Situation, read_situation
-from hyperfleet.model.condition import TRUE, ConditionStatus
+from hyperfleet.aggregation.dependencies import find_dependencies
+from hyperfleet.aggregation.situation import Situation
+from hyperfleet.aggregation.trials import Effect, Remedy, Trials
+from hyperfleet.model.condition import FALSE, TRUE, Condition, ConditionStatus
 from hyperfleet.model.report import StoredReport
 from hyperfleet.model.status import AdapterState
 
-# A trial takes some tens of microseconds: a search ends within a few hundredths of a second.
-_MOST_TRIALS: Final = 600
-_MOST_REMEDIES: Final = 10
+# For each of the two or three searches. A trial of an expression takes 20 to 70 microseconds for 4 to 50 adapters.
+_MOST_DRAFTS: Final = 800
+_MOST_SETS: Final = 10
+_MOST_MIXTURES: Final = 8  # of the statuses of further conditions: three conditions, each True or False
 
 # What an adapter could report next: first what people hope for, then anything.
 _HOPED_FOR: Final[tuple[AdapterState, ...]] = ("Completed",)
 _ANYTHING: Final[tuple[AdapterState, ...]] = ("Completed", "Running", "Pending", "Failed", "Unhealthy")
 
 
-class Change(Struct, frozen=True):
-    """One adapter reporting one state for the current generation."""
+class Remedies(Struct, frozen=True):
+    """What was found. One empty set: nothing need change."""
 
-    adapter: str
-    state: AdapterState
-    generation: int
-
-    def __str__(self) -> str:
-        """Say it as people would."""
-        return f"{self.adapter} {_SPOKEN[self.state]} at generation {self.generation}"
+    wanted: ConditionStatus
+    sets: tuple[Remedy, ...] = ()
+    is_exhaustive: bool = True  # False: the search was cut short, there may be other sets
+    is_minimal: bool = True  # False: some part of a set may do too; there were too many parts to try them all
 
 
-_SPOKEN: Final[Mapping[AdapterState, str]] = {
-    "Completed": "Available=True",
-    "Running": "Available=False and in progress",
-    "Pending": "Available=False and waiting",
-    "Failed": "Available=False and failed",
-    "Unhealthy": "Health=False",
-}
+class Group(Struct, frozen=True):
+    """Adapters that stand in for each other, and what each of them could report."""
 
-Remedy = tuple[Change, ...]
-Choices = Mapping[str, Sequence[Change]]
+    adapters: tuple[str, ...]
+    effects: tuple[Effect, ...]
+
+
+# A report by some adapter of a group. A draft of a remedy says how many of each group, not yet who.
+Pick: TypeAlias = tuple[int, Effect]
+Draft: TypeAlias = tuple[Pick, ...]
 
 
 def find_remedies(
@@ -60,103 +57,128 @@ def find_remedies(
     reports: Mapping[str, StoredReport],
     type_: str,
     wanted: ConditionStatus = TRUE,
-) -> tuple[Remedy, ...]:
-    """Return minimal sets of reports that give a condition the wanted status.
+) -> Remedies:
+    """Return minimal sets of reports that give a condition the wanted status, before any damping.
 
-    One empty set: it already has it. None at all: no combination of adapter states brings it about (it depends on
-    something else, such as `data`), or the search became too large.
+    A set names the states of adapters and the further conditions that the rule mentions; states other than Completed
+    only where that does not help. None at all: no such set brings it about (it depends on something else, such as
+    `data`), or not all could be tried.
     """
-    trial = _Trial(situation, reports, type_, wanted)
-    if trial.helps(()):
-        return ((),)
-    hoped_for = trial.choices(_HOPED_FOR)
-    return _search(trial, hoped_for) or _shrink(trial, hoped_for) or _search(trial, trial.choices(_ANYTHING))
+    trials = Trials(situation, reports, type_, wanted, find_dependencies(type_, situation))
+    if trials.helps(()):
+        return Remedies(wanted, ((),))
+    is_exhaustive = True
+    for effects, is_all in _stages(trials.depends.conditions, wanted):
+        found = _Search(trials, _group(trials, effects)).run()
+        if found.sets:
+            return found
+        is_exhaustive = found.is_exhaustive and is_all
+    return Remedies(wanted, (), is_exhaustive)
 
 
-def _search(trial: _Trial, choices: Choices) -> tuple[Remedy, ...]:
-    """Try small sets before large ones, and none that contains one that helps."""
-    found: list[Remedy] = []
-    for remedy in islice(_candidates(choices), _MOST_TRIALS):
-        if not any(set(smaller) <= set(remedy) for smaller in found) and trial.helps(remedy):
-            found.append(remedy)
-            if len(found) == _MOST_REMEDIES:
-                break
-    return tuple(found)
+def _stages(good: Mapping[str, ConditionStatus], wanted: ConditionStatus) -> Iterator[tuple[Sequence[Effect], bool]]:
+    """Yield what adapters may be imagined to report, less and less of what people hope for, and whether that is all."""
+    hoped_for = {type_: _opposite(status) if wanted == FALSE else status for type_, status in good.items()}
+    choices = [[Condition(type_, status), Condition(type_, _opposite(status))] for type_, status in hoped_for.items()]
+    mixtures = list(islice(product(*choices), _MOST_MIXTURES))
+    yield _effects(_HOPED_FOR, mixtures[:1]), False
+    if len(mixtures) > 1:
+        yield _effects(_HOPED_FOR, mixtures), False
+    yield _effects(_ANYTHING, mixtures), 2 ** len(choices) == len(mixtures)
 
 
-def _candidates(choices: Choices) -> Iterator[Remedy]:
-    for size in range(1, len(choices) + 1):
-        for chosen in combinations(choices, size):
-            yield from product(*(choices[name] for name in chosen))
+def _effects(states: Iterable[AdapterState], mixtures: Iterable[tuple[Condition, ...]]) -> Sequence[Effect]:
+    return list(product(states, mixtures))
 
 
-def _shrink(trial: _Trial, choices: Choices) -> tuple[Remedy, ...]:
-    """Try everybody at once, where there are too many to search; then leave out whoever is not needed."""
-    remedy = tuple(changes[0] for changes in choices.values())
-    if not remedy or not trial.helps(remedy):
-        return ()
-    for change in remedy:
-        smaller = tuple(other for other in remedy if other is not change)
-        if trial.helps(smaller):
-            remedy = smaller
-    return (remedy,)
+def _opposite(status: ConditionStatus) -> ConditionStatus:
+    return FALSE if status == TRUE else TRUE
 
 
-class _Trial:
-    """Judges one condition as it would be after some changes."""
+def _group(trials: Trials, effects: Sequence[Effect]) -> Sequence[Group]:
+    """Put together the adapters that look alike; leave out what would change nothing to the condition."""
+    groups: dict[object, Group] = {}
+    for name in trials.depends.adapters:
+        key = trials.look_now(name)
+        if key in groups:
+            groups[key] = Group((*groups[key].adapters, name), groups[key].effects)
+            continue
+        by_look = {trials.look_after(trials.change(name, effect)): effect for effect in reversed(effects)}
+        by_look.pop(key, None)
+        groups[key] = Group((name,), tuple(effect for effect in effects if effect in by_look.values()))
+    return [group for group in groups.values() if group.effects]
 
-    def __init__(
-        self, situation: Situation, reports: Mapping[str, StoredReport], type_: str, wanted: ConditionStatus
-    ) -> None:
-        self._situation = situation
-        self._reports = reports
-        self._type = type_
-        self._wanted = wanted
-        self._rule = next((rule for rule in situation.policy.rules if rule.type == type_), None)
 
-    def choices(self, states: Sequence[AdapterState]) -> Choices:
-        """Return what each adapter that has a say could report that would change anything."""
-        generation = self._situation.resource.generation
-        choices = {}
-        for name in self._voters():
-            view = self._situation.view(name)
-            possible = [Change(name, state, generation) for state in states if state != view.state or view.is_stale]
-            if possible:
-                choices[name] = possible
-        return choices
+class _Search:
+    """Tries drafts from small to large."""
 
-    def _voters(self) -> Iterable[str]:
-        """Return the adapters that the condition depends on."""
-        situation, policy = self._situation, self._situation.policy
-        if self._rule is None:
-            return policy.required
-        everybody = dict.fromkeys((*situation.by_name, *policy.optional, *policy.named_adapters))
-        if isinstance(self._rule.by, ExprRule) and not mentioned_lists(self._rule.by.program.tree):
-            return self._rule.named_adapters or everybody
-        return everybody
+    def __init__(self, trials: Trials, groups: Sequence[Group]) -> None:
+        self._trials = trials
+        self._groups = groups
+        sizes = [len(group.adapters) for group in groups]
+        self._room = [sum(sizes[place:]) for place in range(len(sizes) + 1)]  # adapters from a place on
 
-    def helps(self, remedy: Remedy) -> bool:
-        """Tell whether the condition would have the wanted status."""
-        before = self._situation
-        reports = dict(self._reports)
+    def run(self) -> Remedies:
+        found: list[Counter[Pick]] = []
+        sets: list[Remedy] = []
+        wanted = self._trials.wanted
+        for number, draft in enumerate(self._drafts()):
+            if number == _MOST_DRAFTS:
+                return Remedies(wanted, tuple(sets), False) if sets else self._shrink(len(draft))
+            counted = Counter(draft)
+            if not any(smaller <= counted for smaller in found) and self._trials.helps(*self._remedies(draft, 1)):
+                found.append(counted)
+                sets += self._remedies(draft, _MOST_SETS + 1 - len(sets))
+                if len(sets) > _MOST_SETS:
+                    return Remedies(wanted, tuple(sets[:_MOST_SETS]), False)
+        return Remedies(wanted, tuple(sets))
+
+    def _drafts(self) -> Iterator[Draft]:
+        for size in range(1, self._room[0] + 1):
+            yield from self._drafts_of(size, 0)
+
+    def _drafts_of(self, size: int, start: int) -> Iterator[Draft]:
+        """Yield the drafts of a size from the groups at `start` and after."""
+        if size == 0:
+            yield ()
+        for place in range(start, len(self._groups)):
+            group, room = self._groups[place], self._room[place + 1]
+            for taken in range(min(size, len(group.adapters)), max(size - room, 1) - 1, -1):
+                for effects in combinations_with_replacement(group.effects, taken):
+                    for others in self._drafts_of(size - taken, place + 1):
+                        yield (*((place, effect) for effect in effects), *others)
+
+    def _remedies(self, draft: Draft, most: int) -> Iterator[Remedy]:
+        """Yield the sets that a draft stands for, `most` of them: every way to choose who reports what."""
+        chosen: dict[int, Counter[Effect]] = {}
+        for place, effect in draft:
+            chosen.setdefault(place, Counter())[effect] += 1
+        ways = [
+            list(islice(self._ways(self._groups[place].adapters, list(effects.items())), most))
+            for place, effects in chosen.items()
+        ]
+        for parts in islice(product(*ways), most):
+            yield tuple(change for part in parts for change in part)
+
+    def _ways(self, adapters: Sequence[str], effects: Sequence[tuple[Effect, int]]) -> Iterator[Remedy]:
+        if not effects:
+            yield ()
+            return
+        (effect, count), *rest = effects
+        for names in combinations(adapters, count):
+            for others in self._ways([name for name in adapters if name not in names], rest):
+                yield (*(self._trials.change(name, effect) for name in names), *others)
+
+    def _shrink(self, untried: int) -> Remedies:
+        """Try everybody at once, where there are too many to search; then leave out whoever is not needed.
+
+        What is left is known to be minimal only if every smaller set was tried: those of the size `untried` were not.
+        """
+        remedy = tuple(self._trials.change(name, group.effects[0]) for group in self._groups for name in group.adapters)
+        if not self._trials.helps(remedy):
+            return Remedies(self._trials.wanted, (), False)
         for change in remedy:
-            imagined = imagine_change(
-                reports.get(change.adapter),
-                change.adapter,
-                change.state,
-                change.generation,
-                before.policy,
-                before.now,
-            )
-            if imagined is not None:
-                reports[change.adapter] = imagined
-        policy = before.policy if self._rule is None else replace(before.policy, rules=self._needed_rules())
-        after = read_situation(before.resource, reports, policy, before.previous, before.now, before.children)
-        return any(verdict.type == self._type and verdict.status == self._wanted for verdict in judge(after))
-
-    def _needed_rules(self) -> tuple[Rule, ...]:
-        """Return the rules to judge: a summary may look at those before it, any other rule at none."""
-        rule, rules = self._rule, self._situation.policy.rules
-        if rule is None or not isinstance(rule.by, SummaryRule):
-            return (rule,) if rule else ()
-        return rules[: rules.index(rule) + 1]
+            smaller = tuple(other for other in remedy if other is not change)
+            if self._trials.helps(smaller):
+                remedy = smaller
+        return Remedies(self._trials.wanted, (remedy,), False, len(remedy) <= untried)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from datetime import timedelta
 from typing import Final
 
@@ -12,7 +12,6 @@ from hyperfleet.aggregation.policy_document import (
     ConditionDocument,
     SummaryDocument,
     TemplateDocument,
-    TemplatesDocument,
 )
 from hyperfleet.aggregation.templates import Template, Templates, find_template_faults, parse_template
 from hyperfleet.aggregation.vocabulary import OLDER_THAN, SCHEMA
@@ -43,7 +42,7 @@ class RuleCompiler:
         return tuple(rule for rule in rules if rule is not None)
 
     def _rule(self, condition: ConditionDocument, pointer: str) -> Rule | None:
-        templates = self._templates(condition.templates, f"{pointer}/templates")
+        templates = self._templates(condition, f"{pointer}/templates")
         by: ExprRule | SummaryRule | MirrorRule | None = None
         if condition.evaluate is not None and condition.evaluate.expr:
             by = self._expression(condition.evaluate.expr, f"{pointer}/evaluate/expr")
@@ -68,16 +67,18 @@ class RuleCompiler:
             self._report(pointer, fault.line, fault.column, fault.message, "Expression", fault.snippet)
         return ExprRule(source, program, CulpritFinder(program.tree)) if program and not faults else None
 
-    def _templates(self, document: TemplatesDocument, pointer: str) -> Templates:
-        parsed = {
-            field: self._template(getattr(document, field), f"{pointer}/{key}") for field, key in _TEMPLATE_KEYS.items()
-        }
+    def _templates(self, condition: ConditionDocument, pointer: str) -> Templates:
+        special = {"Error"} if condition.evaluate is not None else {"Summary"}
+        parsed = {}
+        for field, key in _TEMPLATE_KEYS.items():
+            allowed = special if field == "unknown" or condition.evaluate is None else ()
+            parsed[field] = self._template(getattr(condition.templates, field), f"{pointer}/{key}", allowed)
         return Templates(**parsed)
 
-    def _template(self, document: TemplateDocument | None, pointer: str) -> Template | None:
+    def _template(self, document: TemplateDocument | None, pointer: str, allowed: Collection[str]) -> Template | None:
         if document is None:
             return None
-        for offset, message in find_template_faults(document.message):
+        for offset, message in find_template_faults(document.message, allowed=allowed):
             before = document.message[:offset]
             line, column = before.count("\n") + 1, offset - before.rfind("\n")
             self._report(f"{pointer}/message", line, column, message, "TemplateVariable")
@@ -121,17 +122,23 @@ def _placed(error: ExprError, source: str) -> ExprError:
 
 def _time_faults(tree: Node, source: str) -> Iterator[ExprError]:
     """Find uses of time that no deadline could be registered for."""
+    called = [node.callee for node in walk(tree) if isinstance(node, Call)]
     for node in walk(tree):
-        if isinstance(node, Builtin) and node.name == "now":
-            message = (
-                "now() is not allowed in a policy: a status must not depend on when it is looked at; "
-                f'use {OLDER_THAN}(adapters["name"], "7m")'
-            )
-            yield error_at(ExprTypeError, source, node.offset, message)
-        if isinstance(node, Call) and isinstance(node.callee, Identifier) and node.callee.name == OLDER_THAN:
-            duration = node.arguments[1] if len(node.arguments) == 2 else None
-            if duration and (message := _duration_fault(duration)):
-                yield error_at(ExprTypeError, source, duration.offset, message)
+        message, place = "", node
+        match node:
+            case Builtin(name="now"):
+                message = (
+                    "now() is not allowed in a policy: a status must not depend on when it is looked at; "
+                    f'use {OLDER_THAN}(adapters["name"], "7m")'
+                )
+            case Identifier(name="$env"):
+                message = "$env is not allowed in a policy: name what the rule needs"
+            case Identifier(name=name) if name == OLDER_THAN and not any(node is callee for callee in called):
+                message = f'{OLDER_THAN} must be called where it is named: {OLDER_THAN}(adapters["name"], "7m")'
+            case Call(callee=Identifier(name=name), arguments=(_, duration)) if name == OLDER_THAN:
+                message, place = _duration_fault(duration), duration
+        if message:
+            yield error_at(ExprTypeError, source, place.offset, message)
 
 
 def _duration_fault(argument: Node) -> str:

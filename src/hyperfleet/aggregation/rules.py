@@ -1,19 +1,19 @@
-"""Evaluating the rules of a policy: one verdict for each, in policy order, after the built-in ones.
+"""Evaluating the rules of a policy: one verdict for each, in policy order, published as it comes.
 
 A rule that fails at run time makes its own condition Unknown and harms nothing else.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
 from hyperfleet.aggregation.adapters import AWAITED_STATES
 from hyperfleet.aggregation.merging import judge_mirror, judge_summary
-from hyperfleet.aggregation.policy import ExprRule, MirrorRule, Rule, SummaryRule
+from hyperfleet.aggregation.policy import ExprRule, Rule, SummaryRule
+from hyperfleet.aggregation.publication import Publisher
 from hyperfleet.aggregation.situation import Situation
 from hyperfleet.aggregation.template_values import render
-from hyperfleet.aggregation.templates import Template
+from hyperfleet.aggregation.templates import Template, default_reason
 from hyperfleet.aggregation.verdict import Culprits, Verdict
 from hyperfleet.errors import ExprRuntimeError
 from hyperfleet.model.condition import FALSE, TRUE, UNKNOWN
@@ -22,23 +22,22 @@ EXPRESSION_ERROR: Final = "ExpressionError"
 IN_PROGRESS: Final = "InProgress"
 
 
-def judge_rules(situation: Situation, built_in: Sequence[Verdict]) -> list[Verdict]:
-    """Evaluate every rule; a `summary` of the resource's own conditions sees those before it."""
-    verdicts = list(built_in)
+def judge_rules(situation: Situation, publisher: Publisher) -> None:
+    """Evaluate and publish every rule; a `summary` of the resource's own conditions sees those before it."""
     for rule in situation.policy.rules:
         by = rule.by
         if isinstance(by, ExprRule):
-            verdicts.append(_judge_expression(rule, by, situation))
+            verdict = _judge_expression(rule, by, situation)
+        elif isinstance(by, SummaryRule):
+            verdict = _reworded(judge_summary(by, situation, publisher.published), rule, situation)
         else:
-            verdicts.append(_judge_merged(rule, by, situation, verdicts))
-    return verdicts
+            verdict = _reworded(judge_mirror(by, situation), rule, situation)
+        publisher.publish(verdict, rule)
 
 
-def _judge_merged(
-    rule: Rule, by: SummaryRule | MirrorRule, situation: Situation, earlier: Sequence[Verdict]
-) -> Verdict:
+def _reworded(verdict: Verdict, rule: Rule, situation: Situation) -> Verdict:
+    """Give a merged or copied verdict its type, and the words of a template if there is one for it."""
     templates = rule.templates
-    verdict = judge_summary(by, situation, earlier) if isinstance(by, SummaryRule) else judge_mirror(by, situation)
     verdict.type = rule.type
     template = {TRUE: templates.true, FALSE: templates.false, UNKNOWN: templates.unknown}[verdict.status]
     if verdict.status == FALSE and templates.in_progress and _is_in_progress(verdict.culprits):
@@ -55,16 +54,21 @@ def _judge_expression(rule: Rule, by: ExprRule, situation: Situation) -> Verdict
         return _word(verdict, templates.unknown, situation) if templates.unknown else verdict
     if outcome:
         verdict = Verdict(rule.type, TRUE, "", "", generation, None, finder.names_adapters, finder, situation)
-        return _word(verdict, templates.true or Template(rule.type), situation)
+        return _word(verdict, templates.true or _default_template(rule, verdict), situation)
     blamed = finder.find(situation, False)
     verdict = Verdict(rule.type, FALSE, "", "", generation, blamed, finder.names_adapters)
-    return _word(verdict, _template_for_false(rule, blamed), situation)
+    if _is_in_progress(blamed):
+        return _word(verdict, templates.in_progress or _IN_PROGRESS, situation)
+    return _word(verdict, templates.false or _default_template(rule, verdict), situation)
 
 
-def _template_for_false(rule: Rule, culprits: Culprits) -> Template:
-    if _is_in_progress(culprits):
-        return rule.templates.in_progress or _IN_PROGRESS
-    return rule.templates.false or Template(f"Not{rule.type}", "Because of %s", ("FailedAdapterNames",))
+def _default_template(rule: Rule, verdict: Verdict) -> Template:
+    """Word a rule without templates after its type, and name the culprits where there is something to blame."""
+    reason = default_reason(rule.type)
+    reason = reason if verdict.status == TRUE else f"Not{reason}"
+    if rule.is_good(verdict.status) or not verdict.culprits:
+        return Template(reason)
+    return Template(reason, "Because of %s", ("FailedAdapterNames",))
 
 
 def _is_in_progress(culprits: Culprits) -> bool:

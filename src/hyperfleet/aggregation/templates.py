@@ -6,7 +6,7 @@ The loader parses them and refuses unknown variables; `template_values` knows wh
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 
 from msgspec import Struct
@@ -54,11 +54,28 @@ def parse_template(reason: str, message: str) -> Template:
     return Template(reason, "%s".join(text.replace("%", "%%") for text in texts), variables)
 
 
-def find_template_faults(message: str) -> Iterator[tuple[int, str]]:
-    """Yield each placeholder that is no variable we know: its offset in the message, and what is wrong."""
+def find_template_faults(message: str, *, allowed: Collection[str] = ()) -> Iterator[tuple[int, str]]:
+    """Yield each placeholder that is no variable for this outcome: its offset in the message, and what is wrong.
+
+    `allowed` names the special variables that have a value here: `Error`, `Summary`.
+    """
     for found in _PLACEHOLDER.finditer(message):
         name = _VARIABLE.fullmatch(found[1])
         if name is None:
             yield found.start(), f"{found[0]} is not a variable; write {{{{.Name}}}}"
         elif name[1] not in VARIABLES:
             yield found.start(), f"unknown template variable {name[1]}; known are {', '.join(VARIABLES)}"
+        elif name[1] in _SPECIAL and name[1] not in allowed:
+            yield found.start(), f"{name[1]} is empty here: it is {VARIABLES[name[1]]}"
+    rest = _PLACEHOLDER.sub(lambda found: " " * len(found[0]), message)
+    if (offset := rest.find("{{")) >= 0:
+        yield offset, "{{ without }}: a variable is written {{.Name}}"
+
+
+_SPECIAL: Final = frozenset({"Error", "Summary"})
+
+
+def default_reason(type_: str) -> str:
+    """Name a reason after a condition type: what Kubernetes allows in both, beginning with a letter."""
+    name = re.sub(r"[^A-Za-z0-9]", "", type_.rpartition("/")[2])
+    return name if name[:1].isalpha() else f"Condition{name}"

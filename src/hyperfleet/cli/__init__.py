@@ -6,13 +6,14 @@ Commands are listed here and loaded when they run, so that `--help` stays fast. 
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from typing import Final
 
 import click
 
 from hyperfleet import __version__
-from hyperfleet.cli.exits import INTERRUPTED, USAGE
+from hyperfleet.cli.exits import INTERRUPTED, UNREAD, USAGE
 from hyperfleet.errors import HyperFleetError
 
 # name → (module, attribute, help); the help stands here so that listing loads nothing.
@@ -36,6 +37,14 @@ class _LazyGroup(click.Group):
         command: click.Command = getattr(importlib.import_module(module), attribute)
         return command
 
+    def invoke(self, ctx: click.Context) -> object:
+        """Run a command; click itself would end a closed pipe with the code that means "no" here."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            _drop_output()
+            raise click.exceptions.Exit(UNREAD) from None
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of commands without importing any."""
         with formatter.section("Commands"):
@@ -51,18 +60,23 @@ def command() -> None:
 def main() -> None:
     """Run the command; no traceback reaches a person for what a person can cause."""
     try:
-        command.main(standalone_mode=False)
-    except click.exceptions.Exit as exit_:
-        sys.exit(exit_.exit_code)
+        sys.exit(command.main(standalone_mode=False))
     except click.ClickException as error:
         error.show(sys.stderr)
         sys.exit(error.exit_code)
     except HyperFleetError as error:
-        click.echo(f"Error: {error}", err=True)
+        for each in (error, *getattr(error, "others", ())):
+            click.echo(f"Error: {each}", err=True)
         sys.exit(USAGE)
     except (click.Abort, KeyboardInterrupt):
         sys.exit(INTERRUPTED)
-    except BrokenPipeError:
-        # Whoever read our output has seen enough; a second complaint at exit would only disturb.
-        sys.stderr.close()
-        sys.exit(0)
+    except OSError as error:
+        _drop_output()
+        click.echo(f"Error: {error.strerror or error}", err=True)
+        sys.exit(USAGE)
+
+
+def _drop_output() -> None:
+    """Send what is still to be written nowhere: Python would try again at the end, and complain on its own."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())

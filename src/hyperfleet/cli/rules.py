@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +37,8 @@ def rules() -> None:
 def eval(expression: str, data: str | None, policy_names: bool, explain: bool, check: bool) -> None:  # noqa: A001
     """Evaluate an expression of the expr language.
 
-    The result is printed as JSON. The exit code is 1 when the result is false, so that it can be used in scripts.
+    The result is printed as one line of JSON; what JSON has no word for, as +Inf, is printed as a string. The exit
+    code is 1 when the result is false, so that it can be used in scripts.
 
     \b
     Examples:
@@ -45,27 +47,54 @@ def eval(expression: str, data: str | None, policy_names: bool, explain: bool, c
       hyperfleet rules eval 'len(filter(nodes, {.ready})) >= 2' --data nodes.json --explain
       hyperfleet rules eval 'adapters["dns"].available' --policy-names --check
     """
+    from hyperfleet.expr import to_json
+
+    if explain and (check or policy_names):
+        raise click.UsageError("--explain shows values: it does not go with --check or --policy-names.")
+    if policy_names:
+        click.echo(_compile_for_policy(expression).result_type.name)
+        return
     values = _read_values(data)
-    program = _compile(expression, values, policy_names=policy_names)
-    if check or policy_names:
+    program = _compile(expression, values)
+    if check:
         click.echo(program.result_type.name)
         return
     if explain:
-        _show_terms(program, values)
+        click.echo(program.explain(values).render())
     result = program.evaluate(values)
-    click.echo(_as_json(result))
+    click.echo(to_json(result))
     sys.exit(FALSE if result is False else OK)
 
 
-def _compile(expression: str, values: Mapping[str, Any], *, policy_names: bool) -> Program:
+def _compile(expression: str, values: Mapping[str, Any]) -> Program:
+    """Compile for the given values; the one who asks decides what time it is, once."""
+    from hyperfleet.expr import ExprTypeError, Options, infer_schema
     from hyperfleet.expr import compile as compile_expr
-    from hyperfleet.expr.types import infer_schema
 
-    if policy_names:
-        from hyperfleet.aggregation.vocabulary import SCHEMA
+    now = datetime.now(UTC)
+    try:
+        return compile_expr(expression, infer_schema(values), options=Options(clock=lambda: now))
+    except ExprTypeError:
+        if not values and _is_for_policy(expression):
+            click.echo("Hint: these are names of a policy's rules; try --policy-names.", err=True)
+        raise
 
-        return compile_expr(expression, SCHEMA)
-    return compile_expr(expression, infer_schema(values))
+
+def _compile_for_policy(expression: str) -> Program:
+    from hyperfleet.aggregation.vocabulary import SCHEMA
+    from hyperfleet.expr import compile as compile_expr
+
+    return compile_expr(expression, SCHEMA)
+
+
+def _is_for_policy(expression: str) -> bool:
+    from hyperfleet.expr import ExprError
+
+    try:
+        _compile_for_policy(expression)
+    except ExprError:
+        return False
+    return True
 
 
 def _read_values(file: str | None) -> dict[str, Any]:
@@ -78,14 +107,6 @@ def _read_values(file: str | None) -> dict[str, Any]:
     if not isinstance(values, dict):
         raise click.UsageError(f"{file} must hold an object whose keys are the names of the values")
     return values
-
-
-def _show_terms(program: Program, values: Mapping[str, Any]) -> None:
-    click.echo(program.explain(values).render())
-
-
-def _as_json(value: object) -> str:
-    return msgspec.json.format(msgspec.json.encode(value, enc_hook=str), indent=0).decode()
 
 
 @rules.command()
@@ -119,7 +140,7 @@ def check(files: tuple[str, ...], strict: bool) -> None:
 def diagram(file: str) -> None:
     """Draw the phases that a policy can reach, as Mermaid state diagrams.
 
-    Found by trying every combination of adapter states.
+    Found by trying combinations of adapter states; a comment says so when there were too many to try all.
 
     \b
     Example:
@@ -153,9 +174,11 @@ def _load(file: str) -> tuple[Policy, ...]:
 
 
 def _read_text(file: str) -> str:
-    raw = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
     try:
+        raw = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
         return raw.decode("utf-8")
+    except OSError as error:
+        raise click.UsageError(f"{file} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise click.UsageError(f"{file} is not UTF-8 text: {error}") from error
 

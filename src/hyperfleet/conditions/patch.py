@@ -71,7 +71,7 @@ def _is_due(change: Change, latest: Condition | None) -> bool:
         return _is_removal_due(change, latest)
     if latest is not None and has_same_state(latest, change.after):
         # Somebody wrote the same before me: theirs stands, with its transition time.
-        return latest == change.before
+        return False
     if latest == change.before:
         return True
     raise _conflict(change, latest)

@@ -3,6 +3,18 @@
     program = compile('all(adapters, {.available == "True"})', {"adapters": Array(ADAPTER)}, expect=bool)
     program.evaluate({"adapters": [...]})
 
+The schema declares the names of the environment with the types of `types`; without one every name is open. Generated
+code trusts it: a value that is not of its declared type may be taken for one. Data that nobody has checked goes
+through `conform(values, schema)` first, which lists everything that does not fit.
+
+What comes back is plain data, like what goes in: None, bool, int, float, str, bytes, list and dict. Besides them:
+
+- a time is a `Time` (`.to_datetime()`), a duration a `Duration`, an int of nanoseconds;
+- the list that was never made, as in `m.missing` of a map of lists, is an empty list that is nil to expressions;
+- a map of `groupBy` or `fromPairs` is a dict in which `1`, `1.0` and `true` are three keys.
+
+Results may share parts with the values that were given. `to_json` writes any of them in one line.
+
 The way of an expression: `lexer` → `parser` → `checker` → `folding` → `compiler`, each a module, over the tree of
 `nodes` with the types of `types`. At run time `operations`, `access` and `functions` do what static types could not
 settle. `evaluator` is a second, plain implementation; `explain` watches it.
@@ -12,26 +24,92 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hyperfleet.errors import ExprTypeError
+from hyperfleet.errors import ExprBudgetError, ExprError, ExprRuntimeError, ExprSyntaxError, ExprTypeError
 from hyperfleet.expr import parser, types
+from hyperfleet.expr.budget import CELLS, STEPS, open_budget
 from hyperfleet.expr.checker import check
+from hyperfleet.expr.conformity import conform
 from hyperfleet.expr.cursor import Grammar
+from hyperfleet.expr.durations import Duration
 from hyperfleet.expr.environment import Environment
 from hyperfleet.expr.explain import Explanation, render_explanation
-from hyperfleet.expr.faults import Fault
+from hyperfleet.expr.faults import Exhausted, Fault
 from hyperfleet.expr.folding import fold, simplify
+from hyperfleet.expr.jsontext import write_line
 from hyperfleet.expr.options import DEFAULT, Options
 from hyperfleet.expr.printer import format_tree
 from hyperfleet.expr.program import Program
 from hyperfleet.expr.source import error_at
+from hyperfleet.expr.times import Time
+from hyperfleet.expr.types import (
+    ANY,
+    BOOL,
+    BYTES,
+    DURATION,
+    FLOAT,
+    INT,
+    STRING,
+    TIME,
+    Array,
+    Func,
+    Map,
+    Method,
+    Nullable,
+    Schema,
+    Struct,
+    Type,
+    infer_schema,
+)
 
 if TYPE_CHECKING:
     from hyperfleet.expr.nodes import Node
-    from hyperfleet.expr.types import Schema, Type
+    from hyperfleet.expr.values import Value
 
-__all__ = ["DEFAULT", "Explanation", "Options", "Program", "compile", "format", "parse", "render_explanation"]
+__all__ = [
+    "ANY",
+    "BOOL",
+    "BYTES",
+    "DEFAULT",
+    "DURATION",
+    "FLOAT",
+    "INT",
+    "STRING",
+    "TIME",
+    "Array",
+    "Duration",
+    "Explanation",
+    "ExprBudgetError",
+    "ExprError",
+    "ExprRuntimeError",
+    "ExprSyntaxError",
+    "ExprTypeError",
+    "Func",
+    "Map",
+    "Method",
+    "Nullable",
+    "Options",
+    "Program",
+    "Schema",
+    "Struct",
+    "Time",
+    "Type",
+    "compile",
+    "conform",
+    "format",
+    "infer_schema",
+    "parse",
+    "render_explanation",
+    "to_json",
+]
 
-_EXPECTED: dict[type, Type] = {bool: types.BOOL, int: types.INT, float: types.FLOAT, str: types.STRING}
+_EXPECTED: dict[type, Type] = {
+    bool: BOOL,
+    int: INT,
+    float: FLOAT,
+    str: STRING,
+    list: types.ANY_ARRAY,
+    dict: types.ANY_MAP,
+}
 
 
 def compile(  # noqa: A001 - the name of what it does; `re.compile` set the custom
@@ -43,10 +121,11 @@ def compile(  # noqa: A001 - the name of what it does; `re.compile` set the cust
 ) -> Program:
     """Check an expression against an environment and compile it.
 
-    Without a schema every name is allowed and its type is open. `expect` is the type that the result must have.
+    Without a schema every name is allowed and its type is open. `expect` is the type that the result must have,
+    or one of bool, int, float, str, list and dict.
     """
     environment = Environment(env_schema, disabled=options.disabled)
-    wanted = _EXPECTED[expect] if isinstance(expect, type) else expect
+    wanted = _wanted(expect)
     tree = parse(source, env_schema, options=options)
     check(tree, source, environment, expect=wanted, allow_any=options.allow_any)
     try:
@@ -56,6 +135,14 @@ def compile(  # noqa: A001 - the name of what it does; `re.compile` set the cust
         raise error_at(ExprTypeError, source, fault.offset or 0, str(fault)) from None
     except (RecursionError, MemoryError, SyntaxError):  # what Python's own compiler says of too large a tree
         raise ExprTypeError("expression is nested too deeply") from None
+
+
+def _wanted(expect: Type | type | None) -> Type | None:
+    if not isinstance(expect, type):
+        return expect
+    if expect not in _EXPECTED:
+        raise TypeError(f"no expression has a result of {expect}")
+    return _EXPECTED[expect]
 
 
 def parse(source: str, env_schema: Schema | None = None, *, options: Options = DEFAULT) -> Node:
@@ -71,6 +158,19 @@ def parse(source: str, env_schema: Schema | None = None, *, options: Options = D
     return parser.parse(source, grammar)
 
 
-def format(tree: Node) -> str:  # noqa: A001 - the counterpart of `parse`
-    """Return the source of a tree; parsing it gives the tree again."""
-    return format_tree(tree)
+def format(tree: Node, env_schema: Schema | None = None) -> str:  # noqa: A001 - the counterpart of `parse`
+    """Return the source of a tree; parsing it with the same schema gives the tree again."""
+    try:
+        return format_tree(tree, Environment(env_schema).overridden())
+    except RecursionError:  # a row of pipes is flat as a text, but not as the calls that it stands for
+        raise ExprSyntaxError("expression is nested too deeply to be written") from None
+
+
+def to_json(value: Value) -> str:
+    """Write a result in one line of JSON; what JSON cannot say, as infinity, is written as a string."""
+    try:
+        return write_line(value, open_budget(CELLS, 10 * STEPS))
+    except Exhausted:
+        raise ExprBudgetError("the result is too large to be written") from None
+    except RecursionError:
+        raise ExprRuntimeError("the result is nested too deeply to be written") from None

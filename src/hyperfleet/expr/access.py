@@ -15,7 +15,7 @@ from hyperfleet.expr.methods import METHODS
 from hyperfleet.expr.numbers import to_int
 from hyperfleet.expr.text import show
 from hyperfleet.expr.types import ANY
-from hyperfleet.expr.values import AnyMap, Function, Record, adopt, equal, type_name, zero
+from hyperfleet.expr.values import LISTS, AnyMap, Function, Record, adopt, equal, is_nil, type_name, zero
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,13 +25,15 @@ if TYPE_CHECKING:
     from hyperfleet.expr.values import Value
 
 
-def fetch(base: Value, key: Value) -> Value:
+def fetch(base: Value, key: Value, budget: Budget) -> Value:
     """Return `base[key]`, or fail."""
     base = adopt(base)
     if isinstance(base, dict):
-        return _fetch_record(base, key) if isinstance(base, Record) else fetch_entry(base, key)
-    if isinstance(base, (list, bytes, str)):
+        return fetch_field(base, key) if isinstance(base, Record) else fetch_entry(base, key)
+    if isinstance(base, (list, bytes)):
         return fetch_item(base, key)
+    if isinstance(base, str):
+        return _fetch_byte(base, key, budget)
     if type(base) in METHODS and type(key) is str and key in METHODS[type(base)]:
         return METHODS[type(base)][key].bind(base)
     raise _cannot_fetch(base, key)
@@ -41,7 +43,7 @@ def _cannot_fetch(base: Value, key: Value) -> Fault:
     return Fault(f"cannot fetch {show(key, open_budget())} from {type_name(base)}")
 
 
-def _fetch_record(record: Record, key: Value) -> Value:
+def fetch_field(record: Record, key: Value) -> Value:
     """Return a method or a field of a struct."""
     if type(key) is not str:
         raise Fault(f"interface conversion: interface {{}} is {_asserted(key)}, not string")
@@ -65,11 +67,10 @@ def bind(call: Callable[..., Value], receiver: Value, signature: Func) -> Functi
 def fetch_entry(mapping: dict[Value, Value], key: Value) -> Value:
     """Return an entry of a map; a missing one reads as nil."""
     if isinstance(mapping, AnyMap):
-        slot = mapping.slot(key)
-        return mapping[slot] if slot in mapping else mapping.absent()
+        return mapping[key] if key in mapping else mapping.absent()
     if type(key) is str:
-        return mapping.get(key)
-    return mapping.get(map_key(mapping, key))
+        return dict.get(mapping, key)
+    return dict.get(mapping, map_key(mapping, key))
 
 
 def map_key(mapping: dict[Value, Value], key: Value) -> Value:
@@ -86,32 +87,45 @@ def map_key(mapping: dict[Value, Value], key: Value) -> Value:
 
 
 def fetch_item(items: Value, key: Value) -> Value:
-    """Return an element of a list, or a byte of a string, counted from the end when negative."""
+    """Return an element of a list, counted from the end when negative."""
+    if not isinstance(items, (*LISTS, bytes)):
+        raise TypeError("not the list that was declared")  # then the plain evaluator decides
+    return _pick(items, key)
+
+
+def _pick(items: Value, key: Value) -> Value:
     index = key if type(key) is int else to_int(key)
-    if isinstance(items, str):
-        items = items.encode("utf-8", "surrogateescape")
     place = index + len(items) if index < 0 else index
     if not 0 <= place < len(items):
         raise Fault(f"index out of range: {place} (array length is {len(items)})")
     return items[place]
 
 
-def get(base: Value, key: Value) -> Value:
+def _fetch_byte(text: str, key: Value, budget: Budget) -> int:
+    """Return a byte of a string; only beyond ASCII must all its bytes be made for that."""
+    return ord(_pick(text, key)) if text.isascii() else int(_pick(_encode(text, budget), key))
+
+
+def _encode(text: str, budget: Budget) -> bytes:
+    scan(budget, len(text))
+    return text.encode("utf-8", "surrogateescape")
+
+
+def get(base: Value, key: Value, budget: Budget) -> Value:
     """Return `base[key]`, or nil where there is none."""
     base = adopt(base)
     if base is None:
         return None
     if isinstance(base, (list, bytes, str)):
-        size = byte_length(base)
-        index = to_int(key)
-        return fetch_item(base, index) if -size <= index < size else None
+        size, index = byte_length(base, budget), to_int(key)
+        return fetch(base, index, budget) if -size <= index < size else None
     if isinstance(base, AnyMap):
-        return base.get(base.slot(key))
+        return base.get(key)
     if isinstance(base, dict) and not isinstance(base, Record):
         return fetch_entry(base, key)
     if isinstance(base, Record) or type(base) in METHODS:
         known = type(key) is not str or _has_member(base, key)
-        return fetch(base, key) if known else None
+        return fetch(base, key, budget) if known else None
     return None
 
 
@@ -121,10 +135,11 @@ def _has_member(base: Value, key: str) -> bool:
     return key in METHODS[type(base)]
 
 
-def byte_length(value: Value) -> int:
+def byte_length(value: Value, budget: Budget) -> int:
     """Return the length that slicing counts: bytes for a string."""
+    value = adopt(value)
     if isinstance(value, str):
-        return len(value) if value.isascii() else len(value.encode("utf-8", "surrogateescape"))
+        return len(value) if value.isascii() else len(_encode(value, budget))
     if isinstance(value, (list, bytes, dict)) and not isinstance(value, Record):
         return len(value)
     raise Fault(f"invalid argument for len (type {type_name(value)})")
@@ -138,7 +153,9 @@ def cut(base: Value, upper: Value, lower: Value, budget: Budget) -> Value:
     base = adopt(base)
     if not isinstance(base, (list, bytes, str)):
         raise Fault(f"cannot slice {show(lower, budget)}")
-    size = byte_length(base)
+    if is_nil(base):
+        return base
+    size = byte_length(base, budget)
     scan(budget, size)
     start, stop = to_int(lower), to_int(upper)
     start = max(size + start if start < 0 else start, 0)
@@ -162,7 +179,7 @@ def contains(needle: Value, haystack: Value, budget: Budget) -> bool:
             raise Fault(f"cannot use {type_name(needle)} as field name of {type_name(haystack)}")
         return needle in haystack
     if isinstance(haystack, AnyMap):
-        return haystack.slot(needle) in haystack
+        return needle in haystack
     if isinstance(haystack, dict):
         return (needle if type(needle) is str else map_key(haystack, needle)) in haystack
     raise Fault(f'operator "in" not defined on {type_name(haystack)}')
@@ -178,6 +195,15 @@ def call(function: Value, *arguments: Value) -> Value:
     _check_count(signature, len(arguments))
     fitted = [_fit(argument, _parameter(signature, place)) for place, argument in enumerate(arguments)]
     return invoke(function.call, *fitted)
+
+
+def call_declared(function: Value, *arguments: Value) -> Value:
+    """Call a function that the checker knows: for a number, a text or a bool it does not take nil."""
+    if isinstance(function, Function) and not function.signature.variadic:
+        for argument, parameter in zip(arguments, function.signature.parameters, strict=False):
+            if argument is None and parameter.kind in _CLASSES:
+                raise Fault(f"interface conversion: interface {{}} is nil, not {parameter.name}")
+    return call(function, *arguments)
 
 
 def _check_count(signature: Func, count: int) -> None:

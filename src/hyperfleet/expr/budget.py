@@ -7,15 +7,22 @@ evaluator and the functions pay from the same account; nobody measures time.
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from hyperfleet.expr.faults import Exhausted
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 Budget: TypeAlias = list[int]
-"""What is left: `[cells of memory, steps of work]`. A list, because making one costs next to nothing."""
+"""What is left, `[cells of memory, steps of work]`, and how often functions of the host were called.
+
+A list, because making one costs next to nothing.
+"""
 
 MEMORY = 0
 WORK = 1
+CALLS = 2
 
 CELLS = 1_000_000
 """The original's memory budget."""
@@ -23,12 +30,14 @@ CELLS = 1_000_000
 STEPS = 100_000
 """A step is one round of a loop with a small body, or 64 characters or elements looked at."""
 
+_SHORT = 64  # the texts that are usually read one by one: dates, layouts, durations
+
 _FREE = 256  # looking at less than this is as cheap as the call that would charge for it
 
 
 def open_budget(cells: int = CELLS, steps: int = STEPS) -> Budget:
     """Return a full account."""
-    return [cells, steps]
+    return [cells, steps, 0]
 
 
 def allocate(budget: Budget, cells: int) -> None:
@@ -49,6 +58,18 @@ def scan(budget: Budget, size: int) -> None:
     """Pay for looking at `size` characters or elements once."""
     if size > _FREE:
         spend(budget, size // 64)
+
+
+def read(budget: Budget, size: int) -> None:
+    """Pay for reading a text character by character, in Python: a date, a layout, letters that are not ASCII."""
+    spend(budget, size if size > _SHORT else size // 4)
+
+
+def read_arguments(budget: Budget, arguments: Iterable[object]) -> None:
+    """Pay for the texts among the arguments of a call."""
+    for argument in arguments:
+        if isinstance(argument, str):
+            read(budget, len(argument))
 
 
 def grow(budget: Budget, size: int) -> None:

@@ -41,7 +41,7 @@ from hyperfleet.expr.nodes import (
 )
 from hyperfleet.expr.operators import binary_type, unary_type
 from hyperfleet.expr.predicates import element_of
-from hyperfleet.expr.regex import PatternError, compile_pattern
+from hyperfleet.expr.regex import REFUSAL, PatternError, compile_pattern
 from hyperfleet.expr.source import with_others
 from hyperfleet.expr.types import (
     ANY,
@@ -94,9 +94,8 @@ def _is_expected(found: Type, expect: Type, *, allow_any: bool) -> bool:
 
 def _check_identifier(walker: Walker, node: Identifier) -> Type:
     """Find a name: a variable, a part of the environment, a function."""
-    for name, found in reversed(walker.variables):
-        if name == node.name:
-            return found
+    if node.name in walker.variables:
+        return walker.variables[node.name]
     if node.name == "$env":
         return UNKNOWN
     declared = walker.environment.variable(node.name) or walker.environment.function(node.name)
@@ -122,10 +121,10 @@ def _check_let(walker: Walker, node: Let) -> Type:
     while isinstance(body, Let):
         if (reason := _cannot_declare(walker, body.name)) is not None:
             walker.error(body, f"cannot redeclare {reason}{body.name}")
-        walker.variables.append((body.name, walker.visit(body.value)))
+        walker.variables.declare(body.name, walker.visit(body.value))
         body = body.body
     found = walker.visit(body)
-    del walker.variables[depth:]
+    walker.variables.leave(depth)
     while isinstance(node.body, Let):
         node = node.body
         node.type = found
@@ -140,7 +139,7 @@ def _cannot_declare(walker: Walker, name: str) -> str | None:
         return "function "
     if walker.environment.has_builtin(name):
         return "builtin "
-    return "variable " if any(name == known for known, _ in walker.variables) else None
+    return "variable " if name in walker.variables else None
 
 
 def _check_unary(walker: Walker, node: Unary) -> Type:
@@ -162,13 +161,22 @@ def _check_binary(walker: Walker, node: Binary) -> Type:
 
 
 def _operation(walker: Walker, node: Binary, left: Type, right: Type) -> Type:
-    if node.operator == "matches" and isinstance(node.right, String):
-        try:
-            compile_pattern(node.right.value)
-        except PatternError as error:
-            return walker.error(node, str(error))
+    if node.operator == "matches" and isinstance(node.right, String) and (wrong := _cannot_match(walker, node.right)):
+        return walker.error(node, wrong)
     found = binary_type(node.operator, left, right)
     return walker.error(node, found) if isinstance(found, str) else found
+
+
+def _cannot_match(walker: Walker, node: String) -> str:
+    """Return what is wrong with a constant pattern, which must be good and affordable, or nothing."""
+    if walker.patterns <= 0:
+        return "error parsing regexp: expression too large"
+    try:
+        walker.patterns -= compile_pattern(node.value).price()
+    except PatternError as error:
+        walker.patterns -= REFUSAL
+        return str(error)
+    return ""
 
 
 def _check_conditional(walker: Walker, node: Conditional) -> Type:

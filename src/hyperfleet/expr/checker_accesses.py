@@ -79,7 +79,7 @@ def _entry(walker: Walker, node: Member, base: Map, key: Type, name: str | None)
 
 
 def check_slice(walker: Walker, node: Slice) -> Type:
-    """Check `base[lower:upper]`."""
+    """Check `base[lower:upper]`; of an unknown base not the bounds either, which the original does not look at."""
     base = walker.visit(node.base)
     if is_any(base):
         return UNKNOWN

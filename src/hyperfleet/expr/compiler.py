@@ -9,8 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hyperfleet.expr import emission as py
-from hyperfleet.expr import numbers, values
+from hyperfleet.expr import values
+from hyperfleet.expr.arity import BRANDED, misfit
 from hyperfleet.expr.budget import allocate
+from hyperfleet.expr.casts import cast_to
 from hyperfleet.expr.compiler_access import (
     emit_call,
     emit_chain,
@@ -24,7 +26,8 @@ from hyperfleet.expr.compiler_access import (
 from hyperfleet.expr.compiler_loops import LOOPS, emit_loop
 from hyperfleet.expr.compiler_operators import emit_binary, emit_conditional, emit_unary
 from hyperfleet.expr.emitter import Emitter
-from hyperfleet.expr.folding import is_constant
+from hyperfleet.expr.faults import Fault
+from hyperfleet.expr.folding import IN_RANGE, is_constant
 from hyperfleet.expr.functions import FUNCTIONS
 from hyperfleet.expr.nodes import (
     ArrayLiteral,
@@ -50,12 +53,13 @@ from hyperfleet.expr.nodes import (
     String,
     Unary,
 )
-from hyperfleet.expr.types import BOOL, FLOAT, INT
+from hyperfleet.expr.types import FLOAT
 from hyperfleet.expr.values import has_structs
 
 if TYPE_CHECKING:
     import ast
     from collections.abc import Callable, Mapping
+    from typing import NoReturn
 
     from hyperfleet.expr.budget import Budget
     from hyperfleet.expr.emitter import Rule
@@ -72,34 +76,32 @@ def compile_tree(
     expect: Type | None,
     limits: tuple[int, int],
     now: Callable[..., Value],
-    recover: Callable[[Mapping[str, Value], Exception], Value],
+    recover: Callable[[Mapping[str, Value], Exception, Budget | None], Value],
 ) -> Callable[[Mapping[str, Value]], Value]:
-    """Return a function of the environment; what goes wrong in it goes through `recover`, whose answer counts."""
+    """Return a function of the environment; what goes wrong in it goes through `recover`, whose answer counts.
+
+    `recover` gets the environment, the failure, and what is left of the account if one was opened.
+    """
     emitter = Emitter(_RULES, schema, *limits)
     emitter.namespace["h_now"] = now
     result = _cast(emitter, tree, emitter.emit(tree), expect)
     body = [*emitter.open_account(), *open_environment(emitter), *emitter.block, py.give(result)]
     emitter.namespace |= {"recover": recover, "Failure": Exception}
-    environment = py.name(py.ENVIRONMENT)
-    guarded = py.guarded(
-        body, "Failure", lambda error: [py.give(py.call(py.name("recover"), [environment, py.name(error)], 0))]
-    )
+    account = py.name(py.ACCOUNT) if emitter.has_account else py.constant(None)
+    guarded = py.guarded(body, "Failure", lambda error: [_recovery(py.name(error), account)])
     return py.load(py.function(_ENTRY, (py.ENVIRONMENT,), [guarded]), _ENTRY, emitter.namespace)
+
+
+def _recovery(error: ast.expr, account: ast.expr) -> ast.stmt:
+    return py.give(py.call(py.name("recover"), [py.name(py.ENVIRONMENT), error, account], 0))
 
 
 def _cast(emitter: Emitter, tree: Node, value: ast.expr, expect: Type | None) -> ast.expr:
     """Give the result the type that the caller asked for, if the checker could not promise it."""
     if expect is None or tree.type == expect:
         return value
-    cast = _CASTS.get(expect.kind)
+    cast = cast_to(expect)
     return emitter.call(cast, [value], 0) if cast is not None else value
-
-
-_CASTS: dict[str, Callable[[Value], Value]] = {
-    BOOL.kind: numbers.to_bool,
-    INT.kind: numbers.to_int,
-    FLOAT.kind: numbers.to_float,
-}
 
 
 def _emit_literal(_: Emitter, node: Integer | Float | Boolean | String | Bytes) -> ast.expr:
@@ -148,15 +150,37 @@ def _make_map(*parts: Value) -> dict[str, Value]:
 def _emit_builtin(emitter: Emitter, node: Builtin) -> ast.expr:
     if node.name in LOOPS:
         return emit_loop(emitter, node)
+    if node.name == IN_RANGE:
+        return _emit_in_range(emitter, *node.arguments)
+    if wrong := misfit(node):
+        return emitter.call(_fail, [py.constant(wrong)], node.offset)
     arguments = emitter.operands(node.arguments)
     if node.name == "len" and node.arguments[0].type.kind in ("array", "map", "string"):
         return emitter.call(len, arguments, node.offset)
-    if node.name in ("string", "toJSON", "type") and has_structs(node.arguments[0].type):
-        shape = emitter.shared(node.arguments[0].type)
-        arguments = [emitter.call(values.brand, [arguments[0], shape], node.offset)]
+    if node.name in BRANDED:
+        arguments = [_branded(emitter, node.arguments[0], arguments[0])]
     if node.name == "now":
         return py.call(py.name("h_now"), arguments, node.offset)
     return emitter.call(FUNCTIONS[node.name], [emitter.account(), *arguments], node.offset)
+
+
+def _branded(emitter: Emitter, node: Node, value: ast.expr) -> ast.expr:
+    """Emit a value that knows of which struct it is."""
+    if not has_structs(node.type):
+        return value
+    return emitter.call(values.brand, [value, emitter.shared(node.type)], node.offset)
+
+
+def _fail(message: str) -> NoReturn:
+    raise Fault(message)
+
+
+def _emit_in_range(emitter: Emitter, number: Node, low: Node, high: Node) -> ast.expr:
+    """Emit `number in low..high`, the bounds of which are literals."""
+    value = emitter.emit(number)
+    if isinstance(low, Integer) and isinstance(high, Integer):
+        return py.within(low.value, value, high.value)
+    raise TypeError("folding makes this of literals only")
 
 
 _RULES: dict[type[Node], Rule] = {

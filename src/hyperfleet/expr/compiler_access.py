@@ -7,22 +7,25 @@ from typing import TYPE_CHECKING
 
 from hyperfleet.expr import access, values
 from hyperfleet.expr import emission as py
-from hyperfleet.expr.lookup import as_function, fetch_typed, look_up, whole_environment
+from hyperfleet.expr.budget import CALLS, read_arguments
+from hyperfleet.expr.lookup import as_function, call_of, fetch_or_zero, fetch_typed, look_up, whole_environment
 from hyperfleet.expr.methods import METHODS
 from hyperfleet.expr.nodes import Chain, Identifier, Member, Node, String
 from hyperfleet.expr.types import INT, STRING, Array, Func, Map, Struct
 from hyperfleet.expr.values import Value, adopt, is_nil
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from hyperfleet.expr.budget import Budget
     from hyperfleet.expr.emitter import Emitter
     from hyperfleet.expr.nodes import Call, Let, Pointer, Slice
 
 
 def emit_identifier(emitter: Emitter, node: Identifier) -> ast.expr:
     """Emit a name: a variable, the whole environment, or a part of it."""
-    for name, variable in reversed(emitter.variables):
-        if name == node.name:
-            return py.name(variable)
+    if node.name in emitter.variables:
+        return py.name(emitter.variables[node.name])
     environment = py.name(py.ENVIRONMENT)
     if node.name == "$env":
         return _emit_environment(emitter)
@@ -69,10 +72,10 @@ def emit_let(emitter: Emitter, node: Let) -> ast.expr:
     while isinstance(body, type(node)):
         variable = emitter.fresh("v")
         emitter.statement(py.assign(variable, emitter.emit(body.value)))
-        emitter.variables.append((body.name, variable))
+        emitter.variables.declare(body.name, variable)
         body = body.body
     result = emitter.keep(emitter.emit(body))
-    del emitter.variables[depth:]
+    emitter.variables.leave(depth)
     return result
 
 
@@ -113,23 +116,26 @@ def _fetch(emitter: Emitter, node: Member, base: ast.expr, key: ast.expr) -> ast
     """Emit an access as the type of its base allows."""
     declared = node.base.type
     if isinstance(node.type, Func):
-        return emitter.call(fetch_typed, [base, key, emitter.shared(node)], node.offset)
+        return emitter.call(fetch_typed, [base, key, emitter.shared(node), emitter.account()], node.offset)
     if isinstance(declared, Struct) and isinstance(node.key, String) and node.key.value in declared.fields:
         return py.subscript(base, key, node.offset)
     if isinstance(declared, Map) and declared.key == STRING and node.key.type == STRING:
         if declared.total:
             return py.subscript(base, key, node.offset)
-        return py.entry(base, key, _zero(emitter, declared), node.offset)
+        return _fetch_entry(emitter, declared, [base, key], node.offset)
     if isinstance(declared, Array) and node.key.type == INT:
         return emitter.call(access.fetch_item, [base, key], node.offset)
     if declared.kind == "any":
-        return emitter.call(access.fetch, [base, key], node.offset)
-    return emitter.call(fetch_typed, [base, key, emitter.shared(node)], node.offset)
+        return emitter.call(access.fetch, [base, key, emitter.account()], node.offset)
+    return emitter.call(fetch_typed, [base, key, emitter.shared(node), emitter.account()], node.offset)
 
 
-def _zero(emitter: Emitter, declared: Map) -> ast.expr:
+def _fetch_entry(emitter: Emitter, declared: Map, parts: list[ast.expr], offset: int) -> ast.expr:
+    """Emit an access to a map of text keys, where a missing one reads as the zero value."""
     zero = values.zero(declared.value)
-    return py.constant(zero) if type(zero) in values.SIMPLE else emitter.shared(zero)
+    if type(zero) in values.SIMPLE:
+        return emitter.call(dict.get, [*parts, py.constant(zero)], offset)
+    return emitter.call(fetch_or_zero, [*parts, emitter.shared(declared.value)], offset)
 
 
 def emit_slice(emitter: Emitter, node: Slice) -> ast.expr:
@@ -137,7 +143,10 @@ def emit_slice(emitter: Emitter, node: Slice) -> ast.expr:
     parts = [node.base, *(bound for bound in (node.upper, node.lower) if bound is not None)]
     base, *bounds = emitter.operands(parts)
     base = emitter.keep(base)
-    upper = bounds.pop(0) if node.upper is not None else emitter.call(access.byte_length, [base], node.offset)
+    if node.upper is not None:
+        upper = bounds.pop(0)
+    else:
+        upper = emitter.call(access.byte_length, [base, emitter.account()], node.offset)
     lower = bounds.pop(0) if node.lower is not None else py.constant(0)
     return emitter.call(access.cut, [base, upper, lower, emitter.account()], node.offset)
 
@@ -148,8 +157,10 @@ def emit_call(emitter: Emitter, node: Call) -> ast.expr:
     if isinstance(callee, Member) and not callee.optional and _is_native(callee):
         method = callee.key.value if isinstance(callee.key, String) else ""
         parts = emitter.operands((*node.arguments, callee.base))
-        return emitter.call(_call_native, [py.constant(method), *parts], node.offset)
-    return emitter.call(_call, emitter.operands((*node.arguments, callee)), node.offset)
+        return emitter.call(_call_native, [emitter.account(), py.constant(method), *parts], node.offset)
+    how = emitter.helper(call_of(node))
+    parts = emitter.operands((*node.arguments, callee))
+    return emitter.call(_call, [emitter.account(), how, *parts], node.offset)
 
 
 def _is_native(callee: Member) -> bool:
@@ -157,16 +168,19 @@ def _is_native(callee: Member) -> bool:
     return callee.base.type.kind in ("time", "duration")
 
 
-def _call(*parts: Value) -> Value:
+def _call(budget: Budget, how: Callable[..., Value], *parts: Value) -> Value:
     """Call the function that comes after its arguments."""
     *arguments, function = parts
-    return access.call(function, *arguments)
+    read_arguments(budget, arguments)
+    budget[CALLS] += 1
+    return how(function, *arguments)
 
 
-def _call_native(name: str, *parts: Value) -> Value:
+def _call_native(budget: Budget, name: str, *parts: Value) -> Value:
     """Call a method of a time or a duration, whichever class the host gave it; it comes after the arguments."""
     *arguments, receiver = parts
+    read_arguments(budget, arguments)
     adopted = adopt(receiver)
     method = METHODS.get(type(adopted), {}).get(name)
-    function = method.bind(adopted) if method is not None else access.fetch(adopted, name)
+    function = method.bind(adopted) if method is not None else access.fetch(adopted, name, budget)
     return access.call(function, *map(adopt, arguments))

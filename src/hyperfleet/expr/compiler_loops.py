@@ -32,6 +32,10 @@ DEEPEST = 12
 """Loops within loops in one function; Python allows 20 nested blocks."""
 
 
+MOST_COMPREHENSIONS = 32
+"""Each is a scope of its own to Python, which compares it with all names around it: thousands take seconds."""
+
+
 class Body(NamedTuple):
     """The emitted body of a loop: the statements of a round, and the value of its predicate."""
 
@@ -161,13 +165,15 @@ def _collect(
 ) -> ast.expr:
     """Emit a loop that makes a list: a comprehension if its body is a mere expression."""
     result = body.loop.result
-    if body.block or body.loop.reads_index or _binds(item) or (test is not None and _binds(test)):
+    must_loop = body.block or body.loop.reads_index or emitter.comprehensions >= MOST_COMPREHENSIONS
+    if must_loop or _binds(item) or (test is not None and _binds(test)):
         addition = emitter.call(_append, [py.name(result), item], node.offset)
         last = py.discard(addition)
         body.block.append(last if test is None else py.when(test, [last]))
         emitter.statement(py.assign(result, py.make_list([])))
         _go(emitter, body, items, node.offset)
     else:
+        emitter.comprehensions += 1
         emitter.statement(py.assign(result, py.comprehension(item, body.loop.item, items, test)))
     emitter.pay_memory(py.name(result), node.offset)
     return py.name(result)

@@ -11,7 +11,8 @@ from hyperfleet.expr.compiler_access import emit_chain
 from hyperfleet.expr.emitter import Emitter, bound, fits, is_exact
 from hyperfleet.expr.lookup import operation_of
 from hyperfleet.expr.nodes import ArrayLiteral, Binary, Chain, Integer, Nil, Node, String, Unary
-from hyperfleet.expr.regex import compile_pattern
+from hyperfleet.expr.operations import search
+from hyperfleet.expr.regex import PatternError, compile_pattern
 from hyperfleet.expr.types import BOOL, FLOAT, INT, STRING
 
 if TYPE_CHECKING:
@@ -23,6 +24,12 @@ if TYPE_CHECKING:
 
 LONGEST = 100
 """Links of a chain in one Python expression; Python's compiler would run out of stack with thousands."""
+
+SHORT_TEXT = 256
+"""Characters of a literal that any text is compared with for free."""
+
+SMALL_PATTERN = 64
+"""Instructions of a pattern that costs about as much per character as any other look at a text."""
 
 _AND = frozenset({"and", "&&"})
 _OR = frozenset({"or", "||"})
@@ -168,8 +175,10 @@ def _are_short(emitter: Emitter, node: Binary) -> bool:
     """Tell whether both are strings, and comparing them cannot take long however often it is done."""
     if not node.left.type == node.right.type == STRING:
         return False
-    literal = isinstance(node.left, String) or isinstance(node.right, String)
-    return literal or (emitter.is_data(node.left) and emitter.is_data(node.right))
+    literals = [side for side in (node.left, node.right) if isinstance(side, String)]
+    if any(len(literal.value) <= SHORT_TEXT for literal in literals):
+        return True
+    return _is_read_once(emitter, node.left) and _is_read_once(emitter, node.right)
 
 
 _ORDERS: dict[str, type[ast.cmpop]] = {"<": ast.Lt, "<=": ast.LtE, ">": ast.Gt, ">=": ast.GtE}
@@ -245,17 +254,31 @@ def _membership(emitter: Emitter, node: Binary) -> ast.expr | None:
 
 
 def _contains(emitter: Emitter, node: Binary) -> ast.expr | None:
-    if not (node.left.type == STRING and isinstance(node.right, String) and emitter.is_data(node.left)):
+    """Search the environment's own texts without paying; a loop would do that too often."""
+    if not (node.left.type == STRING and isinstance(node.right, String) and _is_read_once(emitter, node.left)):
         return None
     left, right = emitter.operands((node.left, node.right))
     return py.compare(right, ast.In(), left, node.offset)
 
 
 def _matches(emitter: Emitter, node: Binary) -> ast.expr | None:
-    """Match against a literal pattern, which is compiled once."""
-    if not (node.left.type == STRING and isinstance(node.right, String) and emitter.is_data(node.left)):
+    """Match against a literal pattern, which is compiled once if the allowance for all of them suffices."""
+    if not isinstance(node.right, String) or emitter.patterns <= 0:
         return None
-    return py.call(emitter.shared(compile_pattern(node.right.value)), [emitter.emit(node.left)], node.offset)
+    try:
+        pattern = compile_pattern(node.right.value)
+    except PatternError:
+        return None  # of constants that folding put together; run time will say so
+    emitter.patterns -= pattern.price()
+    text = emitter.emit(node.left)
+    if pattern.size <= SMALL_PATTERN and node.left.type == STRING and _is_read_once(emitter, node.left):
+        return py.call(emitter.shared(pattern.search), [text], node.offset)
+    return emitter.call(search, [text, emitter.shared(pattern), emitter.account()], node.offset)
+
+
+def _is_read_once(emitter: Emitter, node: Node) -> bool:
+    """Tell whether a text is the environment's own and not looked at in a loop, so that it need not be paid for."""
+    return not emitter.loops and emitter.is_data(node)
 
 
 _TYPED: dict[str, Typed] = {

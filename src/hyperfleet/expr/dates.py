@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from hyperfleet.expr.durations import SECOND
+from hyperfleet.expr.durations import SECOND, quoted
 from hyperfleet.expr.faults import Fault
 from hyperfleet.expr.layouts import OFFSETS, elements
 from hyperfleet.expr.times import (
@@ -34,7 +34,8 @@ class _Reading:
     """What was read so far; None is what the text did not say."""
 
     def __init__(self, text: str) -> None:
-        self.rest = text
+        self.text = text
+        self.at = 0
         self.next_code = ""
         self.year = 0
         self.month: int | None = None
@@ -46,38 +47,57 @@ class _Reading:
         self.zone_name = ""
         self.offset: int | None = None
 
+    @property
+    def rest(self) -> str:
+        """Return what is still to be read, for error texts: a copy, so not for reading."""
+        return self.text[self.at :]
+
+    def peek(self, length: int = 1) -> str:
+        """Return the next characters, as many as there are."""
+        return self.text[self.at : self.at + length]
+
+    def measure(self, pattern: str) -> int:
+        """Return how many of the next characters a pattern matches."""
+        match = re.compile(pattern).match(self.text, self.at)
+        return match.end() - self.at if match is not None else 0
+
     def take(self, length: int) -> str:
-        """Cut `length` characters off the text."""
-        if len(self.rest) < length:
+        """Read `length` characters."""
+        taken = self.peek(length)
+        if len(taken) < length:
             raise _Mismatch("")
-        taken, self.rest = self.rest[:length], self.rest[length:]
+        self.at += length
         return taken
 
+    def skip_blanks(self) -> None:
+        """Pass over a run of blanks."""
+        self.at += self.measure(" *")
+
     def number(self, *, fixed: bool, digits: int = 2) -> int:
-        """Cut a number of at most `digits` digits off the text, or of exactly so many."""
-        match = re.match(rf"[0-9]{{1,{digits}}}", self.rest)
-        if match is None or (fixed and match.end() != digits):
+        """Read a number of at most `digits` digits, or of exactly so many."""
+        length = self.measure(rf"[0-9]{{1,{digits}}}")
+        if not length or (fixed and length != digits):
             raise _Mismatch("")
-        return int(self.take(match.end()))
+        return int(self.take(length))
 
     def ranged(self, name: str, low: int, high: int, *, fixed: bool) -> int:
-        """Cut a number off that must lie within a range."""
+        """Read a number that must lie within a range."""
         value = self.number(fixed=fixed)
         if not low <= value <= high:
             raise _Mismatch(f": {name} out of range")
         return value
 
     def name(self, names: tuple[str, ...], length: int | None = None) -> int:
-        """Cut one of `names` off (of their first `length` letters) and return its place."""
+        """Read one of `names` (of their first `length` letters) and return its place."""
         for place, name in enumerate(names):
             wanted = name[:length]
-            if self.rest[: len(wanted)].lower() == wanted.lower():
+            if self.peek(len(wanted)).lower() == wanted.lower():
                 self.take(len(wanted))
                 return place
         raise _Mismatch("")
 
     def fraction(self, length: int) -> None:
-        """Cut a fraction of a second off, `length` characters with its point."""
+        """Read a fraction of a second, `length` characters with its point."""
         text = self.take(length)[:10]
         if text[0] not in ".," or not re.fullmatch(r"[0-9]+", text[1:]):
             raise _Mismatch("")
@@ -89,54 +109,39 @@ def parse_time(text: str, layout: str, zone: Zone | None = None) -> Time:
     reading = _Reading(text)
     cut = elements(layout)
     codes = [code for code, _ in cut if code]
+    following = iter([*codes[1:], ""])
     for code, shown in cut:
-        before = reading.rest
+        before = reading.at
         try:
             if code:
-                codes.pop(0)
-                reading.next_code = codes[0] if codes else ""
+                reading.next_code = next(following)
                 _READERS[code](reading, shown)
             else:
                 _skip(reading, shown)
-                before = reading.rest
         except _Mismatch as mismatch:
-            place = before if code else reading.rest
+            place = text[before:] if code else reading.rest
             raise _failure(text, layout, place, shown, str(mismatch)) from None
-    if reading.rest:
-        raise _failure(text, layout, reading.rest, "", f": extra text: {_quoted(reading.rest)}")
-    return _assemble(reading, text, layout, zone)
+    if reading.at < len(text):
+        raise _failure(text, layout, reading.rest, "", f": extra text: {quoted(reading.rest)}")
+    return _assemble(reading, text, zone)
 
 
 def _failure(text: str, layout: str, place: str, shown: str, message: str) -> Fault:
     if message:
-        return Fault(f"parsing time {_quoted(text)}{message}")
-    wanted = f"cannot parse {_quoted(place)} as {_quoted(shown)}"
-    return Fault(f"parsing time {_quoted(text)} as {_quoted(layout)}: {wanted}")
-
-
-def _quoted(text: str) -> str:
-    shown = (
-        f"\\{char}"
-        if char in '"\\'
-        else char
-        if " " <= char < "\x7f"
-        else "".join(f"\\x{byte:02x}" for byte in char.encode())
-        for char in text
-    )
-    return f'"{"".join(shown)}"'
+        return Fault(f"parsing time {quoted(text)}{message}")
+    wanted = f"cannot parse {quoted(place)} as {quoted(shown)}"
+    return Fault(f"parsing time {quoted(text)} as {quoted(layout)}: {wanted}")
 
 
 def _skip(reading: _Reading, literal: str) -> None:
     """Pass over literal text; a run of blanks matches any run, also none at the end."""
-    while literal:
-        if literal[0] == " ":
-            if reading.rest and reading.rest[0] != " ":
-                raise _Mismatch("")
-            literal, reading.rest = literal.lstrip(" "), reading.rest.lstrip(" ")
-        elif not reading.rest or reading.rest[0] != literal[0]:
+    for run in re.findall(" +|[^ ]", literal):
+        if reading.peek() != run[0] and not (run[0] == " " and not reading.peek()):
             raise _Mismatch("")
+        if run[0] == " ":
+            reading.skip_blanks()
         else:
-            literal, reading.rest = literal[1:], reading.rest[1:]
+            reading.take(1)
 
 
 def _read_year(reading: _Reading, _: str) -> None:
@@ -145,7 +150,8 @@ def _read_year(reading: _Reading, _: str) -> None:
 
 def _read_short_year(reading: _Reading, _: str) -> None:
     year = reading.number(fixed=True)
-    reading.year = year + (1900 if year >= 69 else 2000)  # the Unix epoch was in 1969 in some zones
+    # A window of a hundred years that begins where 1970-01-01 UTC was the day before: west of Greenwich.
+    reading.year = year + (1900 if year >= 69 else 2000)
 
 
 def _read_month(reading: _Reading, shown: str) -> None:
@@ -161,14 +167,14 @@ def _read_weekday(reading: _Reading, shown: str) -> None:
 
 
 def _read_day(reading: _Reading, shown: str) -> None:
-    if shown == "_2" and reading.rest[:1] == " ":
+    if shown == "_2" and reading.peek() == " ":
         reading.take(1)
     reading.day = reading.number(fixed=shown == "02")
 
 
 def _read_year_day(reading: _Reading, shown: str) -> None:
     for _ in range(2):
-        if shown == "__2" and reading.rest[:1] == " ":
+        if shown == "__2" and reading.peek() == " ":
             reading.take(1)
     reading.year_day = reading.number(fixed=shown == "002", digits=3)
 
@@ -183,16 +189,20 @@ def _read_minute(reading: _Reading, shown: str) -> None:
 
 def _read_second(reading: _Reading, shown: str) -> None:
     reading.second = reading.ranged("second", 0, 59, fixed=shown == "05")
-    fraction = re.match(r"[.,][0-9]+", reading.rest)
-    if fraction is not None and reading.next_code != "fraction":  # allowed even if the layout shows none
-        reading.fraction(fraction.end())
+    if reading.next_code != "fraction":  # allowed even if the layout shows none
+        _read_any_fraction(reading)
 
 
 def _read_fraction(reading: _Reading, shown: str) -> None:
     if shown[1] == "0":
         reading.fraction(len(shown))
-    elif fraction := re.match(r"[.,][0-9]+", reading.rest):
-        reading.fraction(fraction.end())
+    else:
+        _read_any_fraction(reading)
+
+
+def _read_any_fraction(reading: _Reading) -> None:
+    if length := reading.measure("[.,][0-9]+"):
+        reading.fraction(length)
 
 
 def _read_half(reading: _Reading, shown: str) -> None:
@@ -204,7 +214,7 @@ def _read_half(reading: _Reading, shown: str) -> None:
 
 def _read_offset(reading: _Reading, shown: str) -> None:
     """Read `+07:00` and its variants; with `Z…` also the letter alone."""
-    if shown[0] == "Z" and reading.rest[:1] == "Z":
+    if shown[0] == "Z" and reading.peek() == "Z":
         reading.take(1)
         reading.zone = UTC
         return
@@ -213,7 +223,7 @@ def _read_offset(reading: _Reading, shown: str) -> None:
     match = re.fullmatch(r"(.)" + colon.join([r"([0-9]{2})"] * (len(shown.replace(":", "")) // 2)), text)
     if match is None:
         raise _Mismatch("")
-    # Some people do write offsets of 24 hours or 60 minutes.
+    # One more than clocks show is let through, as in the original.
     parts = [int(part) for part in match.groups()[1:]] + [0, 0]
     for value, name, limit in zip(parts, ("hour", "minute", "second"), (24, 60, 60), strict=False):
         if value > limit:
@@ -225,20 +235,17 @@ def _read_offset(reading: _Reading, shown: str) -> None:
 
 
 # Three letters; four or five must end in T, except for one zone; GMT may carry an offset; `+03` is a name too.
-_ZONE_NAME = re.compile(
-    r"ChST|MeST|GMT[+-](?:[01]?[0-9]|2[0-3])(?![0-9])|GMT|[+-](?:[01]?[0-9]|2[0-3])(?![0-9])|[A-Z]{3,6}"
-)
+_ZONE_NAME = r"ChST|MeST|GMT[+-](?:[01]?[0-9]|2[0-3])(?![0-9])|GMT|[+-](?:[01]?[0-9]|2[0-3])(?![0-9])|[A-Z]{3,6}"
 
 
 def _read_zone(reading: _Reading, _: str) -> None:
-    if reading.rest.startswith("UTC"):
+    if reading.peek(3) == "UTC":
         reading.take(3)
         reading.zone = UTC
         return
-    match = _ZONE_NAME.match(reading.rest)
-    if match is None:
+    name = reading.peek(reading.measure(_ZONE_NAME))
+    if not name:
         raise _Mismatch("")
-    name = match.group()
     odd = len(name) == 6 or (len(name) > 3 and name[-1] != "T" and name != "WITA")
     if name.isalpha() and name not in ("ChST", "MeST") and odd:
         raise _Mismatch("")
@@ -274,7 +281,7 @@ _READERS: dict[str, Callable[[_Reading, str], None]] = {
 _READERS.update(dict.fromkeys(OFFSETS, _read_offset))
 
 
-def _assemble(reading: _Reading, text: str, layout: str, zone: Zone | None) -> Time:
+def _assemble(reading: _Reading, text: str, zone: Zone | None) -> Time:
     """Put what was read together, once it is complete."""
     if reading.half == "PM" and reading.hour < 12:
         reading.hour += 12
@@ -299,17 +306,17 @@ def _date(reading: _Reading, text: str) -> tuple[int, int, int]:
     if reading.year_day is not None:
         length = 366 if days_in_month(year, 2) == 29 else 365
         if not 1 <= reading.year_day <= length:
-            raise Fault(f"parsing time {_quoted(text)}: day-of-year out of range")
+            raise Fault(f"parsing time {quoted(text)}: day-of-year out of range")
         _, found_month, found_day = civil_from_days(days_from_civil(year, 1, 1) + reading.year_day - 1)
         if month not in (None, found_month):
-            raise Fault(f"parsing time {_quoted(text)}: day-of-year does not match month")
+            raise Fault(f"parsing time {quoted(text)}: day-of-year does not match month")
         if day not in (None, found_day):
-            raise Fault(f"parsing time {_quoted(text)}: day-of-year does not match day")
+            raise Fault(f"parsing time {quoted(text)}: day-of-year does not match day")
         return year, found_month, found_day
     month = 1 if month is None else month
     day = 1 if day is None else day
     if not 1 <= day <= days_in_month(year, month):
-        raise Fault(f"parsing time {_quoted(text)}: day out of range")
+        raise Fault(f"parsing time {quoted(text)}: day out of range")
     return year, month, day
 
 

@@ -56,48 +56,58 @@ _PART = re.compile(r"(?P<whole>[0-9]*)(?P<point>\.?)(?P<fraction>[0-9]*)(?P<unit
 
 def parse_duration(text: str) -> Duration:
     """Read a duration such as `-1h30m` or `1.5s`."""
-    rest = text[1:] if text[:1] in ("-", "+") else text
-    if rest == "0":
+    place = 1 if text[:1] in ("-", "+") else 0
+    if text[place : place + 2] == "0":
         return Duration(0)
-    if not rest:
-        raise Fault(f"time: invalid duration {_quoted(text)}")
+    if place == len(text):
+        raise Fault(f"time: invalid duration {quoted(text)}")
     total = 0
-    while rest:
-        amount, rest = _read_part(text, rest)
+    while place < len(text):
+        amount, place = _read_part(text, place)
         total += amount
         if total > 2**63:
-            raise Fault(f"time: invalid duration {_quoted(text)}")
+            raise Fault(f"time: invalid duration {quoted(text)}")
     if text[0] == "-":
         return Duration(-total)
     if total > LONGEST:
-        raise Fault(f"time: invalid duration {_quoted(text)}")
+        raise Fault(f"time: invalid duration {quoted(text)}")
     return Duration(total)
 
 
-def _read_part(text: str, rest: str) -> tuple[int, str]:
-    """Read one number with its unit off `rest`; return its nanoseconds and what follows."""
-    part = _PART.match(rest)
+def _read_part(text: str, place: int) -> tuple[int, int]:
+    """Read one number with its unit; return its nanoseconds and the place behind it."""
+    part = _PART.match(text, place)
     if part is None or not (part["whole"] or part["fraction"]):
-        raise Fault(f"time: invalid duration {_quoted(text)}")
+        raise Fault(f"time: invalid duration {quoted(text)}")
     if not part["unit"]:
-        raise Fault(f"time: missing unit in duration {_quoted(text)}")
+        raise Fault(f"time: missing unit in duration {quoted(text)}")
     unit = _UNITS.get(part["unit"])
     if unit is None:
-        raise Fault(f"time: unknown unit {_quoted(part['unit'])} in duration {_quoted(text)}")
-    nanoseconds = int(part["whole"] or "0") * unit
+        raise Fault(f"time: unknown unit {quoted(part['unit'])} in duration {quoted(text)}")
+    nanoseconds = _whole(part["whole"]) * unit
     if part["fraction"]:
         # Digits beyond an int64 are dropped, then the product is cut: as the original rounds.
         digits = part["fraction"][:18]
         nanoseconds += int(float(int(digits)) * (float(unit) / 10.0 ** len(digits)))
-    return nanoseconds, rest[part.end() :]
+    return nanoseconds, part.end()
 
 
-def _quoted(text: str) -> str:
-    escaped = "".join(_ESCAPES.get(char, char) for char in text)
-    return f'"{escaped}"'
+def _whole(digits: str) -> int:
+    """Read a whole number; of one that no duration can hold, only that it is too large."""
+    significant = digits.lstrip("0")
+    return int(significant or "0") if len(significant) < 40 else 2**64
 
 
-_ESCAPES = {'"': '\\"', "\\": "\\\\"}
+def quoted(text: str) -> str:
+    """Quote a text as faults of times and durations do: what is not plain ASCII, byte by byte."""
+    shown = "".join(char if " " <= char < "\x7f" and char not in '"\\' else _escaped(char) for char in text)
+    return f'"{shown}"'
+
+
+def _escaped(char: str) -> str:
+    if char in '"\\':
+        return f"\\{char}"
+    return "".join(f"\\x{byte:02x}" for byte in char.encode("utf-8", "surrogateescape"))
 
 
 def format_duration(nanoseconds: int) -> str:

@@ -65,12 +65,6 @@ def subscript(base: ast.expr, key: ast.expr, offset: int) -> ast.expr:
     return ast.Subscript(base, key, _LOAD, **at(offset))
 
 
-def entry(base: ast.expr, key: ast.expr, default: ast.expr, offset: int) -> ast.expr:
-    """Read an entry of a dict, or the default: the only attribute that is ever read is `get`."""
-    get = ast.Attribute(base, "get", _LOAD, **at(offset))
-    return ast.Call(get, [key, default], [], **at(offset))
-
-
 def call(function: ast.expr, arguments: Iterable[ast.expr], offset: int) -> ast.expr:
     """Call a function."""
     return ast.Call(function, list(arguments), [], **at(offset))

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from hyperfleet.expr import emission as py
-from hyperfleet.expr.budget import allocate, spend
+from hyperfleet.expr.budget import allocate, open_budget, spend
+from hyperfleet.expr.folding import IN_RANGE
 from hyperfleet.expr.loops import element
 from hyperfleet.expr.nodes import (
     ArrayLiteral,
@@ -31,6 +32,8 @@ from hyperfleet.expr.nodes import (
     String,
     Unary,
 )
+from hyperfleet.expr.regex import ALLOWANCE
+from hyperfleet.expr.scopes import Scope
 from hyperfleet.expr.values import as_bool, is_nil
 
 if TYPE_CHECKING:
@@ -73,12 +76,15 @@ class Emitter:
     steps: int
     namespace: dict[str, object] = field(default_factory=dict)
     helpers: dict[Callable[..., object], str] = field(default_factory=dict)
-    variables: list[tuple[str, str]] = field(default_factory=list)
+    variables: Scope[str] = field(default_factory=Scope)
     loops: list[Loop] = field(default_factory=list)
     block: Block = field(default_factory=list)
     emitted: dict[int, ast.expr] = field(default_factory=dict)
     needs_account: bool = False
     may_need_account: bool = False
+    late: dict[Callable[[Budget, int], None], Callable[[Budget | None, int], Budget]] = field(default_factory=dict)
+    patterns: int = ALLOWANCE
+    comprehensions: int = 0
     whole: str = ""
     _made: int = 0
 
@@ -144,6 +150,7 @@ class Emitter:
     def operands(self, nodes: Iterable[Node]) -> list[ast.expr]:
         """Emit several nodes; what comes first is evaluated first, also if a later one needs statements."""
         found: list[ast.expr] = []
+        kept = 0
         for node in nodes:
             block, before = self.block, len(self.block)
             value = self.emit(node)
@@ -151,7 +158,8 @@ class Emitter:
                 inner, self.block = self.block, block
                 late = block[before:]
                 del block[before:]
-                found = [self.keep(earlier) for earlier in found]
+                found[kept:] = [self.keep(earlier) for earlier in found[kept:]]
+                kept = len(found)
                 block.extend(late)
                 self.block = inner
             found.append(value)
@@ -170,7 +178,7 @@ class Emitter:
         if isinstance(node, Builtin):
             return node.name in _SURE
         if isinstance(node, Identifier):
-            return not self._is_variable(node)
+            return node.name not in self.variables
         if isinstance(node, Conditional):
             return self.is_sure(node.then) and self.is_sure(node.otherwise)
         if isinstance(node, Predicate):
@@ -179,15 +187,12 @@ class Emitter:
             return self.is_sure(node.base)
         return isinstance(node, (Integer, Float, Boolean, String, ArrayLiteral, Unary, Member)) or _is_element(node)
 
-    def _is_variable(self, node: Identifier) -> bool:
-        return any(name == node.name for name, _ in self.variables)
-
     def is_data(self, node: Node) -> bool:
         """Tell whether a value is the environment's own: what a host hands in, an expression cannot make larger."""
         while isinstance(node, Member) and not node.optional:
             node = node.base
         if isinstance(node, Identifier):
-            return not self._is_variable(node)
+            return node.name not in self.variables
         return _is_element(node) and self.loops[-1].is_data
 
     def _is_sure_operation(self, node: Binary) -> bool:
@@ -246,34 +251,60 @@ class Emitter:
         self.may_need_account = True
         kept = self.fresh("n")
         amount = py.binary(py.name(kept), ast.Mult(), py.constant(weight), offset)
-        payment = self.call(_pay_late, [py.name(py.ACCOUNT), self.helper(function), amount, *self._limits()], offset)
+        payment = self.call(self._late(function), [py.name(py.ACCOUNT), amount], offset)
         test = py.compare(py.bind(kept, size), ast.Gt(), py.constant(free))
         self.statement(py.when(test, [py.assign(py.ACCOUNT, payment)]))
 
-    def _limits(self) -> list[ast.expr]:
-        return [py.constant(self.cells), py.constant(self.steps)]
+    def _late(self, function: Callable[[Budget, int], None]) -> Callable[[Budget | None, int], Budget]:
+        """Return what pays from an account that is opened with the first payment."""
+        known = self.late.get(function)
+        if known is None:
+            known = self.late[function] = _paying_late(function, self.cells, self.steps)
+        return known
+
+    @property
+    def has_account(self) -> bool:
+        """Tell whether the code so far keeps an account."""
+        return self.needs_account or self.may_need_account
 
     def open_account(self) -> Block:
         """Return the statements that open the account, as far as it is needed."""
         if self.needs_account:
-            return [py.assign(py.ACCOUNT, py.make_list(self._limits()))]
-        return [py.assign(py.ACCOUNT, py.constant(None))] if self.may_need_account else []
+            limits = [py.constant(limit) for limit in open_budget(self.cells, self.steps)]
+            return [py.assign(py.ACCOUNT, py.make_list(limits))]
+        return [py.assign(py.ACCOUNT, py.constant(None))] if self.has_account else []
 
 
-def _pay_late(
-    budget: Budget | None, function: Callable[[Budget, int], None], size: int, cells: int, steps: int
-) -> Budget:
-    """Pay from an account that is opened with the first payment."""
-    account = budget if budget is not None else [cells, steps]
-    function(account, size)
-    return account
+def _paying_late(
+    function: Callable[[Budget, int], None], cells: int, steps: int
+) -> Callable[[Budget | None, int], Budget]:
+    def pay(budget: Budget | None, size: int) -> Budget:
+        account = budget if budget is not None else open_budget(cells, steps)
+        function(account, size)
+        return account
+
+    return pay
 
 
 # Functions whose result is certainly of the type that the checker says.
 _SURE = frozenset(
     {"all", "none", "any", "one", "count", "len", "type", "string", "upper", "lower", "trim", "join", "replace"}
     | {"indexOf", "lastIndexOf", "hasPrefix", "hasSuffix", "repeat", "trimPrefix", "trimSuffix", "int", "float"}
-    | {"filter", "map", "sortBy", "sort", "reverse", "uniq", "concat", "flatten", "keys", "values", "toPairs", "split"}
+    | {
+        IN_RANGE,
+        "filter",
+        "map",
+        "sortBy",
+        "sort",
+        "reverse",
+        "uniq",
+        "concat",
+        "flatten",
+        "keys",
+        "values",
+        "toPairs",
+        "split",
+    }
 )
 
 

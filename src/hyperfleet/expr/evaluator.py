@@ -9,12 +9,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from hyperfleet.expr import access, numbers, values
-from hyperfleet.expr.budget import allocate, spend
+from hyperfleet.expr.arity import BRANDED, misfit
+from hyperfleet.expr.budget import allocate, read_arguments, spend
 from hyperfleet.expr.faults import Fault
-from hyperfleet.expr.folding import FIRST_MATCH, LAST_MATCH, is_constant
+from hyperfleet.expr.folding import FIRST_MATCH, IN_RANGE, LAST_MATCH, is_constant
 from hyperfleet.expr.functions import FUNCTIONS
 from hyperfleet.expr.functions.collections import sort_by, sort_order
-from hyperfleet.expr.lookup import fetch_typed, look_up, operation_of, whole_environment
+from hyperfleet.expr.lookup import call_of, fetch_typed, look_up, operation_of, whole_environment
 from hyperfleet.expr.loops import element, elements, group, loop_weight
 from hyperfleet.expr.nodes import (
     ArrayLiteral,
@@ -40,6 +41,7 @@ from hyperfleet.expr.nodes import (
     String,
     Unary,
 )
+from hyperfleet.expr.scopes import Scope
 from hyperfleet.expr.values import Groups, Value, as_bool, is_nil
 
 if TYPE_CHECKING:
@@ -49,6 +51,10 @@ if TYPE_CHECKING:
     from hyperfleet.expr.types import Schema
 
     Method = Callable[[Any, Any], Value]
+
+
+UNSUPPORTED = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+"""What Python says of values that nobody expected, such as integers beyond a float or half a character."""
 
 
 class Skip(Exception):  # noqa: N818 - control flow: a `?.` found nil, so the rest of its chain is not evaluated
@@ -75,7 +81,12 @@ class Round:
 
 
 class Evaluator:
-    """One evaluation: the environment, the account, and what is in scope."""
+    """One evaluation: the environment, the account, and what is in scope.
+
+    For a round of a loop it pays `slowness` times what generated code pays, because it takes so much longer.
+    """
+
+    slowness = 8
 
     def __init__(
         self, environment: Mapping[str, Value], schema: Schema | None, budget: Budget, now: Callable[..., Value]
@@ -84,7 +95,7 @@ class Evaluator:
         self.whole = whole_environment(environment, schema)
         self.budget = budget
         self.now = now
-        self.variables: list[tuple[str, Value]] = []
+        self.variables: Scope[Value] = Scope()
         self.rounds: list[Round] = []
 
     def visit(self, node: Node) -> Value:
@@ -104,9 +115,8 @@ class Evaluator:
 
     def identifier(self, node: Identifier) -> Value:
         """Look up a name: the innermost variable, or the environment."""
-        for name, value in reversed(self.variables):
-            if name == node.name:
-                return value
+        if node.name in self.variables:
+            return self.variables[node.name]
         if node.name == "$env":
             return self.whole
         return look_up(self.whole, node.name)
@@ -123,10 +133,10 @@ class Evaluator:
         depth = len(self.variables)
         body: Node = node
         while isinstance(body, Let):
-            self.variables.append((body.name, self.visit(body.value)))
+            self.variables.declare(body.name, self.visit(body.value))
             body = body.body
         result = self.visit(body)
-        del self.variables[depth:]
+        self.variables.leave(depth)
         return result
 
     # Operators
@@ -219,38 +229,48 @@ class Evaluator:
         base = self.visit(node.base)
         if node.optional and is_nil(base):
             raise Skip
-        return fetch_typed(base, self.visit(node.key), node)
+        return fetch_typed(base, self.visit(node.key), node, self.budget)
 
     def slice(self, node: Slice) -> Value:
         """Cut a piece out of a list or string."""
         base = self.visit(node.base)
-        upper = self.visit(node.upper) if node.upper is not None else access.byte_length(values.adopt(base))
+        upper = self.visit(node.upper) if node.upper is not None else access.byte_length(base, self.budget)
         lower = self.visit(node.lower) if node.lower is not None else 0
         return access.cut(base, upper, lower, self.budget)
 
     def call(self, node: Call) -> Value:
         """Call a function; nil stands for the zero value of a parameter."""
         arguments = [self.visit(argument) for argument in node.arguments]
-        return access.call(self.visit(node.callee), *arguments)
+        read_arguments(self.budget, arguments)
+        return call_of(node)(self.visit(node.callee), *arguments)
 
     # Functions of the language
 
     def builtin(self, node: Builtin) -> Value:
         """Call a function of the language."""
+        if node.name == IN_RANGE:
+            return self.in_range(*node.arguments)
         loop = _LOOPS.get(node.name)
         if loop is not None:
             return loop(self, node)
+        if wrong := misfit(node):
+            raise Fault(wrong)
         arguments = [self.visit(argument) for argument in node.arguments]
-        if node.name in ("string", "toJSON", "type"):
+        if node.name in BRANDED:
             arguments = [values.brand(arguments[0], node.arguments[0].type)]
         if node.name == "now":
             return self.now(*arguments)
         return FUNCTIONS[node.name](self.budget, *arguments)
 
+    def in_range(self, number: Node, low: Node, high: Node) -> bool:
+        """Tell whether a number lies within a range, which needs no list."""
+        value = self.visit(number)
+        return values.more_or_equal(value, self.visit(low)) and values.less_or_equal(value, self.visit(high))
+
     def start(self, node: Builtin, result: Value = None) -> Round:
         """Begin a loop: evaluate what it goes through and pay for it."""
         items = elements(self.visit(node.arguments[0]))
-        spend(self.budget, len(items) * loop_weight(node))
+        spend(self.budget, len(items) * loop_weight(node) * self.slowness)
         return Round(items, result)
 
     def body(self, node: Builtin, current: Round) -> Value:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from hyperfleet.expr.budget import open_budget
-from hyperfleet.expr.evaluator import Evaluator, Round, Skip
+from hyperfleet.expr.budget import WORK, open_budget
+from hyperfleet.expr.evaluator import UNSUPPORTED, Evaluator, Round, Skip
 from hyperfleet.expr.faults import Fault
 from hyperfleet.expr.folding import CONSTANTS
 from hyperfleet.expr.nodes import Binary, Builtin, Bytes, Chain, Nil, Node, Pair, Predicate
@@ -28,6 +28,15 @@ TERMS = 2_000
 
 ELEMENTS = 100
 """Elements told for one loop."""
+
+WIDTH = 80
+"""Characters shown of a value."""
+
+SHOWING = 20_000
+"""Steps of work for showing all values of one explanation."""
+
+SHOWING_ONE = 1_000
+"""Steps of work for showing one value."""
 
 # A literal says its value itself; a pair, predicate or chain is told by what is in it.
 _UNTOLD = (*CONSTANTS, Bytes, Nil, Predicate, Pair, Chain)
@@ -69,26 +78,26 @@ class Explanation:
             yield from element.body.walk()
 
     def render(self, indent: str = "") -> str:
-        """Return the explanation as text, a line for each term."""
-        return "\n".join(self._lines(indent))
+        """Return the explanation as text, a line for each term; all lines share one budget."""
+        return "\n".join(self._lines(indent, open_budget(steps=SHOWING)))
 
-    def _lines(self, indent: str) -> Iterator[str]:
-        yield f"{indent}{self.text} → {self._outcome()}"
+    def _lines(self, indent: str, budget: Budget) -> Iterator[str]:
+        yield f"{indent}{self.text} → {self._outcome(budget)}"
         for child in self.children:
-            yield from child._lines(indent + "  ")
+            yield from child._lines(indent + "  ", budget)
         for element in self.elements:
             yield f"{indent}  [{element.index}]"
-            yield from element.body._lines(indent + "    ")
+            yield from element.body._lines(indent + "    ", budget)
         if self.omitted:
             yield f"{indent}  … and {self.omitted} more"
 
-    def _outcome(self) -> str:
+    def _outcome(self, budget: Budget) -> str:
         if self.skipped:
             return "not needed"
         if self.error:
             return f"error: {self.error}"
-        shown = _shown(self.value)
-        return shown if len(shown) <= 80 else shown[:79] + "…"
+        shown = _shown(self.value, budget)
+        return shown if len(shown) <= WIDTH else shown[: WIDTH - 1] + "…"
 
 
 def render_explanation(explanation: Explanation) -> str:
@@ -96,11 +105,21 @@ def render_explanation(explanation: Explanation) -> str:
     return explanation.render()
 
 
-def _shown(value: Value) -> str:
+def _shown(value: Value, budget: Budget) -> str:
+    """Write the beginning of a value, paying from what is left for the whole explanation, but not too much of it."""
+    own = open_budget(steps=min(SHOWING_ONE, budget[WORK]))
+    before = own[WORK]
     try:
-        return f'"{value}"' if isinstance(value, str) else show(value, open_budget())
-    except (Fault, RecursionError):
+        return f'"{value[:WIDTH]}"' if isinstance(value, str) else show(_clipped(value), own)
+    except (Fault, RecursionError, *UNSUPPORTED):
         return "(too large to show)"
+    finally:
+        budget[WORK] -= before - max(own[WORK], 0)
+
+
+def _clipped(value: Value) -> Value:
+    """Return no more elements of a list than fit into a line."""
+    return value[:WIDTH] if type(value) is list else value
 
 
 @dataclass(slots=True)
@@ -118,6 +137,8 @@ class _Record:
 
 class _Watcher(Evaluator):
     """An evaluator that takes notes."""
+
+    slowness = 24
 
     def __init__(
         self, environment: Mapping[str, Value], schema: Schema | None, budget: Budget, now: Callable[..., Value]
@@ -211,6 +232,8 @@ def explain(tree: Node, source: str, evaluator: Callable[[type[Evaluator]], Eval
         value, error = None, str(fault)
     except RecursionError:
         value, error = None, "recursion depth exceeded"
+    except UNSUPPORTED as failure:
+        value, error = None, f"unsupported value: {failure}"
     if not watcher.top:  # the whole expression is a literal
         return Explanation(tree, source[tree.start : tree.end], value, error)
     root = watcher.top[0]

@@ -80,12 +80,26 @@ def _rebuild(node: Node, rule: Callable[[Node], Node]) -> Node:
     while isinstance(node, Binary):
         chain.append(node)
         node = node.left
-    result = rule(_rebuild_parts(node, rule))
+    result = _rebuild_row(node, rule) if isinstance(node, Let) else rule(_rebuild_parts(node, rule))
     for link in reversed(chain):
         right = _rebuild(link.right, rule)
         if result is not link.left or right is not link.right:
             link = _changed(link, left=result, right=right)  # noqa: PLW2901 - from here on the new one counts
         result = rule(link)
+    return result
+
+
+def _rebuild_row(node: Let, rule: Callable[[Node], Node]) -> Node:
+    """Apply a rule to a row of declarations, which may be long."""
+    row: list[tuple[Let, Node]] = []
+    body: Node = node
+    while isinstance(body, Let):
+        row.append((body, _rebuild(body.value, rule)))
+        body = body.body
+    result = _rebuild(body, rule)
+    for declaration, value in reversed(row):
+        is_same = value is declaration.value and result is declaration.body
+        result = rule(declaration if is_same else _changed(declaration, value=value, body=result))
     return result
 
 
@@ -230,9 +244,7 @@ def _simplify_binary(node: Binary) -> Node:
     ):
         low, high = node.right.left, node.right.right
         if isinstance(low, Integer) and isinstance(high, Integer):
-            above = Binary(">=", node.left, low, type=BOOL)
-            below = Binary("<=", node.left, high, type=BOOL)
-            return _placed(Binary("and", above, below), node, BOOL)
+            return _placed(Builtin(IN_RANGE, (node.left, low, high)), node, BOOL)
     if _is_loop(node.left, "count") and isinstance(node.right, Integer):
         return _simplify_count(node, node.left, node.right.value)
     return node
@@ -260,8 +272,10 @@ def _simplify_member(node: Member) -> Node:
     return _placed(_changed(node.base, name=name), node, node.type) if name else node
 
 
+# Builtins that no source can name: what patterns are simplified to.
 FIRST_MATCH = "filter()[0]"
 LAST_MATCH = "filter()[-1]"
+IN_RANGE = "in .."
 
 
 def _simplify_length(node: Builtin) -> Node:
@@ -286,9 +300,12 @@ def _simplify_sum(node: Builtin) -> Node:
         return _sum_range(node, items)
     if len(node.arguments) == 1 and _is_loop(items, "map"):
         return _changed(node, arguments=items.children())
-    if len(node.arguments) == 1 and isinstance(items, ArrayLiteral) and len(items.items) > 1:
+    if len(node.arguments) == 1 and isinstance(items, ArrayLiteral) and 1 < len(items.items) <= _MOST_SUMMANDS:
         return node if is_constant(items) else _sum_of(node, items)
     return node
+
+
+_MOST_SUMMANDS = 60  # each one nests deeper
 
 
 def _sum_of(node: Builtin, literal: ArrayLiteral) -> Node:

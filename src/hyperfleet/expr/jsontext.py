@@ -1,4 +1,7 @@
-"""JSON as `toJSON` writes and `fromJSON` reads it: sorted keys, two blanks, `<>&` escaped, numbers as floats."""
+"""JSON as `toJSON` writes and `fromJSON` reads it: sorted keys, two blanks, `<>&` escaped, numbers as floats.
+
+`write_line` is not of the language: it is how a person is shown a result.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,11 @@ import math
 import re
 from typing import TYPE_CHECKING, NoReturn
 
-from hyperfleet.expr.budget import spend
+from hyperfleet.expr.budget import grow, spend
 from hyperfleet.expr.durations import Duration
 from hyperfleet.expr.faults import Fault
 from hyperfleet.expr.layouts import RFC3339_NANO, format_time
-from hyperfleet.expr.text import show_float
+from hyperfleet.expr.text import show, show_float
 from hyperfleet.expr.times import Month, Time, Weekday
 from hyperfleet.expr.values import AnyMap, Record, adopt, is_nil, type_name
 from hyperfleet.expr.zones import Zone
@@ -23,65 +26,105 @@ if TYPE_CHECKING:
     from hyperfleet.expr.budget import Budget
     from hyperfleet.expr.values import Value
 
-_ESCAPES = str.maketrans(
+_NO_TEXT = dict.fromkeys(range(0xD800, 0xE000), "\\ufffd")  # bytes that are no text, halves of characters
+_ESCAPES = _NO_TEXT | str.maketrans(
     {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
-    | {chr(code): "\\ufffd" for code in range(0xDC80, 0xDD00)}  # bytes that are no text
 )
 
 
 def write_json(value: Value, budget: Budget) -> str:
-    """Write a value as JSON."""
-    return _write(value, "\n", budget)
+    """Write a value as JSON, as `toJSON` does; fail where JSON has no word for it."""
+    return _Writer(budget).write(value, "\n")
 
 
-def _write(value: Value, newline: str, budget: Budget) -> str:
-    """Write a value that starts within a line; `newline` starts the next one at its depth."""
-    writer = _SCALARS.get(type(value))
-    if writer is not None:
-        return writer(value)
-    value = adopt(value)
-    if isinstance(value, (dict, list)):
-        spend(budget, len(value) + 1)  # shared parts are written every time they are met
-        if is_nil(value):
-            return "null"
-        inner = newline + "  "
+def write_line(value: Value, budget: Budget) -> str:
+    """Write any value in one line of JSON, for people: what JSON has no word for is written as text."""
+    return _LineWriter(budget).write(value, "")
+
+
+class _Writer:
+    """Writes values, paying for each part before it is made: shared parts are written every time they are met."""
+
+    def __init__(self, budget: Budget) -> None:
+        self.budget = budget
+
+    def write(self, value: Value, newline: str) -> str:
+        """Write a value that starts within a line; `newline` starts the next one at its depth."""
+        value = adopt(value)
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, float):
+            return self.number(value)
+        if isinstance(value, (dict, list)):
+            spend(self.budget, 2 * len(value) + 8)
+            return "null" if is_nil(value) else self.container(value, newline)
+        writer = _SCALARS.get(type(value))
+        return writer(value) if writer is not None else self.unknown(value)
+
+    def container(self, value: Value, newline: str) -> str:
+        """Write a list or a map, a part on each line."""
+        inner = f"{newline}  "
         if isinstance(value, list):
-            return _enclosed("[]", (_write(item, inner, budget) for item in value), newline)
-        entries = (f"{_string(key)}: {_write(value[key], inner, budget)}" for key in _keys(value))
-        return _enclosed("{}", entries, newline)
-    if type(value) in _SCALARS:
-        return _SCALARS[type(value)](value)
-    raise Fault(f"json: unsupported type: {type_name(value)}")
+            return self.enclosed("[]", (self.write(item, inner) for item in value), newline)
+        entries = (f"{self.text(name)}: {self.write(value[key], inner)}" for name, key in self.names(value))
+        return self.enclosed("{}", entries, newline)
+
+    def enclosed(self, brackets: str, parts: Iterable[str], newline: str) -> str:
+        """Write parts between brackets."""
+        body = f",{newline}  ".join(parts)
+        return f"{brackets[0]}{newline}  {body}{newline}{brackets[1]}" if body else brackets
+
+    def names(self, mapping: dict[Value, Value]) -> list[tuple[str, Value]]:
+        """Return the keys, each with its name, as they are written: a struct's as declared, a map's sorted."""
+        if isinstance(mapping, AnyMap):
+            raise self.unsupported(mapping)
+        found = [(str(key), key) for key in mapping]
+        return found if isinstance(mapping, Record) else sorted(found)
+
+    def text(self, text: str) -> str:
+        """Write a string."""
+        grow(self.budget, len(text))
+        return json.dumps(text, ensure_ascii=False).translate(_ESCAPES)
+
+    def number(self, number: float) -> str:
+        """Write a float."""
+        if not math.isfinite(number):
+            raise Fault(f"json: unsupported value: {show_float(number)}")
+        return re.sub(r"e([+-])0(\d)$", r"e\1\2", show_float(number, largest=21, smallest=-7))
+
+    def unknown(self, value: Value) -> str:
+        """Write a value of another class."""
+        raise self.unsupported(value)
+
+    def unsupported(self, value: Value) -> Fault:
+        """Say that JSON has no such values."""
+        return Fault(f"json: unsupported type: {type_name(value)}")
 
 
-def _keys(mapping: dict[Value, Value]) -> list[str]:
-    """Return the keys in the order they are written: a struct's as declared, a map's sorted."""
-    if isinstance(mapping, AnyMap):
-        raise Fault(f"json: unsupported type: {type_name(mapping)}")
-    return list(mapping) if isinstance(mapping, Record) else sorted(map(str, mapping))
+class _LineWriter(_Writer):
+    """Writes in one line, in the order of the values, and never refuses one."""
 
+    def enclosed(self, brackets: str, parts: Iterable[str], _newline: str) -> str:
+        return f"{brackets[0]}{', '.join(parts)}{brackets[1]}"
 
-def _enclosed(brackets: str, parts: Iterable[str], newline: str) -> str:
-    body = f",{newline}  ".join(parts)
-    return f"{brackets[0]}{newline}  {body}{newline}{brackets[1]}" if body else brackets
+    def names(self, mapping: dict[Value, Value]) -> list[tuple[str, Value]]:
+        return [(show(key, self.budget), key) for key in mapping]
 
+    def text(self, text: str) -> str:
+        grow(self.budget, len(text))
+        return json.dumps(text, ensure_ascii=False).translate(_NO_TEXT)
 
-def _string(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False).translate(_ESCAPES)
+    def number(self, number: float) -> str:
+        return super().number(number) if math.isfinite(number) else self.unknown(number)
 
-
-def _number(number: float) -> str:
-    if not math.isfinite(number):
-        raise Fault(f"json: unsupported value: {show_float(number)}")
-    return re.sub(r"e([+-])0(\d)$", r"e\1\2", show_float(number, largest=21, smallest=-7))
+    def unknown(self, value: Value) -> str:
+        return self.text(show(value, self.budget))
 
 
 _SCALARS: dict[type, Callable[[Value], str]] = {
     type(None): lambda _: "null",
     bool: lambda value: "true" if value else "false",
     int: str,
-    float: _number,
-    str: _string,
     bytes: lambda value: f'"{base64.b64encode(value).decode("ascii")}"',
     Time: lambda value: f'"{format_time(value, RFC3339_NANO)}"',
     Duration: lambda value: str(int(value)),

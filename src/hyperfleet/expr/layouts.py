@@ -41,9 +41,20 @@ _CODES = re.compile(
 OFFSETS = tuple(sign + digits for sign in "-Z" for digits in ("0700", "07:00", "07", "070000", "07:00:00"))
 
 
-@lru_cache(maxsize=256)
+_LONG = 256  # layouts beyond this are nobody's, so they are not kept
+
+
 def elements(layout: str) -> tuple[Element, ...]:
     """Cut a layout into its elements."""
+    return _known_elements(layout) if len(layout) <= _LONG else _cut(layout)
+
+
+@lru_cache(maxsize=256)
+def _known_elements(layout: str) -> tuple[Element, ...]:
+    return _cut(layout)
+
+
+def _cut(layout: str) -> tuple[Element, ...]:
     found: list[Element] = []
     start = 0
     while match := _CODES.search(layout, start):

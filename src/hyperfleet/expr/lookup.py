@@ -15,9 +15,10 @@ from hyperfleet.expr.types import ANY, Func, Map, Struct
 from hyperfleet.expr.values import Function, Record
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
-    from hyperfleet.expr.nodes import Binary, Member
+    from hyperfleet.expr.budget import Budget
+    from hyperfleet.expr.nodes import Binary, Call, Member
     from hyperfleet.expr.operations import Operation
     from hyperfleet.expr.types import Schema, Type
     from hyperfleet.expr.values import Value
@@ -29,6 +30,11 @@ def operation_of(node: Binary) -> Operation:
     return STRICT.get((node.operator, promised.name), OPERATIONS[node.operator])
 
 
+def call_of(node: Call) -> Callable[..., Value]:
+    """Return how a function is called: what the checker knows of it, the call insists on."""
+    return access.call_declared if isinstance(node.callee.type, Func) else access.call
+
+
 def whole_environment(environment: Mapping[str, Value], schema: Schema | None) -> Value:
     """Return `$env`: the environment, in which a host's callables are functions where they are declared as such."""
     functions = {name: of for name, of in (schema or {}).items() if isinstance(of, Func)}
@@ -38,7 +44,7 @@ def whole_environment(environment: Mapping[str, Value], schema: Schema | None) -
 
 def look_up(environment: Mapping[str, Value], name: str) -> Value:
     """Return what the environment has under a name; a struct must have it, a map need not."""
-    return access.fetch(environment, name) if isinstance(environment, Record) else environment.get(name)
+    return access.fetch_field(environment, name) if isinstance(environment, Record) else environment.get(name)
 
 
 def as_function(value: Value, declared: Type) -> Value:
@@ -48,7 +54,16 @@ def as_function(value: Value, declared: Type) -> Value:
     return value
 
 
-def fetch_typed(base: Value, key: Value, node: Member) -> Value:
+def fetch_or_zero(mapping: Value, key: str, declared: Type) -> Value:
+    """Return an entry of a dict, or else a new zero value: what is handed out may be changed by whoever gets it."""
+    found = dict.get(mapping, key, _ABSENT)
+    return values.zero(declared) if found is _ABSENT else found
+
+
+_ABSENT = object()
+
+
+def fetch_typed(base: Value, key: Value, node: Member, budget: Budget) -> Value:
     """Return `base[key]` by what the static type of the base knows and its value does not: structs and zeros."""
     declared = node.base.type
     if isinstance(declared, Struct) and base is None:
@@ -58,4 +73,4 @@ def fetch_typed(base: Value, key: Value, node: Member) -> Value:
     if isinstance(declared, Map) and type(base) is dict and key not in base and declared.key.kind != "any":
         access.fetch_entry(base, key)  # refuses a key of the wrong type
         return values.zero(declared.value)
-    return as_function(access.fetch(base, key), node.type)
+    return as_function(access.fetch(base, key, budget), node.type)

@@ -38,7 +38,17 @@ _COSTS: dict[type[Node], int] = {
     Builtin: 8,
     Call: 64,
 }
-_COSTLY = {"date": 256, "timezone": 128, "toJSON": 64, "fromJSON": 64, "duration": 64, "string": 16, "matches": 64}
+_COSTLY = {
+    "date": 256,
+    "timezone": 128,
+    "toJSON": 64,
+    "fromJSON": 64,
+    "duration": 64,
+    "matches": 64,
+    "**": 48,
+    "^": 48,
+    "string": 16,
+}
 
 
 def loop_weight(node: Builtin) -> int:
@@ -89,12 +99,12 @@ def element(item: Value) -> Value:
 def group(groups: Groups, key: Value, item: Value) -> None:
     """Put an element into its group."""
     try:
-        slot = groups.claim(key)
+        found = groups.get(key)
     except Fault:
         if groups:
             raise
         raise Fault(f"hash of unhashable type: {type_name(key)}") from None  # so says the original of a first key
-    if slot in groups:
-        groups[slot].append(item)
+    if found is None:
+        groups[key] = [item]
     else:
-        groups[slot] = [item]
+        found.append(item)

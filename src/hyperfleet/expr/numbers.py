@@ -163,74 +163,20 @@ def to_bool(value: Value) -> bool:
 
 
 def power(base: Value, exponent: Value) -> float:
-    """Return `base ** exponent` as a float."""
-    return _power(to_float(base), to_float(exponent))
-
-
-def _power(base: float, exponent: float) -> float:
-    """Raise by repeated squaring of the mantissa: the original's way, whose last digit differs from libm's."""
-    if exponent == 0.0 or base == 1.0:
-        return 1.0
-    if exponent == 1.0:
-        return base
-    if base == 0.0 or not (math.isfinite(base) and math.isfinite(exponent)):
-        return _limit(base, exponent)
-    if abs(exponent) == 0.5:
-        root = math.sqrt(base) if base >= 0 else math.nan
-        return root if exponent > 0 else 1.0 / root
-    fraction, whole = math.modf(abs(exponent))
-    if fraction and base < 0:
-        return math.nan
-    if whole >= 2.0**63:
-        return _huge(base, exponent)
-    mantissa, scale = 1.0, 0
-    if fraction:
-        if fraction > 0.5:
-            fraction, whole = fraction - 1.0, whole + 1.0
-        mantissa = math.exp(fraction * math.log(base))
-    mantissa, scale = _square(base, int(whole), mantissa)
-    if exponent < 0:
-        mantissa, scale = 1.0 / mantissa, -scale
-    return _scaled(mantissa, scale)
-
-
-def _square(base: float, count: int, mantissa: float) -> tuple[float, int]:
-    """Multiply `mantissa` by `base` `count` times, keeping the power of two apart."""
-    scale = 0
-    factor, exponent = math.frexp(base)
-    while count:
-        if not -4096 <= exponent <= 4096:  # the result overflows or vanishes, whatever follows
-            return mantissa, scale + exponent
-        if count & 1:
-            mantissa *= factor
-            scale += exponent
-        factor *= factor
-        exponent *= 2
-        if factor < 0.5:
-            factor += factor
-            exponent -= 1
-        count >>= 1
-    return mantissa, scale
-
-
-def _scaled(mantissa: float, scale: int) -> float:
+    """Return `base ** exponent` as a float; what has no value is NaN, what is too large an infinity."""
+    number, times = to_float(base), to_float(exponent)
+    if abs(times) == 0.5 and 0.0 < number < math.inf:
+        root = math.sqrt(number)  # exact to the last digit, which `pow` is not everywhere
+        return root if times > 0 else 1.0 / root
     try:
-        return math.ldexp(mantissa, scale)
+        return math.pow(number, times)
     except OverflowError:
-        return math.copysign(math.inf, mantissa)
+        return _infinity(number, times)
+    except ValueError:  # zero to a negative power, or a root of a negative number
+        return math.nan if number else _infinity(number, times)
 
 
-def _huge(base: float, exponent: float) -> float:
-    """Return a power whose exponent is beyond any integer: 1, zero or infinity."""
-    if base == -1.0:
-        return 1.0
-    return 0.0 if (abs(base) < 1) == (exponent > 0) else math.inf
-
-
-def _limit(base: float, exponent: float) -> float:
-    """Return a power of zero, an infinity or NaN, where no arithmetic is left to do."""
-    try:
-        return math.pow(base, exponent)
-    except ValueError:  # 0 to a negative power: C signals it, the original returns the limit
-        odd = exponent == math.floor(exponent) and abs(exponent) < 2.0**53 and exponent % 2 == 1
-        return math.copysign(math.inf, base) if odd else math.inf
+def _infinity(base: float, exponent: float) -> float:
+    """Return the infinity that a power runs into: a negative one for an odd power of what is negative."""
+    is_odd = exponent % 2 == 1
+    return math.copysign(math.inf, base) if is_odd else math.inf

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from hyperfleet.expr import access, numbers, regex, values
-from hyperfleet.expr.budget import allocate, grow, scan
+from hyperfleet.expr import access, numbers, values
+from hyperfleet.expr.budget import allocate, grow, scan, spend
+from hyperfleet.expr.regex import load_pattern
 from hyperfleet.expr.types import INT, STRING
 from hyperfleet.expr.values import as_string, is_nil
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hyperfleet.expr.budget import Budget
+    from hyperfleet.expr.regex import Pattern
     from hyperfleet.expr.values import Value
 
 
@@ -30,7 +32,9 @@ def add(left: Value, right: Value, budget: Budget) -> Value:
 
 def span(left: Value, right: Value, budget: Budget) -> list[int]:
     """Return the integers from `left` to `right`."""
-    return list(steps(left, right, budget))
+    numbers_between = steps(left, right, budget)
+    spend(budget, len(numbers_between) // 8)  # a list takes longer to make than its cells show
+    return list(numbers_between)
 
 
 def steps(left: Value, right: Value, budget: Budget) -> range:
@@ -45,15 +49,25 @@ def matches(text: Value, pattern: Value, budget: Budget) -> bool:
     """Tell whether `text`, a string or bytes, contains a match of a regular expression; nil never does."""
     if is_nil(text) or is_nil(pattern):
         return False
-    if type(text) is str:
-        return _search(text, as_string(pattern), budget)
     wanted = as_string(pattern)
-    return _search(values.expect(text, bytes, "[]uint8").decode("utf-8", "surrogateescape"), wanted, budget)
+    given = _as_text(text)
+    machine = load_pattern(wanted)
+    spend(budget, machine.price() + machine.steps(len(given)))
+    return machine.search(given)
 
 
-def _search(text: str, pattern: str, budget: Budget) -> bool:
-    scan(budget, 64 + 8 * len(text))
-    return regex.matches(text, pattern)
+def search(text: Value, pattern: Pattern, budget: Budget) -> bool:
+    """Tell whether `text` contains a match of a pattern that is compiled already."""
+    if is_nil(text):
+        return False
+    given = _as_text(text)
+    spend(budget, pattern.steps(len(given)))
+    return pattern.search(given)
+
+
+def _as_text(value: Value) -> str:
+    """Return what a pattern looks at: a string, or bytes."""
+    return value if type(value) is str else values.expect(value, bytes, "[]uint8").decode("utf-8", "surrogateescape")
 
 
 def contains_text(text: Value, part: Value, budget: Budget) -> bool:
@@ -92,6 +106,17 @@ def _denied(operation: Operation) -> Operation:
     return apply
 
 
+def _ordering(operation: Callable[[Value, Value], bool]) -> Operation:
+    """Return a comparison that pays for looking at two texts."""
+
+    def apply(left: Value, right: Value, budget: Budget) -> bool:
+        if isinstance(left, str) and isinstance(right, str):
+            scan(budget, min(len(left), len(right)))
+        return operation(left, right)
+
+    return apply
+
+
 def _free(operation: Callable[[Value, Value], Value]) -> Operation:
     """Return an operation that costs nothing worth counting, in the shape of those that do."""
 
@@ -106,10 +131,10 @@ Operation: TypeAlias = "Callable[[Value, Value, Budget], Value]"
 OPERATIONS: dict[str, Operation] = {
     "==": values.equal,
     "!=": _denied(values.equal),
-    "<": _free(values.less),
-    "<=": _free(values.less_or_equal),
-    ">": _free(values.more),
-    ">=": _free(values.more_or_equal),
+    "<": _ordering(values.less),
+    "<=": _ordering(values.less_or_equal),
+    ">": _ordering(values.more),
+    ">=": _ordering(values.more_or_equal),
     "+": add,
     "-": _free(numbers.subtract),
     "*": _free(numbers.multiply),

@@ -7,10 +7,11 @@ environment it needs only the names that hide functions of the language.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
 
 from hyperfleet.errors import ExprSyntaxError
-from hyperfleet.expr.cursor import Cursor, Grammar
+from hyperfleet.expr.cursor import MOST_ACCESSES, Cursor, Grammar
 from hyperfleet.expr.literals import read_number
 from hyperfleet.expr.nodes import (
     ArrayLiteral,
@@ -63,6 +64,15 @@ def parse(text: str, grammar: Grammar | None = None) -> Node:
         return parser.program()
     except RecursionError:  # the caller's own stack was deep already
         raise parser.too_deep() from None
+
+
+class _Operand(NamedTuple):
+    """An operand of a comparison: where its text begins and ends, and how many nodes it has."""
+
+    node: Node
+    start: int
+    end: int
+    size: int
 
 
 class _Parser(Cursor):
@@ -221,19 +231,24 @@ class _Parser(Cursor):
 
     def comparisons(self, left: Node, token: Token, start: int) -> Node:
         """Parse `left < b <= c …` after its first operator, as `left < b && b <= c …`."""
+        operators = [token]
+        operands = [_Operand(left, start, self.end, 0), self._compared(token)]
+        while self.token.kind == "Operator" and self.token.value in COMPARISONS:
+            operators.append(self.advance())
+            operands.append(self._compared(operators[-1]))
+        self.charge(sum(operand.size for operand in operands[1:-1]))  # those in the middle occur twice
         chain: Node | None = None
-        begin = start
-        while True:
-            middle, before = self.token.offset, self.count
-            right = self._right(token.value)
-            size = self.count - before
-            pair = self.place(Binary(token.value, left, right), token.offset, begin)
-            chain = pair if chain is None else self.place(Binary("&&", chain, pair), token.offset, start)
-            left, begin, token = right, middle, self.token
-            if token.kind != "Operator" or token.value not in COMPARISONS:
-                return chain
-            self.charge(size)  # the operand in the middle occurs twice
-            self.advance()
+        for operator, (one, other) in zip(operators, pairwise(operands), strict=True):
+            pair = self.place(Binary(operator.value, one.node, other.node), operator.offset, one.start)
+            chain = pair if chain is None else self.place(Binary("&&", chain, pair), operator.offset, start)
+            chain.end = pair.end = other.end
+        return chain or left
+
+    def _compared(self, operator: Token) -> _Operand:
+        """Parse what stands behind an operator of comparison."""
+        start, before = self.token.offset, self.count
+        node = self._right(operator.value)
+        return _Operand(node, start, self.end, self.count - before)
 
     def operand(self) -> Node:
         """Parse what stands between operators, with the accesses behind it."""
@@ -354,14 +369,17 @@ class _Parser(Cursor):
 
     def call(self, name: Token, start: int, piped: tuple[Node, ...] = (), *, may_override: bool = True) -> Node:
         """Parse the arguments of `name`; a pipe has given the first one already."""
-        overridden = may_override and name.value in self.grammar.overridden
-        if not overridden and name.value in PREDICATES:
-            arguments = self.predicate_arguments(PREDICATES[name.value], piped)
-            return self.place(Builtin(name.value, arguments), name.offset, start)
-        if not overridden and name.value in BUILTINS and name.value not in self.grammar.disabled:
-            return self.place(Builtin(name.value, self.arguments(piped)), name.offset, start)
-        callee = self.place(Identifier(name.value), name.offset, name.offset)
-        return self.place(Call(callee, self.arguments(piped)), name.offset, start)
+        if not self._is_builtin(name.value, may_override=may_override):
+            callee = self.place(Identifier(name.value), name.offset, name.offset)
+            return self.place(Call(callee, self.arguments(piped)), name.offset, start)
+        shape = PREDICATES.get(name.value)
+        arguments = self.arguments(piped) if shape is None else self.predicate_arguments(shape, piped)
+        return self.place(Builtin(name.value, arguments), name.offset, start)
+
+    def _is_builtin(self, name: str, *, may_override: bool) -> bool:
+        """Tell whether a name that is called is a function of the language."""
+        hidden = may_override and name in self.grammar.overridden
+        return name in BUILTINS and not hidden and name not in self.grammar.disabled
 
     def arguments(self, piped: tuple[Node, ...] = ()) -> tuple[Node, ...]:
         """Parse `(a, b, c)` behind the piped argument."""
@@ -415,7 +433,7 @@ class _Parser(Cursor):
 
     def accesses(self, node: Node, start: int) -> Node:
         """Parse `.name`, `?.name`, `[key]` and `[a:b]` behind `node`, as many as there are."""
-        while True:
+        for _ in range(MOST_ACCESSES):
             token = self.token
             if token.kind == "Operator" and token.value in (".", "?."):
                 self.advance()
@@ -427,6 +445,7 @@ class _Parser(Cursor):
                 node = self.subscript(node, start, optional=False)
             else:
                 return node
+        raise self.error(f"expression is nested too deeply (at most {MOST_ACCESSES} accesses in a row)")
 
     def member(self, base: Node, start: int, *, optional: bool) -> Node:
         """Parse the name behind a dot, and its arguments when it is a method."""

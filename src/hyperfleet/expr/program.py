@@ -9,16 +9,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hyperfleet.errors import ExprBudgetError, ExprError, ExprRuntimeError, HyperFleetError
-from hyperfleet.expr.budget import open_budget
+from hyperfleet.expr.budget import CALLS, open_budget
+from hyperfleet.expr.casts import cast_to
 from hyperfleet.expr.compiler import compile_tree
 from hyperfleet.expr.emission import FILE
-from hyperfleet.expr.evaluator import Evaluator
+from hyperfleet.expr.evaluator import UNSUPPORTED, Evaluator
 from hyperfleet.expr.explain import Explanation, explain
 from hyperfleet.expr.faults import Exhausted, Fault
-from hyperfleet.expr.numbers import to_bool, to_float, to_int
 from hyperfleet.expr.source import error_at
 from hyperfleet.expr.times import Time
-from hyperfleet.expr.types import BOOL, FLOAT, INT
 from hyperfleet.expr.values import Value
 from hyperfleet.expr.zones import Zone
 
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from types import TracebackType
 
+    from hyperfleet.expr.budget import Budget
     from hyperfleet.expr.nodes import Node
     from hyperfleet.expr.options import Options
     from hyperfleet.expr.types import Schema, Type
@@ -78,25 +78,31 @@ class Program:
 
     def interpret(self, values: Mapping[str, Value]) -> Value:
         """Evaluate with the plain evaluator: slower, and right where values are not what their types promise."""
+        return self._interpret(values, self._open_budget())
+
+    def _interpret(self, values: Mapping[str, Value], budget: Budget) -> Value:
         try:
-            return self._cast(self._evaluator(values).visit(self._simplified))
+            return self._cast(self._evaluator(values, budget).visit(self._simplified))
         except Fault as fault:
             raise self._error(fault, fault.offset or 0) from fault.__cause__
         except RecursionError:
             raise self._error(Fault("recursion depth exceeded"), 0) from None
-        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        except UNSUPPORTED as error:
             raise self._error(Fault(f"unsupported value: {error}"), 0) from error
 
     def explain(self, values: Mapping[str, Value]) -> Explanation:
         """Evaluate and tell the value of every term on the way."""
-        return explain(self._folded, self.source, lambda kind: self._evaluator(values, kind))
+        budget = self._open_budget()
+        return explain(self._folded, self.source, lambda kind: self._evaluator(values, budget, kind))
 
-    def _evaluator(self, values: Mapping[str, Value], kind: type[Evaluator] = Evaluator) -> Evaluator:
-        budget = open_budget(self._options.memory, self._options.work)
+    def _open_budget(self) -> Budget:
+        return open_budget(self._options.memory, self._options.work)
+
+    def _evaluator(self, values: Mapping[str, Value], budget: Budget, kind: type[Evaluator] = Evaluator) -> Evaluator:
         return kind(values, self._schema, budget, self._now)
 
     def _cast(self, value: Value) -> Value:
-        cast = _CASTS.get(self._expect.kind) if self._expect is not None else None
+        cast = cast_to(self._expect)
         if cast is None:
             return value
         try:
@@ -116,11 +122,12 @@ class Program:
             return moment.within(arguments[0])
         raise Fault(f"invalid number of arguments (expected 0, got {len(arguments)})")
 
-    def _recover(self, values: Mapping[str, Value], failure: Exception) -> Value:
+    def _recover(self, values: Mapping[str, Value], failure: Exception, budget: Budget | None) -> Value:
         """Turn what went wrong in generated code into an error with a place, or into the value after all.
 
         Generated code trusts static types. When Python itself complains, some value was not what its type promised;
-        then the plain evaluator, which trusts nothing, decides.
+        then the plain evaluator, which trusts nothing, decides, with what is left of the budget. It starts over, so not
+        after a function of the host was called: that may have done something.
         """
         if isinstance(failure, HyperFleetError):
             raise failure
@@ -128,14 +135,13 @@ class Program:
             failure = Fault("recursion depth exceeded").with_traceback(failure.__traceback__)
         if isinstance(failure, Fault):
             raise self._error(failure, _offset_of(failure.__traceback__)) from failure.__cause__
-        return self.interpret(values)
+        if budget is not None and budget[CALLS]:
+            raise self._error(Fault(f"unsupported value: {failure}"), _offset_of(failure.__traceback__)) from failure
+        return self._interpret(values, budget if budget is not None else self._open_budget())
 
     def _error(self, fault: Fault, offset: int) -> ExprError:
         kind = ExprBudgetError if isinstance(fault, Exhausted) else ExprRuntimeError
         return error_at(kind, self.source, offset, str(fault))
-
-
-_CASTS: dict[str, Callable[[Value], Value]] = {BOOL.kind: to_bool, INT.kind: to_int, FLOAT.kind: to_float}
 
 
 def _offset_of(traceback: TracebackType | None) -> int:

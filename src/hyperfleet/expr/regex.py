@@ -1,14 +1,15 @@
 """Regular expressions with the original's syntax and linear time, by RE2.
 
 Called by `matches` and by the checker, which refuses a bad constant pattern. RE2 says the same as the original
-does about a bad pattern, in other words; `_REASONS` translates.
+does about a bad pattern, in other words; `_REASONS` translates. What a pattern costs goes by the size of the machine
+that RE2 makes of it, never by whether it is still in a cache: outcomes must not depend on what ran before.
 """
 
 from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import re2
 
@@ -17,12 +18,20 @@ from hyperfleet.expr.faults import Fault
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-LONGEST = 10_000
-"""Characters of a pattern; RE2 bounds time and memory of a match by the size of the pattern."""
+LONGEST = 4_000
+"""Characters of a pattern; RE2 needs 40 ms for the worst pattern of twice the length."""
+
+ALLOWANCE = 30_000
+"""What all constant patterns of an expression may cost together; a unit is about a microsecond."""
+
+REFUSAL = 3_000
+"""What it costs to find out that a pattern is too large."""
+
+_BASE = 50  # what the smallest pattern costs
 
 _OPTIONS = re2.Options()
 _OPTIONS.log_errors = False  # it would write to stderr
-_OPTIONS.max_mem = 8 << 20  # RE2's own default, stated because it is the memory budget of a pattern
+_OPTIONS.max_mem = 512 << 10  # a sixteenth of RE2's default: enough for 25,000 instructions
 _OPTIONS.never_capture = True  # we only ask whether it matches
 
 _REASONS = {
@@ -45,18 +54,37 @@ class PatternError(ValueError):
     """A pattern is no regular expression; `str()` is the original's text."""
 
 
-@lru_cache(maxsize=256)
-def compile_pattern(pattern: str) -> Callable[[str], bool]:
-    """Return a function that tells whether a text contains a match of `pattern`."""
+class Pattern(NamedTuple):
+    """A compiled regular expression: whether a text contains a match, and the instructions of its machine."""
+
+    search: Callable[[str], bool]
+    size: int
+
+    def price(self) -> int:
+        """Return what compiling it costs, in units of `ALLOWANCE`."""
+        return _BASE + self.size
+
+    def steps(self, length: int) -> int:
+        """Return what a search in a text costs, in steps of work: at worst the whole machine runs per character."""
+        return 1 + length * (128 + self.size) // 1024
+
+
+@lru_cache(maxsize=128)  # as many as RE2's wrapper keeps anyway
+def compile_pattern(pattern: str) -> Pattern:
+    """Compile a regular expression."""
     if len(pattern) > LONGEST:
         raise PatternError("error parsing regexp: expression too large")
     if _SINGLE_BYTE.search(pattern):
         raise PatternError("error parsing regexp: invalid escape sequence: `\\C`")
     try:
-        search = re2.compile(pattern.encode("utf-8", "surrogateescape"), _OPTIONS).search
+        machine = re2.compile(str.encode(pattern, "utf-8", "surrogateescape"), _OPTIONS)
+    except UnicodeEncodeError:
+        raise PatternError("error parsing regexp: invalid UTF-8") from None
     except re2.error as error:
         raise PatternError(_explain(error)) from None
-    return lambda text: search(text.encode("utf-8", "surrogateescape")) is not None
+    search = machine.search
+    # The class's own method: a host's subclass of str may have another.
+    return Pattern(lambda text: search(str.encode(text, "utf-8", "surrogateescape")) is not None, machine.programsize)
 
 
 def _explain(error: re2.error) -> str:
@@ -66,9 +94,9 @@ def _explain(error: re2.error) -> str:
     return f"error parsing regexp: {_REASONS.get(reason, reason)}{shown}"
 
 
-def matches(text: str, pattern: str) -> bool:
-    """Tell whether `text` contains a match of `pattern`."""
+def load_pattern(pattern: str) -> Pattern:
+    """Compile a regular expression that only run time knows."""
     try:
-        return compile_pattern(pattern)(text)
+        return compile_pattern(pattern)
     except PatternError as error:
         raise Fault(str(error)) from None

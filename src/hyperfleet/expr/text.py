@@ -27,6 +27,9 @@ def show(value: Value, budget: Budget) -> str:
     writer = _WRITERS.get(type(value))
     if writer is not None:
         return writer(value)
+    if isinstance(value, bytes):
+        grow(budget, 4 * len(value))
+        return "[" + " ".join(map(str, value)) + "]"
     if isinstance(value, Record):
         return _show_record(value, budget)
     if isinstance(value, dict):
@@ -74,17 +77,24 @@ def show_time(moment: Time) -> str:
 
 def _show_list(items: list[Value], budget: Budget) -> str:
     spend(budget, len(items) // 2 + 8)  # shared parts are written every time they are met
-    shown = [show(item, budget) for item in items]
-    grow(budget, sum(map(len, shown)))
-    return "[" + " ".join(shown) + "]"
+    return f"[{_joined([show(item, budget) for item in items], budget)}]"
+
+
+def _joined(texts: list[str], budget: Budget) -> str:
+    """Return texts with blanks between them, having paid for all of them."""
+    grow(budget, sum(map(len, texts)))
+    return " ".join(texts)
 
 
 def _show_map(pairs: dict[Value, Value], budget: Budget) -> str:
     spend(budget, len(pairs) + 8)
     ordered = sorted(pairs, key=lambda key: _rank(key, budget))
-    shown = [f"{show(key, budget)}:{show(pairs[key], budget)}" for key in ordered]
-    grow(budget, sum(map(len, shown)))
-    return f"map[{' '.join(shown)}]"
+    return f"map[{_joined([_entry(show(key, budget), show(pairs[key], budget), budget) for key in ordered], budget)}]"
+
+
+def _entry(key: str, value: str, budget: Budget) -> str:
+    grow(budget, len(key) + len(value))
+    return f"{key}:{value}"
 
 
 def _show_record(record: Record, budget: Budget) -> str:
@@ -92,7 +102,7 @@ def _show_record(record: Record, budget: Budget) -> str:
     method = record.struct.methods.get("String")
     if method is not None and method.call is not None and not method.signature.parameters:
         return str(method.call(record))
-    return "{" + " ".join(show(value, budget) for value in record.values()) + "}"
+    return f"{{{_joined([show(value, budget) for value in record.values()], budget)}}}"
 
 
 # Keys of unlike types are written in this order; within one type by value.
@@ -114,7 +124,6 @@ _WRITERS: dict[type, Callable[[Value], str]] = {
     int: str,
     float: show_float,
     str: str,
-    bytes: lambda value: "[" + " ".join(map(str, value)) + "]",
     Time: show_time,
     Duration: str,
     Month: str,

@@ -153,9 +153,13 @@ def make_time(date: tuple[int, int, int], clock: tuple[int, int, int], nanosecon
     return Time.from_unix(zone.to_unix(wall), nanosecond % SECOND, zone)
 
 
+# The next two follow "chrono-Compatible Low-Level Date Algorithms": years begin in March, and 400 years, of which all
+# have the same number of days, make an era.
+
+
 def days_from_civil(year: int, month: int, day: int) -> int:
     """Return the days from 1970-01-01 to a date of the Gregorian calendar, for any year."""
-    year -= month <= 2  # years begin in March here, so that a leap day is a year's last
+    year -= month <= 2  # a leap day is a year's last
     era, of_era = divmod(year, 400)
     of_year = (153 * ((month + 9) % 12) + 2) // 5 + day - 1
     return era * 146_097 + of_era * 365 + of_era // 4 - of_era // 100 + of_year - 719_468

@@ -7,10 +7,10 @@ attributes: `True` is no number here, and nothing that a host puts into its data
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import ItemsView, KeysView, Mapping
 from datetime import datetime, timedelta
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from hyperfleet.expr.budget import scan, spend
 from hyperfleet.expr.durations import Duration
@@ -20,7 +20,7 @@ from hyperfleet.expr.types import ANY, Array, Func, Map, Scalar, Struct, Type
 from hyperfleet.expr.zones import Zone
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from hyperfleet.expr.budget import Budget
 
@@ -67,35 +67,71 @@ class NilMap(dict[Value, Value]):
     __slots__ = ()
 
 
-class AnyMap(dict[Value, Value]):
-    """A map with keys of any type, where `1`, `1.0` and `true` are three keys.
+class _Twin(NamedTuple):
+    """The place of a key in an `AnyMap` that holds an equal key of another class; never seen outside of it."""
 
-    Python takes them for one. The first of them keeps its plain key; a later one goes by its class and value.
+    kind: type
+    key: Value
+
+    def __repr__(self) -> str:
+        """Show the key, for the representation of the map does not ask the map."""
+        return repr(self.key)
+
+
+class AnyMap(dict[Value, Value]):
+    """A map with keys of any type, where `1`, `1.0` and `true` are three keys, though Python takes them for one.
+
+    The first of them is stored as it is, a later one in the place of a `_Twin`; whoever reads the map, by a key or
+    one key after the other, only meets the keys themselves.
     """
 
-    __slots__ = ("classes",)
+    __slots__ = ("_classes",)
     shown = "map[interface {}]interface {}"
 
     def __init__(self) -> None:
         """Start empty."""
         super().__init__()
-        self.classes: dict[Value, type] = {}
+        self._classes: dict[Value, type] = {}
 
-    def slot(self, key: Value) -> Value:
+    def _place(self, key: Value) -> Value:
         """Return the key under which `key` is, or would be, stored."""
         try:
-            first = self.classes.get(key, type(key))
+            first = self._classes.get(key, type(key))
         except TypeError:
             first = bytes
         if first is bytes:  # no list can be a key, and these are one
             raise Fault(f"runtime error: hash of unhashable type {type_name(key)}")
-        return key if first is type(key) else (type(key).__name__, key)
+        return key if first is type(key) else _Twin(type(key), key)
 
-    def claim(self, key: Value) -> Value:
-        """Return the key under which `key` is to be stored, from now on for its class."""
-        slot = self.slot(key)
-        self.classes.setdefault(key, type(key))
-        return slot
+    def __setitem__(self, key: Value, value: Value) -> None:
+        """Store a value."""
+        place = self._place(key)
+        self._classes.setdefault(key, type(key))
+        super().__setitem__(place, value)
+
+    def __getitem__(self, key: Value) -> Value:
+        """Return the value of a key."""
+        return super().__getitem__(self._place(key))
+
+    def __contains__(self, key: object) -> bool:
+        """Tell whether there is a value."""
+        return super().__contains__(self._place(key))
+
+    def get(self, key: Value, default: Value = None) -> Value:
+        """Return the value of a key, or the default."""
+        return super().get(self._place(key), default)
+
+    def __iter__(self) -> Iterator[Value]:
+        """Yield the keys."""
+        return (place.key if type(place) is _Twin else place for place in super().__iter__())
+
+    def keys(self) -> KeysView[Value]:  # type: ignore[override]  # as below
+        """Return the keys."""
+        return KeysView(self)
+
+    def items(self) -> ItemsView[Value, Value]:  # type: ignore[override]  # dict has a class of its own for them
+        """Return the keys and their values."""
+        return ItemsView(self)
 
     def absent(self) -> Value:
         """Return what a missing key reads as."""
@@ -281,12 +317,15 @@ def _same(left: Value, right: Value, budget: Budget) -> bool:
     if type_name(left) != type_name(right) or isinstance(left, Function):
         return False
     if isinstance(left, dict):
-        if is_nil(left) != is_nil(right) or left.keys() != right.keys():
+        alike = is_nil(left) == is_nil(right) and len(left) == len(right)
+        if not alike or not all(key in right for key in left):
             return False
         return _all(_same, list(left.values()), [right[key] for key in left], budget)
     if isinstance(left, list):
         alike = is_nil(left) == is_nil(right) and len(left) == len(right)
         return alike and _all(_same, left, right, budget)
+    if type(left) not in _NAMES:
+        return left is right  # a host's own object is not asked
     return bool(left == right)
 
 

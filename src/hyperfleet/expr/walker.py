@@ -8,6 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from hyperfleet.errors import ExprTypeError
+from hyperfleet.expr.regex import ALLOWANCE
+from hyperfleet.expr.scopes import Scope
 from hyperfleet.expr.source import error_at
 from hyperfleet.expr.types import UNKNOWN
 
@@ -35,8 +37,9 @@ class Walker:
         self.text = text
         self.environment = environment
         self.errors: list[ExprTypeError] = []
-        self.variables: list[tuple[str, Type]] = []
+        self.variables: Scope[Type] = Scope()
         self.loops: list[tuple[Type, Mapping[str, Type]]] = []
+        self.patterns = ALLOWANCE  # what is left for constant patterns
         self._rules = rules
 
     def visit(self, node: Node) -> Type:

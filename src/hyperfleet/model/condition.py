@@ -1,7 +1,7 @@
 """A condition: one named observation of a resource, in the Kubernetes shape.
 
 Everything here is shared by what adapters report and by what we compute. Who may set which field when is not
-decided here: see `aggregation.reports` (adapters' conditions) and `aggregation.aggregate` (ours).
+decided here: see `aggregation.acceptance` (adapters' conditions) and `aggregation.publication` (ours).
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Final
@@ -15,6 +16,9 @@ APPLIED: Final = "Applied"
 HEALTH: Final = "Health"
 FINALIZED: Final = "Finalized"
 REQUIRED_CONDITIONS: Final = (AVAILABLE, APPLIED, HEALTH)
+
+MAX_ADAPTER_NAME: Final = 253  # a DNS subdomain's length: names stand in paths and labels
+ADAPTER_PATTERN: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
 
 
 class Report(Struct, frozen=True):

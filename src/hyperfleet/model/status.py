@@ -48,6 +48,7 @@ class RawResult(Struct, frozen=True):
 
     status: ConditionStatus
     since: datetime
+    side_since: datetime  # since when it has been good, or not good; damping counts from here
 
 
 class Memory(Struct, frozen=True):

@@ -51,6 +51,7 @@ stateDiagram-v2
 # An optional adapter at work keeps the guide's cluster Provisioning, so its end may lead back to Pending.
 GUIDE_DIAGRAM = """\
 stateDiagram-v2
+    %% a sample: 4333 of 16464 combinations of adapter states were tried
     [*] --> Pending
     Degraded --> Failed: waits, starts, completes, fails
     Degraded --> Pending: waits, completes, fails
@@ -60,14 +61,14 @@ stateDiagram-v2
     Failed --> Pending: waits, edit
     Failed --> Provisioning: waits, starts, completes
     Failed --> Ready: completes
-    Pending --> Degraded: gets unhealthy
-    Pending --> Failed: fails
+    Pending --> Degraded: gets unhealthy, goes stale
+    Pending --> Failed: fails, times out
     Pending --> Provisioning: starts, completes
-    Provisioning --> Degraded: gets unhealthy
-    Provisioning --> Failed: fails
+    Provisioning --> Degraded: gets unhealthy, goes stale
+    Provisioning --> Failed: fails, times out
     Provisioning --> Pending: waits, completes, fails, edit
     Provisioning --> Ready: completes
-    Ready --> Degraded: gets unhealthy
+    Ready --> Degraded: gets unhealthy, goes stale
     Ready --> Failed: fails
     Ready --> Pending: edit
     Ready --> Provisioning: waits, starts
@@ -91,14 +92,14 @@ stateDiagram-v2
     Failed --> Pending: waits, edit
     Failed --> Provisioning: waits, starts, completes
     Failed --> Ready: completes
-    Pending --> Degraded: gets unhealthy
-    Pending --> Failed: fails
+    Pending --> Degraded: gets unhealthy, goes stale
+    Pending --> Failed: fails, times out
     Pending --> Provisioning: starts, completes
-    Provisioning --> Degraded: gets unhealthy
-    Provisioning --> Failed: fails
+    Provisioning --> Degraded: gets unhealthy, goes stale
+    Provisioning --> Failed: fails, times out
     Provisioning --> Pending: waits, edit
     Provisioning --> Ready: completes
-    Ready --> Degraded: gets unhealthy
+    Ready --> Degraded: gets unhealthy, goes stale
     Ready --> Failed: fails
     Ready --> Pending: edit
     Ready --> Provisioning: waits, starts
@@ -110,6 +111,16 @@ stateDiagram-v2
     Deleting --> [*]: all finalized
 """
 
+# Semantics §5: silence degrades whom nothing worse has happened to, and who has not reported at all is missing in the
+# end. Degraded and Failed stay what they are: nobody is heard of.
+SILENCE = {
+    ("Pending", "Degraded"): "goes stale",
+    ("Provisioning", "Degraded"): "goes stale",
+    ("Ready", "Degraded"): "goes stale",
+    ("Pending", "Failed"): "times out",
+    ("Provisioning", "Failed"): "times out",
+}
+
 # Without a ready phase a completed adapter is still Provisioning (semantics §5, "none given: never").
 NEVER_READY_PHASES = ("Deleting", "Degraded", "Failed", "Provisioning", "Pending")
 
@@ -120,7 +131,7 @@ def enumerated(text: str) -> Enumeration:
 
 @pytest.fixture(scope="module")
 def guide() -> Enumeration:
-    """The guide's policy is tried once: 7 states of 5 groups of adapters are 16,807 combinations."""
+    """The guide's policy is tried once: it has more combinations than are tried, and takes most of a second."""
     return enumerated(POLICY_FILES["guide"].read_text())
 
 
@@ -171,3 +182,27 @@ def test_the_moves_of_the_guide_are_there(guide: Enumeration) -> None:
         ("Degraded", "Ready"),
     }
     assert arrows <= phase_moves(guide).keys()
+
+
+def test_an_edit_makes_nobody_report() -> None:
+    """Semantics §3: who has not reported is Unreported at any generation, so an edit moves nobody else."""
+    tried = enumerated("""
+requiredAdapters: [dns]
+clusterConditions: [{type: Seen, evaluate: {expr: 'any(requiredAdapters, {.reported})'}}]
+phases: {degraded: {requiredConditions: [{type: Seen, status: "True"}]}}
+""")
+    reports = ("waits", "starts", "completes", "fails", "gets unhealthy")
+    assert phase_moves(tried) == {("Pending", "Degraded"): reports}
+
+
+def test_silence_moves_a_cluster(guide: Enumeration, default: Enumeration) -> None:
+    for enumeration in (guide, default):
+        moves = phase_moves(enumeration)
+        silent = {move: causes[-1] for move, causes in moves.items() if {"goes stale", "times out"} & {*causes}}
+        assert silent == SILENCE
+
+
+def test_staleness_that_only_marks_ends_ready_all_the_same() -> None:
+    """Semantics §4 and §5: Ready needs fresh adapters; with `staleAction: none` nothing is degraded by it."""
+    moves = phase_moves(enumerated(ONE_ADAPTER + "policies: {staleThreshold: 5m, staleAction: none}\n"))
+    assert [move for move, causes in moves.items() if "goes stale" in causes] == [("Ready", "Provisioning")]

@@ -83,6 +83,7 @@ def test_without_a_policy_nothing_is_required() -> None:
     policy = load_policies(POLICIES).select(other)
     status = aggregate(other, {}, policy, None, START)
     assert (policy.required, status.phase) == ((), "Ready")
+    assert (policy.name, policy.digest, policy.selector.kind) == ("(none for Database)", "none", "Database")
     assert {(c.type, c.status, c.reason) for c in status.conditions} == {
         ("Available", "True", "NoRequiredAdapters"),
         ("Ready", "True", "NoRequiredAdapters"),
@@ -111,3 +112,12 @@ def test_the_digest_names_what_decides_a_status() -> None:
     }
     assert len(others) == 7
     assert base not in others
+
+
+def test_the_digest_is_the_same_whatever_the_order_of_keys() -> None:
+    one, two = (
+        load_policies(f"appliesTo: {{labels: {{{labels}}}}}\n").policies[0].digest
+        for labels in ("a: '1', b: '2'", "b: '2', a: '1'")
+    )
+    assert one == two
+    assert len(one) == 16

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import pytest
+from msgspec.structs import replace
+
 from hyperfleet.aggregation.policy_loader import load_policies
 from hyperfleet.aggregation.transitions import transitions_between
+from hyperfleet.model.condition import Condition
 from hyperfleet.model.event import Transition
 from hyperfleet.model.status import Status
 from tests.world import START, World, make_report
@@ -132,3 +136,10 @@ def test_the_history_of_a_status_is_its_conditions() -> None:
         "phase": (world.status.phase, world.status.phase_since),
         **{c.type: (c.status, c.last_transition_time) for c in world.status.conditions},
     }
+
+
+def test_a_status_without_transition_times_was_never_stored() -> None:
+    world = make_world()
+    untimed = replace(world.status, conditions=(Condition("Ready", "True"),))
+    with pytest.raises(ValueError, match="Ready of a stored status has no transition time"):
+        transitions_between(None, untimed)

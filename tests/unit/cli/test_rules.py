@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 
@@ -15,6 +17,12 @@ COMMAND = Path(sys.executable).parent / "hyperfleet"
 def run(*arguments: str, text: str = "") -> subprocess.CompletedProcess[str]:
     return subprocess.run(  # noqa: S603 - our own command
         [str(COMMAND), *arguments], input=text, capture_output=True, text=True, check=False, cwd=ROOT
+    )
+
+
+def run_into(output: BinaryIO, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(  # noqa: S603 - our own command
+        [str(COMMAND), *arguments], stdout=output, stderr=subprocess.PIPE, text=True, check=False, cwd=ROOT
     )
 
 
@@ -111,8 +119,74 @@ def test_help_teaches_with_examples() -> None:
     assert "hyperfleet rules eval 'all(nodes, {.ready})' --data nodes.json" in done.stdout
 
 
-def test_a_reader_that_stops_is_no_error() -> None:
-    pipeline = f"'{COMMAND}' rules diagram examples/policies/guide.yaml | head -1"
-    done = subprocess.run(["/bin/sh", "-c", pipeline], capture_output=True, text=True, check=False, cwd=ROOT)  # noqa: S603
-    assert done.stdout.startswith("%% policy")
-    assert done.stderr == ""
+@pytest.mark.parametrize("arguments", [("schema",), ("check", "--strict", "examples/policies/guide.yaml")])
+def test_a_reader_that_stops_is_told_apart_from_a_no(arguments: tuple[str, ...]) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "wb") as closed:
+        done = run_into(closed, "rules", *arguments)
+    assert done.returncode == 141
+    assert "Broken" not in done.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full, as Linux has")
+def test_output_that_cannot_be_written_is_a_sentence() -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = run_into(full, "rules", "schema")
+    assert (done.returncode, done.stderr) == (2, "Error: No space left on device\n")
+
+
+@pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="needs a file that cannot be read, as Linux has")
+def test_input_that_cannot_be_read_is_a_sentence() -> None:
+    done = run("rules", "check", "/proc/self/mem")
+    assert done.returncode == 2
+    assert "/proc/self/mem cannot be read: Input/output error" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("expression", "line"),
+    [
+        ("1 / 0", '"+Inf"'),
+        ("[0 / 0, -1 / 0]", '["NaN", "-Inf"]'),
+        ('date("2024-01-01")', '"2024-01-01T00:00:00Z"'),
+        ('duration("1h")', "3600000000000"),
+        ('"é"[0:1]', '"\\ufffd"'),
+        ('"<é>"', '"<é>"'),
+        ("groupBy([1, true], #)", '{"1": [1], "true": [true]}'),
+        ("{z: 1, a: [], b: {}}", '{"z": 1, "a": [], "b": {}}'),
+        ("now() > date('2024-01-01')", "true"),
+    ],
+)
+def test_every_result_has_a_line(expression: str, line: str) -> None:
+    done = run("rules", "eval", expression)
+    assert (done.stdout, done.stderr) == (line + "\n", "")
+
+
+def test_a_result_that_unfolds_without_end_is_refused() -> None:
+    doubled = "let a0 = [1]; " + "".join(f"let a{n + 1} = [a{n}, a{n}]; " for n in range(40)) + "a40"
+    done = run("rules", "eval", doubled)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "Error: the result is too large to be written\n"
+
+
+def test_all_errors_are_shown() -> None:
+    done = run("rules", "eval", "foo + bar")
+    assert done.returncode == 2
+    assert "unknown name foo (1:1)" in done.stderr
+    assert "unknown name bar (1:7)" in done.stderr
+
+
+def test_names_of_a_policy_without_data_get_a_hint() -> None:
+    done = run("rules", "eval", 'adapters["dns"].available == "True"')
+    assert done.returncode == 2
+    assert "unknown name adapters" in done.stderr
+    assert "try --policy-names" in done.stderr
+    assert "--policy-names" not in run("rules", "eval", "adaptors").stderr
+
+
+@pytest.mark.parametrize("other", ["--policy-names", "--check"])
+def test_explain_needs_values(other: str) -> None:
+    done = run("rules", "eval", "1 > 2", "--explain", other)
+    assert done.returncode == 2
+    assert "--explain shows values" in done.stderr

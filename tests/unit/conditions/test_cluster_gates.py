@@ -29,7 +29,7 @@ def test_each_flaw(types: list[str], flaw: Flaw) -> None:
 
 def test_there_is_room_for_fifteen_conditions_of_others() -> None:
     names = [f"Mine{number}" for number in range(16)]
-    assert lint_gates(gates(*names[:15], "Deleting", "TopologyReconciled", "a" * 316)[:17]) == ()
+    assert lint_gates(gates(*names[:14], "Deleting", "TopologyReconciled", "a" * 316)) == ()
     assert lint_gates(gates(*names)) == (
         Flaw("", "GatesNeverAppear", "16 gates need conditions of others; there is room for 15"),
     )

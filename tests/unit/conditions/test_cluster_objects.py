@@ -77,6 +77,10 @@ def test_an_empty_cluster() -> None:
     assert read_cluster({"spec": {"topology": {}}}) == Cluster(generation=0)
 
 
+def test_a_cluster_that_nobody_deleted() -> None:
+    assert read_cluster({"metadata": {"name": "c1"}}) == Cluster(name="c1", generation=0)
+
+
 @pytest.mark.parametrize(("entries", "gates"), [(None, None), ({}, None), ([], ())])
 def test_no_list_of_gates_is_not_an_empty_one(entries: object, gates: object) -> None:
     assert read_gates(entries) == gates
@@ -141,6 +145,7 @@ def test_a_machine() -> None:
         version="v1.33.0",
     )
     assert read_machine({"kind": "Machine"}) == Machine()
+    assert not read_machine({"kind": "Machine", "status": {"phase": "Pending"}}).has_node_ref
 
 
 def test_a_machine_group() -> None:
@@ -148,6 +153,19 @@ def test_a_machine_group() -> None:
     assert read_machine_group(obj) == MachineGroup(
         kind="MachineSet", name="x", namespace="ns", replicas=Replicas(desired=2), is_owned_by_cluster=True
     )
+
+
+def test_the_counters_of_a_machine_group_are_those_of_the_newer_contract() -> None:
+    status = {
+        "conditions": [{"type": "Available", "status": "True", "reason": "Ok"}],
+        "availableReplicas": 1,
+        "upToDateReplicas": 1,
+        "unavailableReplicas": 0,
+        "updatedReplicas": 2,
+    }
+    group = read_machine_group({"kind": "MachineSet", "spec": {"replicas": 2}, "status": status})
+    assert group.replicas == Replicas(desired=2, available=1, up_to_date=1)
+    assert group.conditions == (Condition("Available", "True", "Ok"),)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Reading conditions from provider objects of any quality."""
 
+import time
 from datetime import UTC, datetime
 from typing import Any
 
@@ -57,9 +58,9 @@ def test_no_object() -> None:
         read_conditions(None)
 
 
-@pytest.mark.parametrize("time", [None, ""])
-def test_what_may_be_missing(time: object) -> None:
-    entry = {"type": "Ready", "status": "True", "lastTransitionTime": time, "message": None, "reason": ""}
+@pytest.mark.parametrize("moment", [None, ""])
+def test_what_may_be_missing(moment: object) -> None:
+    entry = {"type": "Ready", "status": "True", "lastTransitionTime": moment, "message": None, "reason": ""}
     assert read_conditions(infra(entry)).all() == (Condition("Ready", "True", "NoReasonReported"),)
 
 
@@ -156,3 +157,15 @@ def test_reading_a_source() -> None:
         kind="Infra", name="n", namespace="ns", conditions=(Condition("Ready", "True", "Good"),)
     )
     assert read_source({"kind": 5}) == Source()
+
+
+def test_the_time_zone_of_the_machine_does_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    time.tzset()
+    try:
+        (condition,) = read_conditions(infra({**READY, "lastTransitionTime": "2026-01-01T01:00:00+01:00"})).all()
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    assert condition.last_transition_time is not None
+    assert condition.last_transition_time.isoformat() == "2026-01-01T00:00:00+00:00"

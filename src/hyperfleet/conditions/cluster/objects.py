@@ -146,7 +146,7 @@ def _reference(value: object) -> Reference:
     return Reference(
         kind=_text(dig(value, "kind")),
         name=_text(dig(value, "name")),
-        api_group=_text(dig(value, "apiGroup")) or _text(dig(value, "apiVersion")).partition("/")[0],
+        api_group=_text(dig(value, "apiGroup")) or _text(dig(value, "apiVersion")).rpartition("/")[0],
     )
 
 
@@ -161,7 +161,7 @@ def _is_owned_by_cluster(obj: Object) -> bool:
     return isinstance(owners, list) and any(
         dig(owner, "kind") == "Cluster"
         and dig(owner, "name") == name
-        and _text(dig(owner, "apiVersion")).partition("/")[0] == _GROUP
+        and _text(dig(owner, "apiVersion")).rpartition("/")[0] == _GROUP
         for owner in owners
     )
 

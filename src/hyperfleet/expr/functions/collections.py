@@ -12,7 +12,7 @@ from hyperfleet.expr import access
 from hyperfleet.expr.budget import allocate, scan, spend
 from hyperfleet.expr.faults import Exhausted, Fault
 from hyperfleet.expr.text import show
-from hyperfleet.expr.values import AnyMap, NilSlice, Record, adopt, equal, kind_name, less, type_name
+from hyperfleet.expr.values import AnyMap, NilSlice, Record, adopt, equal, is_nil, kind_name, less, type_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -29,19 +29,19 @@ def length(_: Budget, value: Value) -> int:
     raise Fault(f"invalid argument for len (type {type_name(given)})")
 
 
-def first(_: Budget, items: Value) -> Value:
+def first(budget: Budget, items: Value) -> Value:
     """Return the first element, or nil if there is none."""
-    return _end(items, 0)
+    return _end(items, 0, budget)
 
 
-def last(_: Budget, items: Value) -> Value:
+def last(budget: Budget, items: Value) -> Value:
     """Return the last element, or nil if there is none."""
-    return _end(items, -1)
+    return _end(items, -1, budget)
 
 
-def _end(items: Value, place: int) -> Value:
+def _end(items: Value, place: int, budget: Budget) -> Value:
     try:
-        return access.fetch(items, place)
+        return access.fetch(items, place, budget)
     except Exhausted:
         raise
     except Fault:
@@ -58,7 +58,7 @@ def take(budget: Budget, items: Value, count: Value) -> Value:
     if wanted < 0:
         raise Fault("reflect.Value.Slice: slice index out of bounds")
     scan(budget, len(given))
-    return given[: int(wanted)]
+    return given[: int(wanted)] if not is_nil(given) else given
 
 
 def _list(verb: str, value: Value) -> Value:
@@ -109,7 +109,7 @@ def from_pairs(budget: Budget, pairs: Value) -> AnyMap:
             raise Fault(f"invalid pair {show(pair, budget)}")
         if len(pair) != 2:
             raise Fault(f"invalid pair length {show(pair, budget)}")
-        result[result.claim(pair[0])] = pair[1]
+        result[pair[0]] = pair[1]
     return result
 
 
@@ -163,7 +163,7 @@ def flatten(budget: Budget, items: Value) -> list[Value]:
 
 
 def _flatten(budget: Budget, items: Sequence[Value], found: list[Value]) -> None:
-    spend(budget, len(items) // 8 + 1)
+    spend(budget, len(items) + 1)
     for item in map(adopt, items):
         if isinstance(item, (list, bytes)):
             _flatten(budget, item, found)
@@ -199,7 +199,7 @@ def sort_order(order: Value) -> bool:
 
 def sort_by(budget: Budget, items: Sequence[Value], ranks: Sequence[Value], *, descending: bool) -> list[Value]:
     """Return `items` in the order of their `ranks`; those of equal rank stay in their order."""
-    spend(budget, len(items) // 2 + 1)
+    spend(budget, len(items) + 1)
     adopted = [adopt(rank) for rank in ranks]
     if set(map(type, adopted)) in ({int}, {str}):
         places = sorted(range(len(items)), key=lambda place: adopted[place], reverse=descending)
@@ -213,9 +213,9 @@ def sort_by(budget: Budget, items: Sequence[Value], ranks: Sequence[Value], *, d
     return [items[place] for place in sorted(range(len(items)), key=cmp_to_key(compare))]
 
 
-def get(_: Budget, base: Value, key: Value) -> Value:
+def get(budget: Budget, base: Value, key: Value) -> Value:
     """Return an element, entry or field, or nil where there is none."""
-    return access.get(base, key)
+    return access.get(base, key, budget)
 
 
 FUNCTIONS: dict[str, Callable[..., Value]] = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hyperfleet.expr.budget import read
 from hyperfleet.expr.dates import parse_time
 from hyperfleet.expr.durations import parse_duration
 from hyperfleet.expr.faults import Fault
@@ -23,12 +24,13 @@ if TYPE_CHECKING:
 _LAYOUTS = ("2006-01-02", "15:04:05", "2006-01-02 15:04:05", RFC3339, RFC822, RFC850, RFC1123)
 
 
-def date(_: Budget, *arguments: Value) -> Time:
+def date(budget: Budget, *arguments: Value) -> Time:
     """Read a time: `date([zone,] text [, layout [, zone name]])`."""
     zone = arguments[0] if isinstance(arguments[0], Zone) else None
     rest = [as_string(argument) for argument in (arguments[1:] if zone else arguments)]
     if not rest:
         raise Fault("runtime error: index out of range [0] with length 0")
+    read(budget, sum(map(len, rest)))
     if len(rest) == 3:
         return parse_time(rest[0], rest[1], load_zone(rest[2]))
     if len(rest) == 2:
@@ -37,18 +39,22 @@ def date(_: Budget, *arguments: Value) -> Time:
         try:
             return parse_time(rest[0], layout, zone)
         except Fault:
-            continue
+            read(budget, len(rest[0]))
     raise Fault(f"invalid date {rest[0]}")
 
 
-def duration(_: Budget, text: Value) -> Duration:
+def duration(budget: Budget, text: Value) -> Duration:
     """Read a duration such as `1h30m`."""
-    return parse_duration(as_string(text))
+    given = as_string(text)
+    read(budget, len(given))
+    return parse_duration(given)
 
 
-def timezone(_: Budget, name: Value) -> Zone:
+def timezone(budget: Budget, name: Value) -> Zone:
     """Return a zone by its name in the IANA database."""
-    return load_zone(as_string(name))
+    given = as_string(name)
+    read(budget, len(given))
+    return load_zone(given)
 
 
 FUNCTIONS: dict[str, Callable[..., Value]] = {

@@ -30,7 +30,9 @@ def absolute(_: Budget, value: Value) -> Value:
 def ceil(_: Budget, value: Value) -> float:
     """Return the next whole number above."""
     number = float(_number("ceil", value))
-    return float(math.ceil(number)) if math.isfinite(number) and number % 1 else number
+    if not math.isfinite(number) or not number % 1:
+        return number
+    return math.copysign(math.ceil(number), number)  # what is above -0.5 is -0
 
 
 def floor(_: Budget, value: Value) -> float:
@@ -86,7 +88,7 @@ def _extreme(budget: Budget, name: str, yields: Callable[[Value, Value], bool], 
 
 def _elements(budget: Budget, name: str, items: Value, allowed: frozenset[type] = NUMBERS) -> Iterator[Value]:
     """Yield the numbers of a list and of the lists in it."""
-    spend(budget, len(items) // 8 + 1)
+    spend(budget, len(items) + 4)
     for item in map(adopt, items):
         if type(item) in allowed:
             yield item

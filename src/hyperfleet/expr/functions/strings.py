@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hyperfleet.expr.budget import allocate, grow, scan
+from hyperfleet.expr.budget import allocate, grow, read, scan, spend
 from hyperfleet.expr.faults import Exhausted, Fault
 from hyperfleet.expr.numbers import to_int
 from hyperfleet.expr.values import LISTS, NilSlice, adopt, as_string, type_name
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 # Unicode's White_Space; Python's own idea of blanks includes four separators more.
 BLANKS = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
 
+_MANY = 64  # characters among which it pays to look for doubles
+_COMPARED = 16_384  # pairs of characters that a step of work pays for
+
 _MOST_REPEATS = 1_000_000  # the original refuses more before it looks at its memory budget
 
 
@@ -34,7 +37,12 @@ def _text(budget: Budget, value: Value) -> str:
 
 def trim(budget: Budget, text: Value, characters: Value = BLANKS) -> str:
     """Return `text` without blanks, or the given characters, at both ends."""
-    return _text(budget, text).strip(as_string(characters) or "\0\0") if characters else as_string(text)
+    given = _text(budget, text)
+    wanted = _text(budget, characters)
+    if len(wanted) > _MANY:
+        wanted = "".join(set(wanted))
+    spend(budget, len(given) * len(wanted) // _COMPARED)
+    return given.strip(wanted) if wanted else given
 
 
 def trim_prefix(budget: Budget, text: Value, prefix: Value = " ") -> str:
@@ -50,13 +58,19 @@ def trim_suffix(budget: Budget, text: Value, suffix: Value = " ") -> str:
 def upper(budget: Budget, text: Value) -> str:
     """Return `text` in capitals."""
     given = _text(budget, text)
-    return given.upper() if given.isascii() else "".join(map(_upper_one, given))
+    return given.upper() if given.isascii() else _each(budget, _upper_one, given)
 
 
 def lower(budget: Budget, text: Value) -> str:
     """Return `text` in small letters."""
     given = _text(budget, text)
-    return given.lower() if given.isascii() else "".join(map(_lower_one, given))
+    return given.lower() if given.isascii() else _each(budget, _lower_one, given)
+
+
+def _each(budget: Budget, change: Callable[[str], str], text: str) -> str:
+    """Change a text letter by letter."""
+    read(budget, len(text))
+    return "".join(map(change, text))
 
 
 def _upper_one(char: str) -> str:

@@ -1,0 +1,96 @@
+"""The bench on which a policy is tried: a resource that nobody has, and who of its adapters can stand in for whom.
+
+Used by `enumeration` (what does the policy make of these states?) and `possibilities` (can this ever be?).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from msgspec.structs import replace
+
+from hyperfleet.aggregation.aggregate import aggregate
+from hyperfleet.aggregation.footprint import Footprint
+from hyperfleet.aggregation.policy import ExprRule, Policy, Rule, SummaryRule
+from hyperfleet.expr.nodes import walk
+from hyperfleet.model.report import StoredReport
+from hyperfleet.model.resource import Resource
+from hyperfleet.model.status import Status
+
+GENERATION: Final = 2  # so that there is an older one to be outdated at
+NOW: Final = datetime(2025, 1, 1, tzinfo=UTC)
+# How much is tried at most, in adapters and rules looked at: half a second to a second.
+WORK: Final = 65_000
+
+Group = tuple[str, ...]
+RESOURCE: Final = Resource("cls-example", "Cluster", "example", GENERATION, NOW, NOW)
+
+
+def group_adapters(policy: Policy, footprint: Footprint) -> tuple[Group, ...]:
+    """Return the adapters that matter; those in one group are interchangeable, as no rule knows their names."""
+    named = [name for name in policy.named_adapters if name in footprint.adapters]
+    required = [name for name in policy.required if name not in named]
+    optional = [name for name in policy.optional if name not in named]
+    lists = footprint.lists
+    groups = [
+        *((name,) for name in named),
+        tuple(required) if lists & {"requiredAdapters", "allAdapters"} else (),
+        tuple(optional) if lists & {"optionalAdapters", "allAdapters"} else (),
+    ]
+    return tuple(group for group in groups if group)
+
+
+def restrict(policy: Policy, footprint: Footprint, groups: tuple[Group, ...]) -> Policy:
+    """Return a policy with only what matters, and without the passing of time."""
+    types = {"Available", "Ready", *(rule.type for rule in footprint.rules)}
+    members = {name for group in groups for name in group}
+    return replace(
+        policy,
+        required=tuple(name for name in policy.required if name in members),
+        optional=tuple(name for name in policy.optional if name in members),
+        rules=tuple(map(_undamped, footprint.rules)),
+        phases={
+            phase: rule
+            for phase, rule in policy.phases.items()
+            if types.issuperset(type_ for type_, _ in rule.required_conditions)
+        },
+        stale_after=None,
+        missing_after=None,
+    )
+
+
+def _undamped(rule: Rule) -> Rule:
+    return replace(rule, go_bad_after=timedelta(), go_good_after=timedelta())
+
+
+def work_of(footprint: Footprint, groups: tuple[Group, ...]) -> int:
+    """Return how much work it is to try one combination, so that large policies are tried less often, not longer."""
+    adapters = sum(map(len, groups))
+    return adapters + 1 + sum(_work_of_rule(rule, adapters) for rule in footprint.rules)
+
+
+def _work_of_rule(rule: Rule, adapters: int) -> int:
+    match rule.by:
+        case ExprRule(program=program):
+            return 1 + sum(1 for _ in walk(program.tree)) // 10
+        case SummaryRule(over=None):
+            return 5
+        case SummaryRule():
+            return adapters
+    return 1
+
+
+def evaluate(policy: Policy, reports: Mapping[str, StoredReport | None]) -> Status:
+    """Return the status that reports lead to; None stands for an adapter that has not reported."""
+    stored = {name: report for name, report in reports.items() if report is not None}
+    return aggregate(RESOURCE, stored, policy, None, NOW)
+
+
+def evaluate_later(
+    policy: Policy, reports: Mapping[str, StoredReport | None], before: Status, after: timedelta
+) -> Status:
+    """Return the status when nothing more is heard for a while."""
+    stored = {name: report for name, report in reports.items() if report is not None}
+    return aggregate(RESOURCE, stored, policy, before, NOW + after)

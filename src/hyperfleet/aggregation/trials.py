@@ -1,0 +1,148 @@
+"""Trying out reports: would a condition have the wanted status if some adapters reported something else?
+
+`remedies` decides what to try; here is what a trial changes and how it is judged: as real reports are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from datetime import timedelta
+from typing import Final, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from hyperfleet.aggregation.adapters import AdapterView
+from hyperfleet.aggregation.aggregate import judge
+from hyperfleet.aggregation.availability import READY, judge_available, judge_ready
+from hyperfleet.aggregation.dependencies import Dependencies
+from hyperfleet.aggregation.hypothetical import ImaginedAdapter, imagine_adapter, imagine_change, imagine_situation
+from hyperfleet.aggregation.merging import judge_mirror, judge_summary
+from hyperfleet.aggregation.policy import ExprRule, MirrorRule, Rule
+from hyperfleet.aggregation.situation import Situation
+from hyperfleet.errors import ExprRuntimeError
+from hyperfleet.model.condition import FALSE, TRUE, UNKNOWN, Condition, ConditionStatus
+from hyperfleet.model.report import AVAILABLE, StoredReport
+from hyperfleet.model.status import AdapterState
+
+# What an adapter is imagined to report: a state, and conditions beside the three that every report has.
+Effect: TypeAlias = tuple[AdapterState, tuple[Condition, ...]]
+
+
+class Change(Struct, frozen=True):
+    """One adapter reporting one state for the current generation, healthy and applied unless it says otherwise."""
+
+    adapter: str
+    state: AdapterState
+    generation: int
+    conditions: tuple[Condition, ...] = ()  # those beside Available, Applied and Health that matter
+
+    def __str__(self) -> str:
+        """Say it as people would."""
+        further = "".join(f", {condition.type}={condition.status}" for condition in self.conditions)
+        return f"{self.adapter} {_SPOKEN[self.state]}{further} at generation {self.generation}"
+
+
+_SPOKEN: Final[Mapping[AdapterState, str]] = {
+    "Completed": "Available=True",
+    "Running": "Available=False and in progress",
+    "Pending": "Available=False, waiting and not applied",
+    "Failed": "Available=False and failed",
+    "Unhealthy": "Health=False, neither available nor applied",
+}
+
+Remedy: TypeAlias = tuple[Change, ...]
+
+
+class Trials:
+    """Judges one condition as it would be after some changes."""
+
+    def __init__(
+        self,
+        situation: Situation,
+        reports: Mapping[str, StoredReport],
+        type_: str,
+        wanted: ConditionStatus,
+        depends: Dependencies,
+    ) -> None:
+        """Try for `wanted` of the condition `type_`."""
+        self.wanted = wanted
+        self.depends = depends
+        self._situation = situation
+        self._reports = reports
+        self._type = type_
+        self._rules = {rule.type: rule for rule in situation.policy.rules}
+        self._imagined: dict[Change, ImaginedAdapter] = {}
+
+    def change(self, adapter: str, effect: Effect) -> Change:
+        """Return what an adapter would report."""
+        state, conditions = effect
+        return Change(adapter, state, self._situation.resource.generation, conditions)
+
+    def helps(self, remedy: Remedy) -> bool:
+        """Tell whether the condition would have the wanted status."""
+        after = imagine_situation(self._situation, [self._imagine(change) for change in remedy])
+        return self._status(after) == self.wanted
+
+    def look_now(self, adapter: str) -> Hashable:
+        """Return how an adapter looks to the condition; those that look the same stand in for each other."""
+        return self._look(self._situation.view(adapter))
+
+    def look_after(self, change: Change) -> Hashable:
+        """Return how an adapter would look to the condition."""
+        return self._look(self._imagine(change).view)
+
+    def _look(self, view: AdapterView) -> Hashable:
+        policy, look = self._situation.policy, self.depends.look
+        if look is None or view.adapter in self.depends.named:
+            return view.adapter, _whole_look(view, self.depends.conditions)
+        if view.adapter in policy.required:
+            return "required", look(view)
+        if view.adapter in policy.optional:
+            return "optional", view.is_reported, look(view)
+        return "unlisted", view.is_reported and not view.is_stale, look(view)
+
+    def _imagine(self, change: Change) -> ImaginedAdapter:
+        imagined = self._imagined.get(change)
+        if imagined is None:
+            now, stored = self._situation.now, self._reports.get(change.adapter)
+            further = [replace(condition, last_transition_time=now) for condition in change.conditions]
+            report = imagine_change(stored, change.adapter, change.state, change.generation, further, now)
+            imagined = self._imagined[change] = imagine_adapter(report, self._situation)
+        return imagined
+
+    def _status(self, situation: Situation) -> ConditionStatus | None:
+        """Judge the condition alone, without wording a message for it where that can be left out."""
+        if self._type == AVAILABLE:
+            return judge_available(situation).status
+        if self._type == READY:
+            return judge_ready(situation).status
+        rule = self._rules.get(self._type)
+        return _status_by(rule, situation) if rule else None
+
+
+def _whole_look(view: AdapterView, conditions: Mapping[str, ConditionStatus]) -> Hashable:
+    """Return all that a change can make different."""
+    statuses = tuple(view.report.status_of(type_) for type_ in conditions) if view.report else ()
+    return view.state, view.available, view.applied, view.health, view.observed_generation, view.is_stale, statuses
+
+
+def _status_by(rule: Rule, situation: Situation) -> ConditionStatus:
+    match rule.by:
+        case ExprRule(program=program):
+            try:
+                return TRUE if program.evaluate(situation.values) else FALSE
+            except ExprRuntimeError:
+                return UNKNOWN
+        case MirrorRule() as mirror:
+            return judge_mirror(mirror, situation).status
+        case summary if summary.over or summary.adapter:
+            return judge_summary(summary, situation, ()).status
+    rules = situation.policy.rules
+    before = [_undamped(other) for other in rules[: rules.index(rule)]]  # what a summary of the resource sees
+    needed = replace(situation.policy, rules=(*before, rule))
+    return judge(replace(situation, policy=needed)).published[-1].verdict.status
+
+
+def _undamped(rule: Rule) -> Rule:
+    return replace(rule, go_bad_after=timedelta(), go_good_after=timedelta())
