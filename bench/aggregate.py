@@ -11,8 +11,8 @@ from bench.timing import time_each
 from hyperfleet.aggregation.acceptance import decide
 from hyperfleet.aggregation.aggregate import aggregate, judge
 from hyperfleet.aggregation.hypothetical import imagine_report
+from hyperfleet.aggregation.loading.policy_loader import load_policies
 from hyperfleet.aggregation.policy import Policy
-from hyperfleet.aggregation.policy_loader import load_policies
 from hyperfleet.aggregation.situation import read_situation
 from hyperfleet.model.report import StoredReport
 from hyperfleet.model.resource import Resource

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from hyperfleet.aggregation.policy_document import policy_schema
+from hyperfleet.aggregation.loading.policy_document import policy_schema
 from hyperfleet.aggregation.templates import VARIABLES
 
 ROOT = Path(__file__).parent.parent

@@ -14,9 +14,9 @@ from msgspec.structs import replace
 from hyperfleet.aggregation.acceptance import decide
 from hyperfleet.aggregation.aggregate import aggregate
 from hyperfleet.aggregation.body import read_report
-from hyperfleet.aggregation.explanation import explain
-from hyperfleet.aggregation.explanation_text import render
-from hyperfleet.aggregation.policy_loader import load_policies
+from hyperfleet.aggregation.explaining.explanation import explain
+from hyperfleet.aggregation.explaining.explanation_text import render
+from hyperfleet.aggregation.loading.policy_loader import load_policies
 from hyperfleet.model.report import StoredReport
 from hyperfleet.model.resource import Resource
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hyperfleet.aggregation.policy_loader import check_policies, load_policies
+from hyperfleet.aggregation.loading.policy_loader import check_policies, load_policies
 from hyperfleet.documents import Problem
 from hyperfleet.errors import PolicyError
 from tests.conformance.timeline import POLICY_FILES, rows

@@ -18,8 +18,8 @@ from ruamel.yaml import YAML
 
 from hyperfleet.aggregation.acceptance import Decision
 from hyperfleet.aggregation.body import BodyProblem, read_report
+from hyperfleet.aggregation.loading.policy_loader import load_policies
 from hyperfleet.aggregation.policy import Policy
-from hyperfleet.aggregation.policy_loader import load_policies
 from hyperfleet.aggregation.situation import Child
 from hyperfleet.documents.durations import parse_duration
 from hyperfleet.model.condition import Condition

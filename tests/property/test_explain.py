@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hyperfleet.aggregation.aggregate import aggregate
-from hyperfleet.aggregation.explanation import explain
-from hyperfleet.aggregation.explanation_text import render
-from hyperfleet.aggregation.remedies import Remedies, find_remedies
+from hyperfleet.aggregation.explaining.explanation import explain
+from hyperfleet.aggregation.explaining.explanation_text import render
+from hyperfleet.aggregation.explaining.remedies import Remedies, find_remedies
+from hyperfleet.aggregation.explaining.trials import Change
 from hyperfleet.aggregation.situation import read_situation
-from hyperfleet.aggregation.trials import Change
 from hyperfleet.model.condition import FALSE, TRUE, ConditionStatus
 from hyperfleet.model.status import AdapterState
 from tests.conformance.timeline import load_policy

@@ -32,7 +32,7 @@ from tests.world import World, make_report, statuses
 
 T = TypeVar("T")
 
-words = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), max_size=20)
+words = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=20)
 
 one_report_each = st.dictionaries(adapters, kinds, max_size=6)
 

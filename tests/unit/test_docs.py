@@ -15,8 +15,8 @@ import pytest
 from ruamel.yaml import YAML
 
 from docs import generate
-from hyperfleet.aggregation.policy_document import policy_schema
-from hyperfleet.aggregation.policy_loader import check_policies
+from hyperfleet.aggregation.loading.policy_document import policy_schema
+from hyperfleet.aggregation.loading.policy_loader import check_policies
 from tests.conformance.timeline import POLICY_FILES
 
 ROOT = Path(__file__).parents[2]

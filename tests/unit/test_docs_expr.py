@@ -20,7 +20,7 @@ import pytest
 from click.testing import CliRunner
 
 from hyperfleet import expr
-from hyperfleet.aggregation.policy_loader import check_policies, load_policies
+from hyperfleet.aggregation.loading.policy_loader import check_policies, load_policies
 from hyperfleet.aggregation.vocabulary import ADAPTER, CONDITION, SCHEMA
 from hyperfleet.cli import command
 from hyperfleet.errors import ExprError

@@ -9,9 +9,9 @@ from hyperfleet.aggregation.acceptance import Decision, decide
 from hyperfleet.aggregation.aggregate import aggregate
 from hyperfleet.aggregation.body import BodyProblem, ReadReport, read_report
 from hyperfleet.aggregation.deletion import awaited_finalizers, is_removable
-from hyperfleet.aggregation.explanation import Explanation, explain
+from hyperfleet.aggregation.explaining.explanation import Explanation, explain
+from hyperfleet.aggregation.loading.policy_loader import Loading, check_policies, load_policies
 from hyperfleet.aggregation.policy import Policy, PolicySet
-from hyperfleet.aggregation.policy_loader import Loading, check_policies, load_policies
 from hyperfleet.aggregation.situation import Child
 from hyperfleet.aggregation.transitions import transitions_between
 

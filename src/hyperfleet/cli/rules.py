@@ -121,7 +121,7 @@ def check(files: tuple[str, ...], strict: bool) -> None:
     Example:
       hyperfleet rules check examples/policies/*.yaml
     """
-    from hyperfleet.aggregation.policy_loader import check_policies
+    from hyperfleet.aggregation.loading.policy_loader import check_policies
 
     bad = False
     for file in files:
@@ -146,8 +146,8 @@ def diagram(file: str) -> None:
     Example:
       hyperfleet rules diagram examples/policies/guide.yaml
     """
-    from hyperfleet.aggregation.diagram import draw_phases, reachable_phases
-    from hyperfleet.aggregation.enumeration import enumerate_states
+    from hyperfleet.aggregation.linting.diagram import draw_phases, reachable_phases
+    from hyperfleet.aggregation.linting.enumeration import enumerate_states
 
     for policy in _load(file):
         tried = enumerate_states(policy)
@@ -158,7 +158,7 @@ def diagram(file: str) -> None:
 @rules.command()
 def schema() -> None:
     """Print the JSON Schema of policy files, for editors."""
-    from hyperfleet.aggregation.policy_document import policy_schema
+    from hyperfleet.aggregation.loading.policy_document import policy_schema
 
     click.echo(_pretty(policy_schema()))
 
@@ -168,7 +168,7 @@ def _pretty(value: object) -> str:
 
 
 def _load(file: str) -> tuple[Policy, ...]:
-    from hyperfleet.aggregation.policy_loader import load_policies
+    from hyperfleet.aggregation.loading.policy_loader import load_policies
 
     return load_policies(_read_text(file), file).policies
 

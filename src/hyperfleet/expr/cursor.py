@@ -19,10 +19,6 @@ if TYPE_CHECKING:
 N = TypeVar("N", bound=Node)
 
 
-MOST_ACCESSES = 500
-"""Accesses in a row; each is a level of the tree, and Python's stack ends before a thousand."""
-
-
 @dataclass(frozen=True, slots=True)
 class Grammar:
     """What of the language depends on the caller: hidden and disabled builtins, and the budgets.

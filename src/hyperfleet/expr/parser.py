@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from hyperfleet.errors import ExprSyntaxError
-from hyperfleet.expr.cursor import MOST_ACCESSES, Cursor, Grammar
+from hyperfleet.expr.cursor import Cursor, Grammar
 from hyperfleet.expr.literals import read_number
 from hyperfleet.expr.nodes import (
     ArrayLiteral,
@@ -433,7 +433,7 @@ class _Parser(Cursor):
 
     def accesses(self, node: Node, start: int) -> Node:
         """Parse `.name`, `?.name`, `[key]` and `[a:b]` behind `node`, as many as there are."""
-        for _ in range(MOST_ACCESSES):
+        while True:
             token = self.token
             if token.kind == "Operator" and token.value in (".", "?."):
                 self.advance()
@@ -445,7 +445,6 @@ class _Parser(Cursor):
                 node = self.subscript(node, start, optional=False)
             else:
                 return node
-        raise self.error(f"expression is nested too deeply (at most {MOST_ACCESSES} accesses in a row)")
 
     def member(self, base: Node, start: int, *, optional: bool) -> Node:
         """Parse the name behind a dot, and its arguments when it is a method."""

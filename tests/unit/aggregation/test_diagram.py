@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import pytest
 
-from hyperfleet.aggregation.diagram import draw_phases, phase_moves, reachable_phases
-from hyperfleet.aggregation.enumeration import Enumeration, enumerate_states
-from hyperfleet.aggregation.policy_loader import load_policies
+from hyperfleet.aggregation.linting.diagram import draw_phases, phase_moves, reachable_phases
+from hyperfleet.aggregation.linting.enumeration import Enumeration, enumerate_states
+from hyperfleet.aggregation.loading.policy_loader import load_policies
 from tests.conformance.timeline import POLICY_FILES
 
 ONE_ADAPTER = """

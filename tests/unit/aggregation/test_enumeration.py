@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from hyperfleet.aggregation.diagram import draw_phases
-from hyperfleet.aggregation.enumeration import Combination, Enumeration, enumerate_states
+from hyperfleet.aggregation.linting.diagram import draw_phases
+from hyperfleet.aggregation.linting.enumeration import Combination, Enumeration, enumerate_states
 from hyperfleet.model.status import ADAPTER_STATES
 from tests.conformance.timeline import load_policy
 

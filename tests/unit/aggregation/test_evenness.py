@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hyperfleet.aggregation.evenness import Look, look_of
+from hyperfleet.aggregation.explaining.evenness import Look, look_of
 from hyperfleet.aggregation.policy import ExprRule
 from hyperfleet.aggregation.situation import read_situation
 from tests.conformance.timeline import load_policy

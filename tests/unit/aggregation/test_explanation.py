@@ -7,10 +7,16 @@ from datetime import timedelta
 import pytest
 from msgspec.structs import replace
 
-from hyperfleet.aggregation.explanation import AdapterExplanation, ConditionExplanation, Explanation, Term, explain
-from hyperfleet.aggregation.remedies import Remedies
+from hyperfleet.aggregation.explaining.explanation import (
+    AdapterExplanation,
+    ConditionExplanation,
+    Explanation,
+    Term,
+    explain,
+)
+from hyperfleet.aggregation.explaining.remedies import Remedies
+from hyperfleet.aggregation.explaining.trials import Change
 from hyperfleet.aggregation.situation import Child
-from hyperfleet.aggregation.trials import Change
 from hyperfleet.model.condition import Condition
 from hyperfleet.model.status import RawResult
 from tests.conformance.timeline import load_policy

@@ -6,10 +6,10 @@ from datetime import timedelta
 
 import pytest
 
-from hyperfleet.aggregation.explanation import ConditionExplanation, Explanation, Term, explain
-from hyperfleet.aggregation.explanation_text import render
-from hyperfleet.aggregation.remedies import Remedies
-from hyperfleet.aggregation.trials import Change
+from hyperfleet.aggregation.explaining.explanation import ConditionExplanation, Explanation, Term, explain
+from hyperfleet.aggregation.explaining.explanation_text import render
+from hyperfleet.aggregation.explaining.remedies import Remedies
+from hyperfleet.aggregation.explaining.trials import Change
 from tests.conformance.timeline import load_policy
 from tests.world import START, World, make_report
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import pytest
 
-from hyperfleet.aggregation.footprint import footprint_of
-from hyperfleet.aggregation.lint import lint
+from hyperfleet.aggregation.linting.footprint import footprint_of
+from hyperfleet.aggregation.linting.lint import lint
 from tests.conformance.timeline import load_policy
 
 POLICY = """

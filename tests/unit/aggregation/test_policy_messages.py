@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from hyperfleet.aggregation.loading.policy_loader import check_policies, load_policies
 from hyperfleet.aggregation.policy import IN_PROGRESS_REASONS
-from hyperfleet.aggregation.policy_loader import check_policies, load_policies
 from hyperfleet.errors import PolicyError
 
 BAD = """\

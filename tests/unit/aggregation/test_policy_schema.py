@@ -6,7 +6,7 @@ import jsonschema
 import pytest
 from ruamel.yaml import YAML
 
-from hyperfleet.aggregation.policy_document import policy_schema
+from hyperfleet.aggregation.loading.policy_document import policy_schema
 from tests.conformance.timeline import POLICY_FILES
 
 _BOOLEANS = {True: "true", False: "false"}

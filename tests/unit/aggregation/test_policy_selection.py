@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from hyperfleet.aggregation.aggregate import aggregate
+from hyperfleet.aggregation.loading.policy_loader import load_policies
 from hyperfleet.aggregation.policy import PolicySet
-from hyperfleet.aggregation.policy_loader import load_policies
 from hyperfleet.model.resource import Resource
 from tests.world import START
 

@@ -7,10 +7,10 @@ from datetime import timedelta
 
 import pytest
 
+from hyperfleet.aggregation.explaining.remedies import Remedies, find_remedies
+from hyperfleet.aggregation.explaining.trials import Change
 from hyperfleet.aggregation.hypothetical import imagine_change, imagine_report
-from hyperfleet.aggregation.remedies import Remedies, find_remedies
 from hyperfleet.aggregation.situation import Child, read_situation
-from hyperfleet.aggregation.trials import Change
 from hyperfleet.model.condition import Condition, ConditionStatus
 from hyperfleet.model.report import Report, StoredReport
 from hyperfleet.model.status import AdapterState

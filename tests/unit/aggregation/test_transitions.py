@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 from msgspec.structs import replace
 
-from hyperfleet.aggregation.policy_loader import load_policies
+from hyperfleet.aggregation.loading.policy_loader import load_policies
 from hyperfleet.aggregation.transitions import transitions_between
 from hyperfleet.model.condition import Condition
 from hyperfleet.model.event import Transition

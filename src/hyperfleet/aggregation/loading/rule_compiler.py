@@ -7,12 +7,12 @@ from datetime import timedelta
 from typing import Final
 
 from hyperfleet.aggregation.culprits import CulpritFinder
-from hyperfleet.aggregation.policy import ExprRule, MirrorRule, Rule, SummaryRule
-from hyperfleet.aggregation.policy_document import (
+from hyperfleet.aggregation.loading.policy_document import (
     ConditionDocument,
     SummaryDocument,
     TemplateDocument,
 )
+from hyperfleet.aggregation.policy import ExprRule, MirrorRule, Rule, SummaryRule
 from hyperfleet.aggregation.templates import Template, Templates, find_template_faults, parse_template
 from hyperfleet.aggregation.vocabulary import OLDER_THAN, SCHEMA
 from hyperfleet.documents import Places, Problem, good_items

@@ -14,9 +14,9 @@ from typing import Final, TypeAlias
 
 from msgspec import Struct
 
-from hyperfleet.aggregation.dependencies import find_dependencies
+from hyperfleet.aggregation.explaining.dependencies import find_dependencies
+from hyperfleet.aggregation.explaining.trials import Effect, Remedy, Trials
 from hyperfleet.aggregation.situation import Situation
-from hyperfleet.aggregation.trials import Effect, Remedy, Trials
 from hyperfleet.model.condition import FALSE, TRUE, Condition, ConditionStatus
 from hyperfleet.model.report import StoredReport
 from hyperfleet.model.status import AdapterState

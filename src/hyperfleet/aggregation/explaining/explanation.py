@@ -15,9 +15,9 @@ from msgspec import Struct
 from hyperfleet.aggregation.adapters import AdapterView
 from hyperfleet.aggregation.aggregate import judge, settle
 from hyperfleet.aggregation.availability import READY
+from hyperfleet.aggregation.explaining.remedies import Remedies, find_remedies
 from hyperfleet.aggregation.phase import PhaseInputs, decide_phase, evidence_for
 from hyperfleet.aggregation.policy import ExprRule, MirrorRule, Policy, Rule, SummaryRule
-from hyperfleet.aggregation.remedies import Remedies, find_remedies
 from hyperfleet.aggregation.situation import Child, Situation, read_situation
 from hyperfleet.aggregation.verdict import Verdict
 from hyperfleet.aggregation.vocabulary import ADAPTER, CONDITION

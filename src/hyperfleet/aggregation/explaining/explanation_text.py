@@ -8,9 +8,9 @@ from typing import Any, Final
 
 import msgspec
 
-from hyperfleet.aggregation.explanation import AdapterExplanation, ConditionExplanation, Explanation, Term
-from hyperfleet.aggregation.remedies import Remedies
-from hyperfleet.aggregation.trials import Remedy
+from hyperfleet.aggregation.explaining.explanation import AdapterExplanation, ConditionExplanation, Explanation, Term
+from hyperfleet.aggregation.explaining.remedies import Remedies
+from hyperfleet.aggregation.explaining.trials import Remedy
 from hyperfleet.documents.durations import format_duration
 
 # What is longer is cut here; the explanation itself has all of it.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from hyperfleet.aggregation.enumeration import GOES_STALE, TIMES_OUT, Combination, Enumeration, sort_states
+from hyperfleet.aggregation.linting.enumeration import GOES_STALE, TIMES_OUT, Combination, Enumeration, sort_states
 from hyperfleet.model.status import PHASES, AdapterState, Phase
 
 # Which states an adapter can take next by its own report. To Outdated leads only an edit of the resource.

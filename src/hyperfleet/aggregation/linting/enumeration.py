@@ -16,10 +16,9 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hyperfleet.aggregation.footprint import Footprint, add_guards, footprint_of
 from hyperfleet.aggregation.hypothetical import imagine_report
-from hyperfleet.aggregation.policy import Policy
-from hyperfleet.aggregation.sandbox import (
+from hyperfleet.aggregation.linting.footprint import Footprint, add_guards, footprint_of
+from hyperfleet.aggregation.linting.sandbox import (
     GENERATION,
     NOW,
     WORK,
@@ -30,6 +29,7 @@ from hyperfleet.aggregation.sandbox import (
     restrict,
     work_of,
 )
+from hyperfleet.aggregation.policy import Policy
 from hyperfleet.model.condition import ConditionStatus
 from hyperfleet.model.report import StoredReport
 from hyperfleet.model.status import ADAPTER_STATES, AdapterState, Phase, Status

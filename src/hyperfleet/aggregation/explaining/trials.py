@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from hyperfleet.aggregation.adapters import AdapterView
 from hyperfleet.aggregation.aggregate import judge
 from hyperfleet.aggregation.availability import READY, judge_available, judge_ready
-from hyperfleet.aggregation.dependencies import Dependencies
+from hyperfleet.aggregation.explaining.dependencies import Dependencies
 from hyperfleet.aggregation.hypothetical import ImaginedAdapter, imagine_adapter, imagine_change, imagine_situation
 from hyperfleet.aggregation.merging import judge_mirror, judge_summary
 from hyperfleet.aggregation.policy import ExprRule, MirrorRule, Rule

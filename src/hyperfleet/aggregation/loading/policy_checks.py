@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from hyperfleet.aggregation.availability import READY
+from hyperfleet.aggregation.loading.policy_document import PolicyDocument, SummaryDocument
 from hyperfleet.aggregation.policy import IN_PROGRESS_REASONS, WAITING_REASONS, change_reasons
-from hyperfleet.aggregation.policy_document import PolicyDocument, SummaryDocument
 from hyperfleet.documents import Places, Problem, good_items
 from hyperfleet.model.event import PHASE_SUBJECT
 from hyperfleet.model.report import AVAILABLE

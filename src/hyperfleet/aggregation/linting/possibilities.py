@@ -15,9 +15,8 @@ from typing import Final
 from msgspec.structs import replace
 
 from hyperfleet.aggregation.adapters import AdapterView, entry_of, observe
-from hyperfleet.aggregation.footprint import Footprint
-from hyperfleet.aggregation.policy import Policy
-from hyperfleet.aggregation.sandbox import (
+from hyperfleet.aggregation.linting.footprint import Footprint
+from hyperfleet.aggregation.linting.sandbox import (
     GENERATION,
     NOW,
     RESOURCE,
@@ -28,6 +27,7 @@ from hyperfleet.aggregation.sandbox import (
     restrict,
     work_of,
 )
+from hyperfleet.aggregation.policy import Policy
 from hyperfleet.model.condition import FALSE, TRUE, UNKNOWN, Condition, ConditionStatus
 from hyperfleet.model.report import APPLIED, AVAILABLE, HEALTH, Report, StoredReport
 from hyperfleet.model.status import Status

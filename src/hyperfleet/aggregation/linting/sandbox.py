@@ -12,7 +12,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from hyperfleet.aggregation.aggregate import aggregate
-from hyperfleet.aggregation.footprint import Footprint
+from hyperfleet.aggregation.linting.footprint import Footprint
 from hyperfleet.aggregation.policy import ExprRule, Policy, Rule, SummaryRule
 from hyperfleet.expr.nodes import walk
 from hyperfleet.model.report import StoredReport

@@ -13,10 +13,10 @@ from typing import Final
 
 from msgspec import Struct
 
-from hyperfleet.aggregation.enumeration import Enumeration, Result, enumerate_states
-from hyperfleet.aggregation.footprint import add_guards, footprint_of
+from hyperfleet.aggregation.linting.enumeration import Enumeration, Result, enumerate_states
+from hyperfleet.aggregation.linting.footprint import add_guards, footprint_of
+from hyperfleet.aggregation.linting.possibilities import Possibilities
 from hyperfleet.aggregation.policy import PhaseRule, Policy
-from hyperfleet.aggregation.possibilities import Possibilities
 from hyperfleet.model.condition import ConditionStatus
 from hyperfleet.model.status import AdapterState, Phase, Status
 

@@ -12,7 +12,7 @@ from msgspec import Struct
 from hyperfleet.aggregation.adapters import AdapterView
 from hyperfleet.aggregation.availability import READY
 from hyperfleet.aggregation.culprits import mentioned_lists
-from hyperfleet.aggregation.evenness import Look, look_of
+from hyperfleet.aggregation.explaining.evenness import Look, look_of
 from hyperfleet.aggregation.policy import ExprRule, MirrorRule, Rule, SummaryRule
 from hyperfleet.aggregation.situation import Situation
 from hyperfleet.aggregation.vocabulary import ADAPTERS_BY_NAME

@@ -14,7 +14,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hyperfleet.aggregation.culprits import mentions_conditions
-from hyperfleet.aggregation.lint import lint
+from hyperfleet.aggregation.linting.lint import lint
+from hyperfleet.aggregation.loading.policy_checks import check_document
+from hyperfleet.aggregation.loading.policy_document import PhasesDocument, PolicyDocument
+from hyperfleet.aggregation.loading.rule_compiler import RuleCompiler
 from hyperfleet.aggregation.policy import (
     IN_PROGRESS_REASONS,
     WAITING_REASONS,
@@ -26,9 +29,6 @@ from hyperfleet.aggregation.policy import (
     Selector,
     change_reasons,
 )
-from hyperfleet.aggregation.policy_checks import check_document
-from hyperfleet.aggregation.policy_document import PhasesDocument, PolicyDocument
-from hyperfleet.aggregation.rule_compiler import RuleCompiler
 from hyperfleet.documents import Document, Place, Places, Problem, bind, has_errors, read, salvage
 from hyperfleet.errors import PolicyError
 from hyperfleet.model.kind import Kinds

@@ -1,0 +1,1 @@
+"""Why a status is as it is, and which reports would help."""
