@@ -23,8 +23,9 @@ from hyperfleet.expr import compile as compile_expr
 from hyperfleet.expr.nodes import Builtin, Call, Identifier, Node, String, walk
 from hyperfleet.expr.source import error_at
 
-# A rule must be known to be boolean before it runs; what depends on `data` needs a comparison that says so.
-_OPTIONS: Final = Options(allow_any=False)
+# A rule must be known to be boolean before it runs (what depends on `data` needs a comparison that says so), and it is
+# for people to read: a thousand nodes are some pages.
+_OPTIONS: Final = Options(allow_any=False, nodes=1_000)
 _TEMPLATE_KEYS: Final = {"true": "true", "false": "false", "in_progress": "inProgress", "unknown": "unknown"}
 
 
