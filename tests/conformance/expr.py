@@ -20,16 +20,16 @@ from typing import Any
 from hyperfleet.errors import ExprError
 from hyperfleet.expr import Options, Program
 from hyperfleet.expr import compile as compile_expr
-from hyperfleet.expr.budget import open_budget
-from hyperfleet.expr.checker import check
-from hyperfleet.expr.durations import Duration
-from hyperfleet.expr.folding import fold
-from hyperfleet.expr.layouts import RFC3339_NANO, format_time
-from hyperfleet.expr.parser import parse
-from hyperfleet.expr.text import show
-from hyperfleet.expr.times import Time
+from hyperfleet.expr.checking.checker import check
+from hyperfleet.expr.compiling.folding import fold
+from hyperfleet.expr.runtime.budget import open_budget
+from hyperfleet.expr.runtime.text import show
+from hyperfleet.expr.runtime.values import Function, NilSlice, type_name
+from hyperfleet.expr.syntax.parser import parse
+from hyperfleet.expr.temporal.durations import Duration
+from hyperfleet.expr.temporal.layouts import RFC3339_NANO, format_time
+from hyperfleet.expr.temporal.times import Time
 from hyperfleet.expr.types import ANY, BOOL, FLOAT, INT, NIL, Struct, Type
-from hyperfleet.expr.values import Function, NilSlice, type_name
 from tests.conformance.expr_excused import EXCUSED
 from tests.conformance.expr_mock import environment_of, expectation_of, grammar_of, schema_of
 from tests.conformance.expr_worlds import DOMAIN, FUZZ, GEN, decode

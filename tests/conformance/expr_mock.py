@@ -10,8 +10,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from hyperfleet.expr.cursor import Grammar
-from hyperfleet.expr.environment import Environment
+from hyperfleet.expr.checking.environment import Environment
+from hyperfleet.expr.syntax.cursor import Grammar
 from hyperfleet.expr.types import (
     ANY,
     ANY_ARRAY,

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from hyperfleet.expr.budget import open_budget
-from hyperfleet.expr.dates import parse_time
-from hyperfleet.expr.durations import Duration
-from hyperfleet.expr.layouts import RFC3339
-from hyperfleet.expr.text import show
+from hyperfleet.expr.runtime.budget import open_budget
+from hyperfleet.expr.runtime.text import show
+from hyperfleet.expr.runtime.values import NilSlice, Record
+from hyperfleet.expr.temporal.dates import parse_time
+from hyperfleet.expr.temporal.durations import Duration
+from hyperfleet.expr.temporal.layouts import RFC3339
 from hyperfleet.expr.types import ANY, BOOL, FLOAT, INT, STRING, Array, Func, Map, Method, Schema, Struct, Type
-from hyperfleet.expr.values import NilSlice, Record
 from tests.conformance.expr_mock import type_named, type_of
 
 

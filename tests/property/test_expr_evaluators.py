@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from hyperfleet import expr
 from hyperfleet.errors import ExprError, ExprRuntimeError
+from hyperfleet.expr.runtime.values import Function, Record
 from hyperfleet.expr.types import ANY, BOOL, DURATION, FLOAT, INT, STRING, TIME, Array, Func, Map, Schema, Struct
-from hyperfleet.expr.values import Function, Record
 
 PERSON = Struct("main.Person", {"name": STRING, "age": INT, "tags": Array(STRING)})
 SCHEMA: Schema = {

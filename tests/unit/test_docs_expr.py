@@ -24,15 +24,15 @@ from hyperfleet.aggregation.loading.policy_loader import check_policies, load_po
 from hyperfleet.aggregation.vocabulary import ADAPTER, CONDITION, SCHEMA
 from hyperfleet.cli import command
 from hyperfleet.errors import ExprError
-from hyperfleet.expr.budget import open_budget
-from hyperfleet.expr.lexer import tokenize
 from hyperfleet.expr.nodes import Builtin, walk
 from hyperfleet.expr.options import DEFAULT
-from hyperfleet.expr.precedence import BINARY, UNARY
+from hyperfleet.expr.runtime.budget import open_budget
+from hyperfleet.expr.runtime.text import show
+from hyperfleet.expr.runtime.values import type_name
 from hyperfleet.expr.signatures import BUILTINS, METHODS
-from hyperfleet.expr.text import show
+from hyperfleet.expr.syntax.lexer import tokenize
+from hyperfleet.expr.syntax.precedence import BINARY, UNARY
 from hyperfleet.expr.types import infer_schema
-from hyperfleet.expr.values import type_name
 from hyperfleet.model.resource import Resource
 from tests.conformance import expr as conformance
 from tests.conformance.expr_excused import EXCUSED

@@ -35,18 +35,16 @@ class Decision(Struct, frozen=True):
     stored: StoredReport | None  # what is kept from now on; None: nothing was kept and nothing is
     is_replay: bool = False
     skew: timedelta = timedelta()  # how far the adapter's clock runs ahead of ours; negative: late or behind
+    moves_clock: bool = False  # a discarded Unknown of an adapter of which nothing but Unknown is stored
 
     @property
     def needs_aggregation(self) -> bool:
         """Tell whether the status must be computed anew.
 
-        Also when the report itself is not aggregated (row 7): an adapter that says Unknown is not missing, so the
-        clock of missing adapters moves, be the report stored or discarded.
+        Also when the report itself is not aggregated: an adapter that says Unknown is not missing, so the clock of
+        missing adapters moves, be the report stored (row 7) or discarded.
         """
-        if self.stored is None or self.outcome == "rejected":
-            return False
-        is_unknown = self.stored.report.status_of(AVAILABLE) == UNKNOWN
-        return self.outcome != "discarded" or is_unknown
+        return self.outcome in ("aggregated", "stored") or self.moves_clock
 
 
 def decide(report: Report, resource: Resource, stored: StoredReport | None, now: datetime) -> Decision:
@@ -64,7 +62,9 @@ def decide(report: Report, resource: Resource, stored: StoredReport | None, now:
             return Decision(_accepted_outcome(report, resource), "", _hear_again(stored, is_unknown, now), True, skew)
         cause = _discard_cause(report, resource, stored, effective)
         if cause:
-            return Decision("discarded", cause, _remember_discard(stored, cause, is_unknown, now), skew=skew)
+            kept = _remember_discard(stored, cause, is_unknown, now)
+            moves_clock = is_unknown and stored.report.status_of(AVAILABLE) == UNKNOWN
+            return Decision("discarded", cause, kept, skew=skew, moves_clock=moves_clock)
     return Decision(_accepted_outcome(report, resource), "", _keep(report, stored, effective, now), skew=skew)
 
 

@@ -15,9 +15,9 @@ What comes back is plain data, like what goes in: None, bool, int, float, str, b
 
 Results may share parts with the values that were given. `to_json` writes any of them in one line.
 
-The way of an expression: `lexer` → `parser` → `checker` → `folding` → `compiler`, each a module, over the tree of
-`nodes` with the types of `types`. At run time `operations`, `access` and `functions` do what static types could not
-settle. `evaluator` is a second, plain implementation; `explain` watches it.
+The way of an expression: `syntax` → `checking` → `compiling`, over the tree of `nodes` with the types of `types`. At
+run time `runtime` and `temporal` do what static types could not settle. `evaluator` is a second, plain implementation;
+`explain` watches it.
 """
 
 from __future__ import annotations
@@ -25,22 +25,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hyperfleet.errors import ExprBudgetError, ExprError, ExprRuntimeError, ExprSyntaxError, ExprTypeError
-from hyperfleet.expr import parser, types
-from hyperfleet.expr.budget import CELLS, STEPS, open_budget
-from hyperfleet.expr.checker import check
+from hyperfleet.expr import types
+from hyperfleet.expr.checking.checker import check
+from hyperfleet.expr.checking.environment import Environment
+from hyperfleet.expr.compiling.folding import fold, simplify
 from hyperfleet.expr.conformity import conform
-from hyperfleet.expr.cursor import Grammar
-from hyperfleet.expr.durations import Duration
-from hyperfleet.expr.environment import Environment
 from hyperfleet.expr.explain import Explanation, render_explanation
 from hyperfleet.expr.faults import Exhausted, Fault
-from hyperfleet.expr.folding import fold, simplify
-from hyperfleet.expr.jsontext import write_line
 from hyperfleet.expr.options import DEFAULT, Options
-from hyperfleet.expr.printer import format_tree
 from hyperfleet.expr.program import Program
+from hyperfleet.expr.runtime.budget import CELLS, STEPS, open_budget
+from hyperfleet.expr.runtime.jsontext import write_line
 from hyperfleet.expr.source import error_at
-from hyperfleet.expr.times import Time
+from hyperfleet.expr.syntax import parser
+from hyperfleet.expr.syntax.cursor import Grammar
+from hyperfleet.expr.syntax.printer import format_tree
+from hyperfleet.expr.temporal.durations import Duration
+from hyperfleet.expr.temporal.times import Time
 from hyperfleet.expr.types import (
     ANY,
     BOOL,
@@ -63,7 +64,7 @@ from hyperfleet.expr.types import (
 
 if TYPE_CHECKING:
     from hyperfleet.expr.nodes import Node
-    from hyperfleet.expr.values import Value
+    from hyperfleet.expr.runtime.values import Value
 
 __all__ = [
     "ANY",

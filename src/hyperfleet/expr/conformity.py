@@ -10,11 +10,11 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from hyperfleet.errors import ExprRuntimeError
-from hyperfleet.expr.durations import Duration
-from hyperfleet.expr.numbers import LARGEST, SMALLEST
-from hyperfleet.expr.times import Time
+from hyperfleet.expr.runtime.numbers import LARGEST, SMALLEST
+from hyperfleet.expr.runtime.values import Function, Value, adopt, type_name
+from hyperfleet.expr.temporal.durations import Duration
+from hyperfleet.expr.temporal.times import Time
 from hyperfleet.expr.types import Array, Func, Map, Nullable, Struct
-from hyperfleet.expr.values import Function, Value, adopt, type_name
 
 if TYPE_CHECKING:
     from hyperfleet.expr.types import Schema, Type

@@ -8,15 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hyperfleet.expr import access, numbers, values
-from hyperfleet.expr.arity import BRANDED, misfit
-from hyperfleet.expr.budget import allocate, read_arguments, spend
+from hyperfleet.expr.compiling.folding import FIRST_MATCH, IN_RANGE, LAST_MATCH, is_constant
 from hyperfleet.expr.faults import Fault
-from hyperfleet.expr.folding import FIRST_MATCH, IN_RANGE, LAST_MATCH, is_constant
-from hyperfleet.expr.functions import FUNCTIONS
-from hyperfleet.expr.functions.collections import sort_by, sort_order
-from hyperfleet.expr.lookup import call_of, fetch_typed, look_up, operation_of, whole_environment
-from hyperfleet.expr.loops import element, elements, group, loop_weight
 from hyperfleet.expr.nodes import (
     ArrayLiteral,
     Binary,
@@ -41,13 +34,20 @@ from hyperfleet.expr.nodes import (
     String,
     Unary,
 )
+from hyperfleet.expr.runtime import access, numbers, values
+from hyperfleet.expr.runtime.arity import BRANDED, misfit
+from hyperfleet.expr.runtime.budget import allocate, read_arguments, spend
+from hyperfleet.expr.runtime.functions import FUNCTIONS
+from hyperfleet.expr.runtime.functions.collections import sort_by, sort_order
+from hyperfleet.expr.runtime.lookup import call_of, fetch_typed, look_up, operation_of, whole_environment
+from hyperfleet.expr.runtime.loops import element, elements, group, loop_weight
+from hyperfleet.expr.runtime.values import Groups, Value, as_bool, is_nil
 from hyperfleet.expr.scopes import Scope
-from hyperfleet.expr.values import Groups, Value, as_bool, is_nil
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from hyperfleet.expr.budget import Budget
+    from hyperfleet.expr.runtime.budget import Budget
     from hyperfleet.expr.types import Schema
 
     Method = Callable[[Any, Any], Value]

@@ -9,19 +9,19 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from hyperfleet.expr.budget import WORK, open_budget
+from hyperfleet.expr.compiling.folding import CONSTANTS
 from hyperfleet.expr.evaluator import UNSUPPORTED, Evaluator, Round, Skip
 from hyperfleet.expr.faults import Fault
-from hyperfleet.expr.folding import CONSTANTS
 from hyperfleet.expr.nodes import Binary, Builtin, Bytes, Chain, Nil, Node, Pair, Predicate
-from hyperfleet.expr.text import show
+from hyperfleet.expr.runtime.budget import WORK, open_budget
+from hyperfleet.expr.runtime.text import show
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from hyperfleet.expr.budget import Budget
+    from hyperfleet.expr.runtime.budget import Budget
+    from hyperfleet.expr.runtime.values import Value
     from hyperfleet.expr.types import Schema
-    from hyperfleet.expr.values import Value
 
 TERMS = 2_000
 """Terms of one explanation; what comes later is evaluated but not told."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hyperfleet.expr.budget import CELLS, STEPS
+from hyperfleet.expr.runtime.budget import CELLS, STEPS
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,25 +9,25 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hyperfleet.errors import ExprBudgetError, ExprError, ExprRuntimeError, HyperFleetError
-from hyperfleet.expr.budget import CALLS, open_budget
-from hyperfleet.expr.casts import cast_to
-from hyperfleet.expr.compiler import compile_tree
-from hyperfleet.expr.emission import FILE
+from hyperfleet.expr.compiling.compiler import compile_tree
+from hyperfleet.expr.compiling.emission import FILE
 from hyperfleet.expr.evaluator import UNSUPPORTED, Evaluator
 from hyperfleet.expr.explain import Explanation, explain
 from hyperfleet.expr.faults import Exhausted, Fault
+from hyperfleet.expr.runtime.budget import CALLS, open_budget
+from hyperfleet.expr.runtime.casts import cast_to
+from hyperfleet.expr.runtime.values import Value
 from hyperfleet.expr.source import error_at
-from hyperfleet.expr.times import Time
-from hyperfleet.expr.values import Value
-from hyperfleet.expr.zones import Zone
+from hyperfleet.expr.temporal.times import Time
+from hyperfleet.expr.temporal.zones import Zone
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from types import TracebackType
 
-    from hyperfleet.expr.budget import Budget
     from hyperfleet.expr.nodes import Node
     from hyperfleet.expr.options import Options
+    from hyperfleet.expr.runtime.budget import Budget
     from hyperfleet.expr.types import Schema, Type
 
 

@@ -197,6 +197,51 @@ clusterConditions: [{{type: X, evaluate: {{expr: '{expression}'}}}}]
     assert {condition.type: condition.status for condition in change.conditions} == wanted
 
 
+class TestSummaries:
+    """Merged conditions depend on the conditions they merge, of each adapter that has a part."""
+
+    POLICY = """
+requiredAdapters: [a, b]
+optionalAdapters: [c]
+clusterConditions:
+  - {type: OfOne, summary: {adapter: c, types: [Zone, Throttled], negative: [Throttled]}}
+  - {type: OfMany, summary: {over: requiredAdapters, type: Zone}}
+  - {type: OfOptional, summary: {over: optionalAdapters, type: Zone}}
+  - {type: Both, summary: {types: [OfOne, OfMany]}}
+"""
+
+    def find(self, type_: str, wanted: ConditionStatus = "True", **zones: str) -> list[set[str]]:
+        world = World(load_policy(self.POLICY))
+        for adapter, status in zones.items():
+            world.report(make_report(adapter, "True/Done", extra={"Zone": status}))
+        situation = read_situation(world.resource, world.reports, world.policy, world.status, world.now)
+        found = find_remedies(situation, world.reports, type_, wanted)
+        return [{str(change).removesuffix(" at generation 1") for change in remedy} for remedy in found.sets]
+
+    def test_of_one_adapter(self) -> None:
+        assert self.find("OfOne") == [{"c Available=True, Zone=True, Throttled=False"}]
+
+    def test_of_many_adapters(self) -> None:
+        assert self.find("OfMany") == [{"a Available=True, Zone=True", "b Available=True, Zone=True"}]
+        assert self.find("OfMany", a="True", b="False") == [{"b Available=True, Zone=True"}]
+        assert self.find("OfMany", a="True") == [{"b Available=True, Zone=True"}]
+
+    def test_of_those_that_reported(self) -> None:
+        assert self.find("OfOptional") == [set()], "nobody reported, nothing to complain of"
+        assert self.find("OfOptional", c="False") == [{"c Available=True, Zone=True"}]
+
+    def test_to_make_one_false(self) -> None:
+        zones = {"a": "True", "b": "True"}
+        assert self.find("OfMany", "False", **zones) == [
+            {"a Available=True, Zone=False"},
+            {"b Available=True, Zone=False"},
+        ]
+
+    def test_of_several_at_once(self) -> None:
+        (both,) = self.find("Both", a="True")
+        assert {change.partition(" ")[0] for change in both} == {"b", "c"}
+
+
 def test_while_deleting_nothing_makes_a_resource_ready() -> None:
     world = make_world()
     world.delete()

@@ -77,6 +77,12 @@ def test_an_empty_cluster() -> None:
     assert read_cluster({"spec": {"topology": {}}}) == Cluster(generation=0)
 
 
+def test_the_core_group_has_no_name() -> None:
+    """The group of `apiVersion: v1` is empty; v1 is its version."""
+    cluster = read_cluster({"spec": {"infrastructureRef": {"apiVersion": "v1", "kind": "ConfigMap", "name": "i"}}})
+    assert cluster.infrastructure_ref == Reference(kind="ConfigMap", name="i", api_group="")
+
+
 def test_a_cluster_that_nobody_deleted() -> None:
     assert read_cluster({"metadata": {"name": "c1"}}) == Cluster(name="c1", generation=0)
 

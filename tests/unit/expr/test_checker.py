@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hyperfleet.errors import ExprError, ExprTypeError
-from hyperfleet.expr.checker import check
-from hyperfleet.expr.cursor import Grammar
-from hyperfleet.expr.environment import Environment
+from hyperfleet.expr.checking.checker import check
+from hyperfleet.expr.checking.environment import Environment
 from hyperfleet.expr.nodes import Call, Integer, Node, walk
-from hyperfleet.expr.parser import parse
 from hyperfleet.expr.signatures import BUILTINS, PREDICATES
+from hyperfleet.expr.syntax.cursor import Grammar
+from hyperfleet.expr.syntax.parser import parse
 from hyperfleet.expr.types import (
     ANY,
     ANY_ARRAY,

@@ -9,7 +9,7 @@ import pytest
 
 from hyperfleet import expr
 from hyperfleet.errors import ExprRuntimeError
-from hyperfleet.expr.functions import FUNCTIONS
+from hyperfleet.expr.runtime.functions import FUNCTIONS
 from hyperfleet.expr.signatures import BUILTINS, PREDICATES
 
 JSON = """[

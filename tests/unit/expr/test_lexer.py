@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hyperfleet.errors import ExprSyntaxError
-from hyperfleet.expr.lexer import tokenize
-from hyperfleet.expr.literals import go_quote, read_number
+from hyperfleet.expr.syntax.lexer import tokenize
+from hyperfleet.expr.syntax.literals import go_quote, read_number
 
 
 def shown(text: str) -> list[str]:

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hyperfleet.errors import ExprSyntaxError
-from hyperfleet.expr.cursor import Grammar
 from hyperfleet.expr.nodes import (
     ArrayLiteral,
     Binary,
@@ -34,7 +33,8 @@ from hyperfleet.expr.nodes import (
     Unary,
     walk,
 )
-from hyperfleet.expr.parser import parse
+from hyperfleet.expr.syntax.cursor import Grammar
+from hyperfleet.expr.syntax.parser import parse
 
 A, B, C, D = (Identifier(name) for name in "abcd")
 ONE, TWO, THREE = Integer(1), Integer(2), Integer(3)

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hyperfleet.expr.cursor import Grammar
 from hyperfleet.expr.nodes import (
     ArrayLiteral,
     Binary,
@@ -35,9 +34,10 @@ from hyperfleet.expr.nodes import (
     String,
     Unary,
 )
-from hyperfleet.expr.parser import parse
-from hyperfleet.expr.precedence import BINARY, UNARY
-from hyperfleet.expr.printer import format_tree
+from hyperfleet.expr.syntax.cursor import Grammar
+from hyperfleet.expr.syntax.parser import parse
+from hyperfleet.expr.syntax.precedence import BINARY, UNARY
+from hyperfleet.expr.syntax.printer import format_tree
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,8 @@ import pytest
 
 from hyperfleet import expr
 from hyperfleet.expr import ANY, BOOL, FLOAT, INT, STRING, Array, Func, Map, Nullable, Options, Struct
-from hyperfleet.expr import emission as py
-from hyperfleet.expr.values import AnyMap, NilSlice
+from hyperfleet.expr.compiling import emission as py
+from hyperfleet.expr.runtime.values import AnyMap, NilSlice
 
 PERSON = Struct("Person", {"name": STRING, "ready": BOOL, "score": Nullable(FLOAT)})
 

@@ -10,7 +10,7 @@ import pytest
 
 from hyperfleet import expr
 from hyperfleet.errors import ExprBudgetError, ExprError, ExprRuntimeError
-from hyperfleet.expr import emission
+from hyperfleet.expr.compiling import emission
 from hyperfleet.expr.types import ANY, INT, STRING, Array, Func, Map
 
 

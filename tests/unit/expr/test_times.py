@@ -9,13 +9,13 @@ import pytest
 
 from hyperfleet import expr
 from hyperfleet.errors import ExprRuntimeError
-from hyperfleet.expr.dates import parse_time
-from hyperfleet.expr.durations import Duration, parse_duration
 from hyperfleet.expr.faults import Fault
-from hyperfleet.expr.layouts import RFC3339_NANO, format_time
-from hyperfleet.expr.times import Time, civil_from_days, days_from_civil, iso_week
+from hyperfleet.expr.temporal.dates import parse_time
+from hyperfleet.expr.temporal.durations import Duration, parse_duration
+from hyperfleet.expr.temporal.layouts import RFC3339_NANO, format_time
+from hyperfleet.expr.temporal.times import Time, civil_from_days, days_from_civil, iso_week
+from hyperfleet.expr.temporal.zones import load_zone
 from hyperfleet.expr.types import DURATION, TIME
-from hyperfleet.expr.zones import load_zone
 
 
 def value_of(source: str, **values: Any) -> Any:

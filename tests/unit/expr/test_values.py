@@ -10,10 +10,10 @@ import pytest
 
 from hyperfleet import expr
 from hyperfleet.errors import ExprRuntimeError
-from hyperfleet.expr.budget import open_budget
-from hyperfleet.expr.text import show, show_float
+from hyperfleet.expr.runtime.budget import open_budget
+from hyperfleet.expr.runtime.text import show, show_float
+from hyperfleet.expr.runtime.values import NilSlice, Record, adopt, equal, is_nil, zero
 from hyperfleet.expr.types import ANY, INT, STRING, Array, Map, Struct
-from hyperfleet.expr.values import NilSlice, Record, adopt, equal, is_nil, zero
 
 
 def value_of(source: str, **values: Any) -> Any:

@@ -1,0 +1,1 @@
+"""What happens while an expression runs: values and their operations, builtins, budgets."""

@@ -1,0 +1,1 @@
+"""From source text to a syntax tree and back: lexer, literals, parser, printer."""

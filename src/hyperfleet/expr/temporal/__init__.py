@@ -1,0 +1,1 @@
+"""Times, durations, zones and layouts with nanoseconds."""
