@@ -151,9 +151,9 @@ def test_time_changes_a_status_at_its_deadline_and_not_before(world, later):  # 
 @given(worlds(), required_adapters, words, st.sampled_from(["JobRunning", "WorkFailed", "Waiting", ""]))
 def test_words_never_move_a_transition_time(world, adapter, message, reason):  # type: ignore[no-untyped-def]
     send(world, adapter, "Failed")
+    world.pass_time(timedelta(seconds=30))
     before = {c.type: c for c in world.status.conditions}
     own = {c.type: c for c in world.reports[adapter].report.conditions}
-    world.pass_time(timedelta(seconds=30))
     world.report(make_report(adapter, f"False/{reason}/{message}", generation=world.resource.generation))
     for condition in world.status.conditions:
         if condition.status == before[condition.type].status:
