@@ -14,6 +14,7 @@ from hyperfleet.aggregation.publication import Published
 from hyperfleet.aggregation.situation import Situation
 from hyperfleet.aggregation.verdict import Verdict
 from hyperfleet.conditions import Aggregation, Source, Summary, aggregate, mirror, summarize
+from hyperfleet.conditions.source import NO_REASON_REPORTED
 from hyperfleet.model.condition import FALSE, TRUE, Condition, find
 from hyperfleet.model.kind import NODE_POOL
 
@@ -40,7 +41,10 @@ def judge_summary(rule: SummaryRule, situation: Situation, earlier: Sequence[Pub
 def judge_mirror(rule: MirrorRule, situation: Situation) -> Verdict:
     """Copy one adapter's condition; one that is not there is Unknown."""
     view = situation.view(rule.adapter)
-    return _verdict(mirror(_conditions_of(view), rule.type, target=_TARGET), situation, (view,))
+    verdict = _verdict(mirror(_conditions_of(view), rule.type, target=_TARGET), situation, (view,))
+    # An adapter may leave a reason out; Kubernetes wants one of every condition.
+    verdict.reason = verdict.reason or NO_REASON_REPORTED
+    return verdict
 
 
 _WORDS: Final = {

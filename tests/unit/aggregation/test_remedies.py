@@ -167,6 +167,33 @@ class TestManyAdapters:
         assert [[change.adapter for change in remedy] for remedy in found.sets] == [["n03", "n07"]]
         assert (found.is_exhaustive, found.is_minimal) == (False, True)
 
+    @pytest.mark.parametrize("first", [0, 2])
+    def test_of_everybody_those_that_are_not_needed_are_left_out(self, first: int) -> None:
+        """Eight of twelve: no set of eight is tried, so everybody is, and then without one after the other."""
+        needed = range(first, first + 8)
+        found = find_of_many(" && ".join(f'requiredAdapters[{place}].available == "True"' for place in needed))
+        assert [[change.adapter for change in remedy] for remedy in found.sets] == [[NAMES[place] for place in needed]]
+        assert (found.wanted, found.is_exhaustive, found.is_minimal) == ("True", False, False)
+
+    def test_what_is_left_is_minimal_when_all_that_is_smaller_was_tried(self) -> None:
+        found = find_of_many(" && ".join(f'requiredAdapters[{place}].available == "True"' for place in range(7, 12)))
+        assert [[change.adapter for change in remedy] for remedy in found.sets] == [NAMES[7:]]
+        assert (found.is_exhaustive, found.is_minimal) == (False, True), "all sets of four were tried"
+
+    @pytest.mark.parametrize("type_", ["Ready", "Available", "Zones", "Both"])
+    def test_conditions_without_an_expression(self, type_: str) -> None:
+        policy = load_policy(f"""
+requiredAdapters: [{", ".join(NAMES)}]
+clusterConditions:
+  - {{type: Zones, summary: {{over: requiredAdapters, type: Zone}}}}
+  - {{type: Both, summary: {{types: [Ready, Zones]}}}}
+""")
+        world = World(policy)
+        situation = read_situation(world.resource, world.reports, policy, world.status, world.now)
+        found = find_remedies(situation, world.reports, type_)
+        assert [[change.adapter for change in remedy] for remedy in found.sets] == [NAMES]
+        assert (found.is_exhaustive, found.is_minimal) == (True, True)
+
     def test_to_have_found_nothing_is_not_to_have_tried_everything(self) -> None:
         nowhere = 'all(requiredAdapters, {.data["region"] == "eu"})'
         assert find_of_many(nowhere) == Remedies("True", (), is_exhaustive=False)
