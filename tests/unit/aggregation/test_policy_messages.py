@@ -259,3 +259,66 @@ def test_a_rule_must_be_known_to_be_boolean() -> None:
     (problem,) = check_policies(text % "", with_lint=False).problems
     assert (problem.code, problem.message.partition(",")[0]) == ("Expression", "expected bool")
     assert check_policies(text % " == true", with_lint=False).problems == ()
+
+
+@pytest.mark.parametrize(
+    ("message", "column", "said"),
+    [
+        ("{{.TotalCount", 1, "{{ without }}: a variable is written {{.Name}}"),
+        ("{{.TotalCount}} and {{.Total and {{", 21, "{{ without }}: a variable is written {{.Name}}"),
+    ],
+)
+def test_braces_that_do_not_close(message: str, column: int, said: str) -> None:
+    text = f"""
+clusterConditions:
+  - type: A
+    evaluate: {{expr: 'true'}}
+    templates:
+      true:
+        reason: A
+        message: "{message}"
+"""
+    (problem,) = check_policies(text, with_lint=False).problems
+    assert (problem.place.line, problem.place.column - len('        message: "'), problem.message) == (8, column, said)
+
+
+@pytest.mark.parametrize(
+    ("phases", "codes"),
+    [
+        pytest.param(
+            'degraded: {requiredConditions: [{type: Any, status: "True"}]}, '
+            'ready: {requiredConditions: [{type: Ready, status: "True"}]}',
+            ["UnreachablePhase"],
+            id="Degraded always hides it",
+        ),
+        pytest.param(
+            'failed: {requiredConditions: [{type: Always, status: "True"}]}, '
+            'ready: {requiredConditions: [{type: Ready, status: "True"}]}',
+            ["UnreachablePhase"],
+            id="Failed always hides it",
+        ),
+        pytest.param(
+            'ready: {requiredConditions: [{type: Done, status: "True"}, {type: Done, status: "False"}]}',
+            ["PhaseNeverWanted", "UnreachablePhase"],
+            id="it is wished for in vain",
+        ),
+        pytest.param(
+            'degraded: {requiredConditions: [{type: Done, status: "False"}]}, '
+            'ready: {requiredConditions: [{type: Ready, status: "True"}]}',
+            [],
+            id="another phase does not always hide it",
+        ),
+        pytest.param("failed: {description: x}, ready: {}", ["UnreachablePhase"], id="it is never wished for"),
+    ],
+)
+def test_a_ready_that_is_hidden(phases: str, codes: list[str]) -> None:
+    text = f"""
+requiredAdapters: [dns]
+clusterConditions:
+  - {{type: Any, evaluate: {{expr: 'any(requiredAdapters, {{.available != ""}})'}}}}
+  - {{type: Always, evaluate: {{expr: '1 < 2'}}}}
+  - {{type: Done, evaluate: {{expr: 'adapters["dns"].state == "Completed"'}}}}
+phases: {{{phases}}}
+"""
+    found = {problem.code for problem in check_policies(text).problems}
+    assert sorted(found & {"PhaseNeverWanted", "UnreachablePhase"}) == codes

@@ -351,3 +351,30 @@ policies:
             {"job": "x"},
         )
         assert (after.effective_time, after.last_heard) == (now, now)
+
+
+@pytest.mark.parametrize(("type_", "wanted"), [("Young", "True"), ("All", "False"), ("All", "True"), ("Two", "True")])
+def test_the_answer_says_what_was_wanted(type_: str, wanted: ConditionStatus) -> None:
+    world = make_world()
+    situation = read_situation(world.resource, world.reports, world.policy, world.status, world.now)
+    assert find_remedies(situation, world.reports, type_, wanted).wanted == wanted
+
+
+def test_optional_and_unlisted_adapters_are_told_apart_by_whether_they_reported() -> None:
+    """An optional adapter is in the lists once it has reported, an unlisted one while it is fresh."""
+    world = World(
+        load_policy("""
+requiredAdapters: [a]
+optionalAdapters: [c, d]
+policies: {staleThreshold: 10m}
+clusterConditions:
+  - {type: ManyThere, evaluate: {expr: 'len(allAdapters) >= 4'}}
+  - {type: ManyOptional, evaluate: {expr: 'len(optionalAdapters) == 2'}}
+""")
+    )
+    world.report(make_report("c", "False/JobFailed"))
+    world.report(make_report("x", "False/JobFailed"))
+    assert remedies(world, "ManyOptional") == [{"d Completed"}]
+    assert remedies(world, "ManyThere") == [{"d Completed"}]
+    world.pass_time(timedelta(minutes=10))
+    assert remedies(world, "ManyThere") == [{"d Completed", "x Completed"}]
