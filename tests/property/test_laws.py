@@ -10,7 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from hyperfleet.aggregation.aggregate import aggregate
+from hyperfleet.aggregation import aggregate, decide, refresh
 from hyperfleet.model.condition import TRUE
 from hyperfleet.model.report import StoredReport
 from hyperfleet.model.resource import Resource
@@ -200,3 +200,34 @@ def _twin(world: World) -> World:
 
 def _stored(value: object, type_: type[T]) -> T:
     return msgspec.json.decode(msgspec.json.encode(value), type=type_)
+
+
+@given(worlds(), adapters, kinds, st.integers(0, 900), st.booleans())
+def test_the_shortcut_for_heartbeats_says_what_the_long_way_says(world, adapter, kind, seconds, is_early):  # type: ignore[no-untyped-def]
+    send(world, adapter, kind)
+    before, previous, now = world.reports[adapter], world.status, world.now + timedelta(seconds=seconds)
+    observed = now - timedelta(seconds=seconds // 2) if is_early else None
+    decision = decide(replace(before.report, observed_time=observed), world.resource, before, now)
+    assert decision.stored is not None
+    quick = refresh(before, decision.stored, world.policy, previous, now)
+    if not decision.needs_aggregation or quick is None:
+        return  # the long way is taken
+    reports = {**world.reports, adapter: decision.stored}
+    full = aggregate(world.resource, reports, world.policy, previous, now, children=world.children)
+    assert replace(quick, next_deadline=None) == replace(full, next_deadline=None)
+    if full.next_deadline is not None:
+        assert quick.next_deadline is not None
+        assert now < quick.next_deadline <= full.next_deadline
+
+
+def test_the_shortcut_is_taken_until_a_deadline_comes():  # type: ignore[no-untyped-def]
+    world = World(GUIDE)
+    send(world, "dns", "Completed")
+    before = world.reports["dns"]
+    taken = []
+    for minutes in (1, 4, 10):
+        now = world.now + timedelta(minutes=minutes)
+        decision = decide(before.report, world.resource, before, now)
+        assert decision.stored is not None
+        taken.append(refresh(before, decision.stored, world.policy, world.status, now) is not None)
+    assert taken == [True, True, False]

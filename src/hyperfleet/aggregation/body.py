@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any, Final
 
 import msgspec
@@ -102,6 +103,16 @@ def _pointer_to_unsendable(value: object, pointer: str) -> str | None:
 
 
 _UNSENDABLE: Final = re.compile("[\x00\ud800-\udfff]")
+
+
+@lru_cache(maxsize=4096)  # the few types of a fleet
+def is_usual_type(type_: str) -> bool:
+    """Tell whether a condition type is well-formed and there is nothing to note about it."""
+    return (
+        len(type_) <= MAX_TYPE
+        and TYPE_PATTERN.fullmatch(type_) is not None
+        and _NEGATIVE_SOUNDING.search(type_) is None
+    )
 
 
 class _Reader:

@@ -260,15 +260,22 @@ def mentioned_lists(node: Node) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def mentions_conditions(node: Node) -> bool:
-    """Tell whether an expression may look at the single conditions of an adapter; when in doubt, it may."""
+def mentions_field(node: Node, field: str) -> bool:
+    """Tell whether an expression may look at a field of an adapter; when in doubt, it may."""
     for item in walk(node):
         match item:
-            case String(value="conditions") | Identifier(name="$env"):
+            case String(value=value) if value == field:
+                return True
+            case Identifier(name="$env"):
                 return True
             case Builtin(name=name) if name not in _PICKING:
                 return True
     return False
+
+
+def mentions_helper(node: Node, helper: str) -> bool:
+    """Tell whether an expression calls one of our helpers."""
+    return helper in _names_in(node)
 
 
 # Builtins that look at adapters only through their predicates, or only count and pick them.

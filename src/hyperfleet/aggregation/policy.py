@@ -152,6 +152,7 @@ class Policy(Struct, frozen=True):
     stale_action: StaleAction = "none"
     missing_after: timedelta | None = None
     reads_conditions: bool = True  # False: no rule looks at an adapter's single conditions
+    reads_times: bool = True  # False: no rule looks at when an adapter reported
     waiting_reasons: frozenset[str] = WAITING_REASONS
     in_progress_reasons: frozenset[str] = IN_PROGRESS_REASONS
 

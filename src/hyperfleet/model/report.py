@@ -51,3 +51,4 @@ class StoredReport(Struct, frozen=True):
     out_of_order: int = 0  # OutOfOrder discards since the last accepted report
     has_verdict: bool = True  # it has said Available=True or False at some time; Unknown is news only before that
     last_unknown: datetime | None = None  # when it last said Available=Unknown, stored or discarded
+    id: str = ""  # made when it was accepted; transitions name it as their cause

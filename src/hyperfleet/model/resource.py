@@ -23,6 +23,8 @@ class Resource(Struct, frozen=True):
     tenant: str = ""
     parent_id: str | None = None
     deletion_time: datetime | None = None
+    updated_time: datetime | None = None  # of the last edit; None: never edited
+    created_by: str = ""
 
     @property
     def is_deleting(self) -> bool:

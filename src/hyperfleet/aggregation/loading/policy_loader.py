@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hyperfleet.aggregation.culprits import mentions_conditions
+from hyperfleet.aggregation.culprits import mentions_field, mentions_helper
 from hyperfleet.aggregation.linting.lint import lint
 from hyperfleet.aggregation.loading.policy_checks import check_document
 from hyperfleet.aggregation.loading.policy_document import PhasesDocument, PolicyDocument
@@ -29,6 +29,7 @@ from hyperfleet.aggregation.policy import (
     Selector,
     change_reasons,
 )
+from hyperfleet.aggregation.vocabulary import OLDER_THAN
 from hyperfleet.documents import Document, Place, Places, Problem, bind, has_errors, read, salvage
 from hyperfleet.errors import PolicyError
 from hyperfleet.model.kind import Kinds
@@ -97,6 +98,7 @@ def _load_document(document: Document, *, with_lint: bool) -> tuple[Policy | Non
 def _policy(content: PolicyDocument, rules: tuple[Rule, ...]) -> Policy:
     settings = content.policies
     applies = content.applies_to
+    trees = [rule.by.program.tree for rule in rules if isinstance(rule.by, ExprRule)]
     return Policy(
         name=content.name or applies.kind.lower(),
         digest=_digest(content),
@@ -108,9 +110,8 @@ def _policy(content: PolicyDocument, rules: tuple[Rule, ...]) -> Policy:
         stale_after=settings.stale_threshold,
         stale_action=settings.stale_action,
         missing_after=content.default_behavior.timeout,
-        reads_conditions=any(
-            isinstance(rule.by, ExprRule) and mentions_conditions(rule.by.program.tree) for rule in rules
-        ),
+        reads_conditions=any(mentions_field(tree, "conditions") for tree in trees),
+        reads_times=any(mentions_field(tree, "lastUpdated") or mentions_helper(tree, OLDER_THAN) for tree in trees),
         waiting_reasons=change_reasons(WAITING_REASONS, settings.waiting_reasons),
         in_progress_reasons=change_reasons(IN_PROGRESS_REASONS, settings.in_progress_reasons),
     )

@@ -1,0 +1,101 @@
+"""The short way to read a report: decoding straight into a structure, for bodies about which there is nothing to say.
+
+Most bodies are like that. `read_plain` returns exactly what `read_report` would, or nothing: then `read_report` says
+what is wrong, or odd, with it.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Annotated, Any, Final
+
+import msgspec
+from msgspec import Meta, Struct
+
+from hyperfleet.aggregation.body import MAX_CONDITIONS, MAX_GENERATION, is_usual_type
+from hyperfleet.model.condition import MAX_MESSAGE, MAX_REASON, REASON_PATTERN, Condition, ConditionStatus
+from hyperfleet.model.report import ADAPTER_PATTERN, MAX_ADAPTER_NAME, REQUIRED_CONDITIONS, Report
+
+_REQUIRED: Final = frozenset(REQUIRED_CONDITIONS)
+
+Generation = Annotated[int, Meta(ge=1, le=MAX_GENERATION)]
+Time = Annotated[datetime, Meta(tz=True)]
+
+
+class _Condition(Struct, forbid_unknown_fields=True):
+    """A condition as adapters write it; what only we may set is accepted and ignored."""
+
+    type: str
+    status: ConditionStatus
+    reason: Annotated[str, Meta(max_length=MAX_REASON)] = ""
+    message: Annotated[str, Meta(max_length=MAX_MESSAGE)] = ""
+    last_transition_time: Any = None
+    last_updated_time: Any = None
+    created_time: Any = None
+    observed_generation: Any = None
+
+
+class _Body(Struct, forbid_unknown_fields=True):
+    """A report as adapters write it, in snake_case."""
+
+    adapter: Annotated[str, Meta(max_length=MAX_ADAPTER_NAME)]
+    observed_generation: Generation
+    conditions: Annotated[list[_Condition], Meta(max_length=MAX_CONDITIONS)]
+    observed_time: Time | None = None
+    data: dict[str, Any] | None = None
+    metadata: dict[str, Any] | None = None
+    last_updated: Any = None
+    last_report_time: Any = None
+    created_time: Any = None
+
+
+def _respell(struct: type[Struct], **types: Any) -> Any:
+    """Return the same structure in camelCase; `types` replaces those of some fields."""
+    fields = [
+        (each.name, types.get(each.name, each.type), msgspec.field(default=each.default))
+        for each in msgspec.structs.fields(struct)
+    ]
+    return msgspec.defstruct(f"{struct.__name__}InCamelCase", fields, rename="camel", forbid_unknown_fields=True)
+
+
+def _respell_body() -> Any:
+    condition: Any = _respell(_Condition)
+    return _respell(_Body, conditions=Annotated[list[condition], Meta(max_length=MAX_CONDITIONS)])
+
+
+_decode_snake: Final = msgspec.json.Decoder(_Body).decode
+_decode_camel: Final = msgspec.json.Decoder(_respell_body()).decode
+
+
+def read_plain(raw: bytes) -> Report | None:
+    """Read one report from JSON; None if there is anything to say about it. Escapes are left to the long way."""
+    if b"\\u" in raw:
+        return None
+    decode = _decode_camel if b'"observedGeneration"' in raw else _decode_snake
+    try:
+        body = decode(raw)
+        observed = body.observed_time.astimezone(UTC) if body.observed_time is not None else None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, OverflowError):
+        return None
+    generation = body.observed_generation
+    conditions = tuple(
+        [Condition(each.type, each.status, each.reason, each.message, generation) for each in body.conditions]
+    )
+    types = {condition.type for condition in conditions}
+    if len(types) != len(conditions) or not types >= _REQUIRED or not _is_adapter(body.adapter):
+        return None
+    for condition in conditions:
+        if not is_usual_type(condition.type) or not _is_reason(condition.reason):
+            return None
+    return Report(body.adapter, generation, conditions, observed, body.data or {}, body.metadata or {})
+
+
+@lru_cache(maxsize=4096)  # the few words of a fleet
+def _is_reason(text: str) -> bool:
+    return not text or REASON_PATTERN.fullmatch(text) is not None
+
+
+@lru_cache(maxsize=1024)
+def _is_adapter(text: str) -> bool:
+    return ADAPTER_PATTERN.fullmatch(text) is not None
