@@ -7,7 +7,13 @@
     │   └── ExprRuntimeError … fails on the given values
     │       └── ExprBudgetError  … would cost more than it may
     ├── DocumentError        a YAML document is not what it should be; carries every problem with its place
-    │   └── PolicyError      … and it was to be a policy
+    │   ├── PolicyError      … and it was to be a policy
+    │   └── SettingsError    … and it was to be our settings
+    ├── StoreError           the store did not do what it was asked to
+    │   ├── StoreUnavailable … it cannot be reached; nothing was written, as far as anybody can know
+    │   ├── Contended        … another writer was in the way; the same call may succeed if repeated
+    │   └── SchemaMismatch   … its tables are not those of this version
+    ├── Overloaded           more was asked of us than we can do now
     └── MergeError           conditions cannot be merged as asked
 
 An error is for a broken promise. What can be expected (a discarded report, a bad report body) is a value.
@@ -88,6 +94,42 @@ class PolicyError(DocumentError):
     """A policy has problems, so nothing that depends on it may start."""
 
     code: ClassVar[str] = "InvalidPolicy"
+
+
+class SettingsError(DocumentError):
+    """Settings have problems, so the server does not start."""
+
+    code: ClassVar[str] = "InvalidSettings"
+
+
+class StoreError(HyperFleetError):
+    """The store did not do what it was asked to."""
+
+    code: ClassVar[str] = "StoreError"
+
+
+class StoreUnavailable(StoreError):  # noqa: N818  # these three name states, not mistakes
+    """The store cannot be reached. A write that was under way may or may not have happened."""
+
+    code: ClassVar[str] = "StoreUnavailable"
+
+
+class Contended(StoreError):  # noqa: N818
+    """Another writer was in the way; nothing was written and the same call may succeed if repeated."""
+
+    code: ClassVar[str] = "Contended"
+
+
+class SchemaMismatch(StoreError):  # noqa: N818
+    """The tables are not those of this version of the program."""
+
+    code: ClassVar[str] = "SchemaMismatch"
+
+
+class Overloaded(HyperFleetError):  # noqa: N818
+    """A queue is full: more was asked of us than we can do now."""
+
+    code: ClassVar[str] = "Overloaded"
 
 
 class MergeError(HyperFleetError):

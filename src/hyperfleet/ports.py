@@ -1,0 +1,364 @@
+"""What the system needs of the outside: a store, a clock, ids. Backends implement it, services use it.
+
+A store knows nothing of rules. It loads what a write needs, hands it to a pure function and writes what that
+function returns, all in one transaction; and it answers reads with what is stored, computing nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Final, Literal, Protocol, Self
+
+from msgspec import Struct, field
+
+from hyperfleet.model.event import EventType, Transition
+from hyperfleet.model.report import StoredReport
+from hyperfleet.model.resource import Resource
+from hyperfleet.model.status import Status
+
+# ── who may see what ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Scope(Struct, frozen=True):
+    """Whose resources a caller may see; without `tenants`: everybody's. Every read and write takes one."""
+
+    tenants: frozenset[str] | None = None
+
+    def admits(self, tenant: str) -> bool:
+        """Tell whether the resources of a tenant are visible."""
+        return self.tenants is None or tenant in self.tenants
+
+
+EVERYTHING: Final = Scope()
+
+
+# ── what is stored ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Record(Struct, frozen=True):
+    """A resource with all that a write must know of it."""
+
+    resource: Resource
+    status: Status
+    reports: Mapping[str, StoredReport] = field(default_factory=dict)  # the last accepted of each adapter
+    answer: bytes = b""  # what a GET returns, made when it was written
+    revision: int = 0  # the position of the last event that changed the answer; 0: not stored yet
+    wake_at: datetime | None = None  # never later than `status.next_deadline`, so that heartbeats need not move it
+    policy_version: int = 0
+
+
+class Answer(Struct, frozen=True):
+    """The stored answer of one resource. `key` is its place in the order that a list was asked for."""
+
+    id: str
+    body: bytes
+    revision: int
+    key: str | int = ""
+
+
+class NameKey(Struct, frozen=True):
+    """Where a name must be unique: among the living resources of a kind, tenant and parent."""
+
+    tenant: str
+    kind: str
+    parent_id: str
+    name: str
+
+
+class Remembered(Struct, frozen=True):
+    """What was answered to a request with an idempotency key, so that a repetition gets the same."""
+
+    key: str  # includes whose it is and where it was sent
+    digest: str  # of the request: another request with the same key is a mistake
+    resource_id: str
+    answer: bytes
+    time: datetime
+
+
+CauseKind = Literal["report", "deadline", "spec", "created", "deletion", "policy", "retired", "child"]
+
+
+class Cause(Struct, frozen=True):
+    """Why a status was computed: `ref` is the id of the report, the adapter retired or the child that moved."""
+
+    kind: CauseKind
+    ref: str = ""
+
+
+class Recorded(Struct, frozen=True):
+    """A transition as history keeps it. One write may move several subjects: they share a position."""
+
+    position: int
+    transition: Transition
+    cause: Cause
+    policy: str
+
+
+# ── what a write does ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _wants_none(_: Resource) -> bool:
+    return False
+
+
+class Needs(Struct, frozen=True):
+    """What a transaction must find loaded. Parents of `ids` are always locked and loaded with them, first."""
+
+    ids: frozenset[str] = frozenset()
+    names: frozenset[NameKey] = frozenset()
+    keys: frozenset[str] = frozenset()
+    wants_children: Callable[[Resource], bool] = _wants_none  # asked of each record that was loaded
+
+
+class Loaded(Struct, frozen=True):
+    """What a transaction found, locked until it ends."""
+
+    now: datetime  # the database's clock, read after the locks were taken
+    policy_version: int  # of the policy that is in force
+    records: Mapping[str, Record]
+    children: Mapping[str, tuple[Record, ...]]  # by parent, for those of which they were wanted; in the order of ids
+    names: Mapping[NameKey, str]  # names that are taken, and by which id
+    remembered: Mapping[str, Remembered]
+
+
+class Draft(Struct, frozen=True):
+    """One event to be. Its position is known when the transaction commits: base + 1 + place in `Changes.events`."""
+
+    type: EventType
+    resource: Resource
+    time: datetime
+    answer: bytes | None  # None: only times moved, the logged report of the same position says which
+    transitions: tuple[Transition, ...] = ()
+    cause: Cause = Cause("report")
+    policy: str = ""  # digest of the policy in force
+
+
+class LoggedReport(Struct, frozen=True):
+    """An accepted report for the log. `is_same`: it said what the adapter's report before it said."""
+
+    resource_id: str
+    stored: StoredReport
+    event: int | None  # the place of its event in `Changes.events`, if it made one
+    is_same: bool = False
+
+
+class Tally(Struct, frozen=True):
+    """What to add to the record of one adapter of one tenant."""
+
+    tenant: str
+    adapter: str
+    last_seen: datetime
+    skew: timedelta
+    counts: Mapping[str, int]  # by outcome or cause of discard: `aggregated`, `stored`, `OutOfOrder`, …
+    last_discard: str = ""  # JSON: cause, resource, time
+
+
+class Changes(Struct, frozen=True):
+    """All that a transaction writes; of each resource only its last state.
+
+    A record is saved whether or not its answer changed; `revisions` names those that got events. The others keep
+    the revision they have.
+    """
+
+    inserted: Sequence[Record] = ()
+    updated: Sequence[Record] = ()
+    removed: Sequence[Resource] = ()
+    revisions: Mapping[str, int] = field(default_factory=dict)  # resource id → place of its last event in `events`
+    edited: frozenset[str] = frozenset()  # which of `updated` have another resource, not only another status
+    reports: Sequence[tuple[str, StoredReport]] = ()  # (resource id, report): the last of its adapter from now on
+    retired: Sequence[tuple[str, str]] = ()  # (resource id, adapter): no longer there
+    log: Sequence[LoggedReport] = ()
+    events: Sequence[Draft] = ()
+    facets_added: Sequence[tuple[str, str]] = ()  # (resource id, token)
+    facets_removed: Sequence[tuple[str, str]] = ()
+    tallies: Sequence[Tally] = ()
+    remembered: Sequence[Remembered] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """Tell whether there is nothing to write."""
+        return not (self.inserted or self.updated or self.removed or self.reports or self.retired or self.tallies)
+
+
+Work = Callable[[Loaded], Changes]
+
+
+# ── what a read asks ─────────────────────────────────────────────────────────────────────────────────────────────
+
+OrderField = Literal["name", "createdAt", "updatedAt", "severity"]
+
+
+class Term(Struct, frozen=True):
+    """Holds for a resource that has one of `tokens`; if negated, for one that has none of them."""
+
+    tokens: tuple[str, ...]
+    is_negated: bool = False
+    is_prefix: bool = False  # a token need only begin so
+
+
+class Query(Struct, frozen=True):
+    """Which resources, in which order. All terms must hold."""
+
+    kind: str
+    scope: Scope = EVERYTHING
+    parent_id: str | None = None
+    terms: tuple[Term, ...] = ()
+    updated_since: datetime | None = None
+    order: OrderField = "name"
+    is_descending: bool = False
+    after: tuple[str | int, str] | None = None  # the key and id of the last one seen
+    offset: int = 0
+    limit: int = 100
+
+
+class Group(Struct, frozen=True):
+    """How many resources share these values; None: they have no such token."""
+
+    values: tuple[str | None, ...]
+    count: int
+
+
+class AdapterRecord(Struct, frozen=True):
+    """What is known of one adapter over all resources that the asker may see."""
+
+    name: str
+    last_seen: datetime
+    skew: timedelta
+    counts: Mapping[str, int]
+    last_discard: str = ""
+
+
+class PolicyVersion(Struct, frozen=True):
+    """A policy text that was put in force."""
+
+    version: int
+    digest: str
+    text: str
+    file: str
+    time: datetime
+
+
+class Due(Struct, frozen=True):
+    """Resources whose time has come, and when the next one's will."""
+
+    now: datetime
+    ids: tuple[str, ...]
+    next_wake: datetime | None
+
+
+# ── the ports ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Clock(Protocol):
+    """Where a store without a clock of its own gets the time."""
+
+    def now(self) -> datetime:
+        """Return the time, with zone UTC."""
+        ...
+
+
+class Store(Protocol):
+    """Durable storage of resources, reports and what became of them.
+
+    Raises `StoreUnavailable` when it cannot be reached; `Contended` when another writer was in the way and the
+    same call may succeed if repeated. Nothing is written unless `transact` returns.
+    """
+
+    async def open(self) -> None:
+        """Connect; refuse a schema that is newer than this code (`SchemaMismatch`)."""
+        ...
+
+    async def close(self) -> None:
+        """Finish what is running and let go of every connection."""
+        ...
+
+    async def check(self) -> None:
+        """Return if the store can be written to now."""
+        ...
+
+    async def transact(self, needs: Needs, work: Work) -> int:
+        """Lock and load, call `work`, write what it returns, commit; return the position before the first event.
+
+        `work` may run in another thread and must not await. What it raises ends the transaction unwritten.
+        """
+        ...
+
+    # reads
+
+    async def read_answer(self, kind: str, id_: str, scope: Scope, parent_id: str | None = None) -> Answer | None:
+        """Return the stored answer of one resource; the hottest read there is."""
+        ...
+
+    async def read_record(self, kind: str, id_: str, scope: Scope, parent_id: str | None = None) -> Record | None:
+        """Return one resource with its status and reports, as of one moment."""
+        ...
+
+    async def read_children(self, parent_id: str, scope: Scope) -> tuple[Record, ...]:
+        """Return the children of a resource."""
+        ...
+
+    async def read_reports_at(self, resource_id: str, generation: int) -> tuple[StoredReport, ...]:
+        """Return the last report of each adapter at one generation, by adapter name."""
+        ...
+
+    async def find(self, query: Query) -> tuple[Answer, ...]:
+        """Return the resources of a query, in order; at most `query.limit`."""
+        ...
+
+    async def count(self, query: Query) -> int:
+        """Count the resources of a query, without regard to its page."""
+        ...
+
+    async def summarize(self, query: Query, prefixes: tuple[str, ...]) -> tuple[Group, ...]:
+        """Count the resources of a query by what follows each token prefix; the largest group first."""
+        ...
+
+    async def adapters(self, scope: Scope) -> tuple[AdapterRecord, ...]:
+        """Return every adapter that was ever heard of, by name."""
+        ...
+
+    async def read_transitions(self, resource_id: str, limit: int = 100) -> tuple[Recorded, ...]:
+        """Return the last transitions of a resource, the newest first."""
+        ...
+
+    # time and policy
+
+    async def due(self, limit: int) -> Due:
+        """Return resources whose `wake_at` has come."""
+        ...
+
+    async def outdated(self, policy_version: int, limit: int) -> tuple[tuple[str, ...], int]:
+        """Return ids of resources computed under an earlier policy version, and how many there are in all."""
+        ...
+
+    async def claim(self, task: str) -> Claim | None:
+        """Take a task that one replica at a time may do; None: another one is at it."""
+        ...
+
+    async def activate_policy(self, digest: str, text: str, file: str) -> PolicyVersion:
+        """Put a policy in force, unless the one in force has the same digest; return what is in force."""
+        ...
+
+    async def active_policy(self) -> PolicyVersion | None:
+        """Return the policy in force."""
+        ...
+
+    async def prune(self, task: Pruning, limit: int) -> int:
+        """Delete up to `limit` rows of a log that are past their time; return how many went."""
+        ...
+
+
+class Claim(Protocol):
+    """A task taken; released by `async with`, and by the store when the process dies."""
+
+    async def __aenter__(self) -> Self: ...
+
+    async def __aexit__(self, *exc: object) -> None: ...
+
+
+class Pruning(Struct, frozen=True):
+    """Which log, and how long its rows are kept. What the present still needs is never pruned."""
+
+    log: Literal["events", "reports", "transitions", "keys"]
+    keep: timedelta
