@@ -1,0 +1,1 @@
+"""What the system does: each service is one story, told with values; stores and clocks are handed in."""

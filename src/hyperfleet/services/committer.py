@@ -1,0 +1,186 @@
+"""★ The committer: writers queue, what has gathered is committed together, then everybody gets an answer.
+
+A commit costs a disk flush however much is in it, so commands that arrive while one is under way share the next.
+Nothing waits for company: an idle committer takes a single command at once. Never an answer before the commit.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any, Final, TypeVar
+
+from msgspec import Struct
+
+from hyperfleet.errors import Contended, HyperFleetError, Overloaded, StoreUnavailable
+from hyperfleet.model.resource import Resource
+from hyperfleet.ports import Changes, Loaded, Needs, Store
+from hyperfleet.services.commands import Command, Placeable, Wants
+from hyperfleet.services.policies import PolicyBook, PolicyMoved
+from hyperfleet.services.workspace import Rules, Workspace
+
+_LOG: Final = logging.getLogger(__name__)
+_ATTEMPTS: Final = 8  # of a transaction that others get in the way of; each waits a little longer than the one before
+
+R = TypeVar("R", bound=Placeable)
+
+
+class Capacity(Struct, frozen=True):
+    """How much the committer takes on."""
+
+    queue: int = 2_000  # commands that wait; the next one is refused
+    batch: int = 256  # commands of one transaction, so that the first of them need not wait for ever
+    writers: int = 1  # transactions at once; a store with one writer wants one
+
+
+class _Job(Struct, eq=False):
+    """A command and whoever waits for it."""
+
+    command: Command[Any]
+    future: asyncio.Future[Any]
+
+    def answer(self, result: Placeable) -> None:
+        if not self.future.done():  # the one who asked may have gone
+            self.future.set_result(result)
+
+    def fail(self, error: Exception) -> None:
+        if not self.future.done():
+            self.future.set_exception(error)
+
+
+class Committer:
+    """Takes commands from many and writes them in few transactions."""
+
+    def __init__(self, store: Store, policies: PolicyBook, capacity: Capacity = Capacity()) -> None:  # noqa: B008  # frozen
+        """Write to `store` with the policy in force; `start` sets it going."""
+        self._store = store
+        self._policies = policies
+        self._capacity = capacity
+        self._queue: deque[_Job] = deque()
+        self._arrival = asyncio.Event()
+        self._writers: list[asyncio.Task[None]] = []
+        self._is_closing = False
+        self.on_wake: Callable[[datetime], None] | None = None  # told the earliest deadline of each transaction
+
+    @property
+    def waiting(self) -> int:
+        """Return how many commands wait."""
+        return len(self._queue)
+
+    @property
+    def is_full(self) -> bool:
+        """Tell whether the next command would be refused."""
+        return self._is_closing or len(self._queue) >= self._capacity.queue
+
+    def start(self) -> None:
+        """Set the writers going."""
+        self._writers = [asyncio.create_task(self._write()) for _ in range(self._capacity.writers)]
+
+    async def close(self) -> None:
+        """Take nothing more, finish what waits, stop."""
+        self._is_closing = True
+        self._arrival.set()
+        await asyncio.gather(*self._writers)
+
+    async def submit(self, command: Command[R]) -> R:
+        """Write a command and return its result, once it is durable."""
+        return await self._enqueue(command)
+
+    async def submit_all(self, commands: Sequence[Command[R]]) -> list[R | BaseException]:
+        """Write several commands that do not depend on each other, in their order; errors are returned as values."""
+        if len(self._queue) + len(commands) > self._capacity.queue:
+            raise Overloaded("too many writes are waiting")
+        futures = [self._enqueue(command) for command in commands]
+        return await asyncio.gather(*futures, return_exceptions=True)
+
+    def _enqueue(self, command: Command[R]) -> asyncio.Future[R]:
+        if self.is_full:
+            raise Overloaded("the server is stopping" if self._is_closing else "too many writes are waiting")
+        future: asyncio.Future[R] = asyncio.get_running_loop().create_future()
+        self._queue.append(_Job(command, future))
+        self._arrival.set()
+        return future
+
+    async def _write(self) -> None:
+        while True:
+            await self._arrival.wait()
+            batch = [self._queue.popleft() for _ in range(min(len(self._queue), self._capacity.batch))]
+            if batch:
+                await self._commit(batch)
+            elif self._is_closing:
+                return
+            else:
+                self._arrival.clear()
+
+    async def _commit(self, batch: list[_Job]) -> None:
+        """Commit a batch; if something unforeseen is in it, find it by committing one by one."""
+        try:
+            base, results = await self._transact([job.command for job in batch])
+        except HyperFleetError as error:
+            for job in batch:
+                job.fail(error)
+        except Exception as error:  # noqa: BLE001  # a fault in one command must not take its neighbours with it
+            if len(batch) > 1:
+                for job in batch:
+                    await self._commit([job])
+            else:
+                _LOG.error("a write failed unexpectedly", exc_info=error)
+                batch[0].fail(error)
+        else:
+            for job, result in zip(batch, results, strict=True):
+                job.answer(result.at(base))
+
+    async def _transact(self, commands: list[Command[Any]]) -> tuple[int, list[Placeable]]:
+        for attempt in range(_ATTEMPTS):
+            transaction = _Transaction(commands, self._policies.rules)
+            try:
+                base = await self._store.transact(transaction.needs, transaction.work)
+            except PolicyMoved:
+                await self._policies.refresh()
+            except Contended:
+                await asyncio.sleep(0.002 * 2**attempt)
+            else:
+                if self.on_wake is not None and transaction.earliest_wake is not None:
+                    self.on_wake(transaction.earliest_wake)
+                return base, transaction.results
+        raise StoreUnavailable(f"other writers were in the way {_ATTEMPTS} times in a row")
+
+
+class _Transaction:
+    """A batch of commands as one unit of work for the store."""
+
+    def __init__(self, commands: list[Command[Any]], rules: Rules) -> None:
+        self._commands = commands
+        self._rules = rules
+        self.results: list[Placeable] = []
+        self.earliest_wake: datetime | None = None
+        wants = [command.wants for command in commands]
+        self.needs = _merge(wants, rules)
+
+    def work(self, loaded: Loaded) -> Changes:
+        """Run the commands one after the other on what was loaded."""
+        if loaded.policy_version != self._rules.policy_version:
+            raise PolicyMoved
+        workspace = Workspace(loaded, self._rules)
+        self.results = [command.apply(workspace) for command in self._commands]
+        changes = workspace.changes()
+        wakes = [record.wake_at for record in (*changes.inserted, *changes.updated) if record.wake_at is not None]
+        self.earliest_wake = min(wakes, default=None)
+        return changes
+
+
+def _merge(wants: Sequence[Wants], rules: Rules) -> Needs:
+    families = frozenset(id_ for each in wants for id_ in each.families)
+
+    def wants_children(resource: Resource) -> bool:
+        return resource.id in families or rules.wants_children(resource)
+
+    return Needs(
+        ids=frozenset(id_ for each in wants for id_ in each.ids),
+        names=frozenset(name for each in wants for name in each.names),
+        keys=frozenset(key for each in wants for key in each.keys),
+        wants_children=wants_children,
+    )

@@ -1,0 +1,299 @@
+"""Filters of lists: from the values of query parameters to terms over the tokens that `facets` makes.
+
+`search` reads every parameter of a list and calls this for those that filter. Beside `facets` this is the only place
+that knows the tokens: there they are made, here they are asked for.
+
+    parameter      several values     example
+    labelSelector  all must hold      env=prod,tier in (web,db),!legacy
+    conditions     all must hold      Ready!=True,Available   (a type alone: it is True)
+    phase          one must hold      Failed,Degraded or !Ready
+    adapterState   all must hold      dns:Failed|Running
+    blockedBy      -                  dns
+    reason         one for each type  AdaptersFailed (that of Ready) or Available:AdaptersMissing
+    q              all must hold      eu-west prod            (each begins a word of the resource)
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from msgspec import Struct
+
+from hyperfleet.aggregation import BodyProblem
+from hyperfleet.aggregation.availability import READY
+from hyperfleet.documents.wording import quote, suggest
+from hyperfleet.model.condition import MAX_REASON, MAX_TYPE, REASON_PATTERN, STATUSES, TYPE_PATTERN
+from hyperfleet.model.report import ADAPTER_PATTERN, MAX_ADAPTER_NAME
+from hyperfleet.model.status import ADAPTER_STATES, PHASES
+from hyperfleet.ports import Term
+from hyperfleet.services.facets import whole_words
+from hyperfleet.services.parameters import Parameters, split_list
+from hyperfleet.services.selectors import Requirement, Word, parse_selector
+
+MAX_TERMS: Final = 50
+MAX_ITEMS: Final = 100  # of one list with commas
+MAX_GROUPS: Final = 4
+
+_STALE: Final = "Stale"  # asked for like a state, though an adapter has it beside its state
+_LABEL_VALUE: Final = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?")
+_MAX_LABEL_NAME: Final = 63  # also of a value
+_MAX_LABEL_PREFIX: Final = 253
+
+_LABEL_KEY_RULE: Final = "a key of letters, digits and -_. with an optional DNS prefix and /"
+_LABEL_VALUE_RULE: Final = f"a value of at most {_MAX_LABEL_NAME} letters, digits and -_."
+_TYPE_RULE: Final = "a condition type such as Ready"
+_REASON_RULE: Final = "a reason such as AdaptersFailed"
+_ADAPTER_RULE: Final = "the name of an adapter such as dns"
+
+
+class GroupBy(Struct, frozen=True):
+    """What to count by: names as the caller wrote them, and the token prefix of each; or what is wrong."""
+
+    names: tuple[str, ...] = ()
+    prefixes: tuple[str, ...] = ()
+    errors: tuple[BodyProblem, ...] = ()
+
+
+def read_terms(given: Parameters) -> tuple[Term, ...]:
+    """Read every filter; one resource must satisfy them all."""
+    terms: list[Term] = []
+    for name, read in FILTERS.items():
+        count = len(terms)
+        terms += read(given, name)
+        if count <= MAX_TERMS < len(terms):
+            given.refuse(name, "TooMany", f"{name} makes {len(terms)} filters in all; at most {MAX_TERMS} are allowed")
+    return tuple(terms)
+
+
+def blocked_by(adapter: str) -> Term:
+    """Ask for the resources that wait for an adapter."""
+    return Term((f"b:{adapter}",))
+
+
+# ── one parameter each ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _read_labels(given: Parameters, name: str) -> list[Term]:
+    return [_label_term(requirement) for requirement in _requirements(given, name, _check_label)]
+
+
+def _label_term(requirement: Requirement) -> Term:
+    key = requirement.key.text
+    if requirement.operator in ("exists", "absent"):
+        return Term((f"l:{key}=",), is_negated=requirement.operator == "absent", is_prefix=True)
+    return _any_of(requirement, f"l:{key}=")
+
+
+def _check_label(given: Parameters, name: str, requirement: Requirement) -> bool:
+    bad = [value for value in requirement.values if not _is_label_value(value.text)]
+    if not _is_label_key(requirement.key.text):
+        _refuse_word(given, name, requirement.key, _LABEL_KEY_RULE)
+    for value in bad:
+        _refuse_word(given, name, value, _LABEL_VALUE_RULE)
+    return not bad and _is_label_key(requirement.key.text)
+
+
+def _read_conditions(given: Parameters, name: str) -> list[Term]:
+    return [_condition_term(requirement) for requirement in _requirements(given, name, _check_condition)]
+
+
+def _condition_term(requirement: Requirement) -> Term:
+    """Ask for a status; a condition that a resource does not have is not True, not False and not Unknown."""
+    prefix = f"c:{requirement.key.text}="
+    if requirement.operator in ("exists", "absent"):
+        return Term((f"{prefix}True",), is_negated=requirement.operator == "absent")
+    return _any_of(requirement, prefix)
+
+
+def _check_condition(given: Parameters, name: str, requirement: Requirement) -> bool:
+    bad = [value for value in requirement.values if value.text not in STATUSES]
+    if not _is_type(requirement.key.text):
+        _refuse_word(given, name, requirement.key, _TYPE_RULE)
+    for value in bad:
+        _refuse_choice(given, name, value, STATUSES)
+    return not bad and _is_type(requirement.key.text)
+
+
+def _requirements(
+    given: Parameters, name: str, check: Callable[[Parameters, str, Requirement], bool]
+) -> list[Requirement]:
+    """Read every selector of a parameter; return the requirements that are as they should be."""
+    found: list[Requirement] = []
+    for text in given.all(name):
+        requirements, faults = parse_selector(text)
+        for fault in faults:
+            given.refuse(name, "BadFormat", fault.message, fault.at)
+        found += [requirement for requirement in requirements if check(given, name, requirement)]
+    return found
+
+
+def _any_of(requirement: Requirement, prefix: str) -> Term:
+    tokens = dict.fromkeys([prefix + value.text for value in requirement.values])
+    return Term(tuple(tokens), is_negated=requirement.operator == "notin")
+
+
+def _read_phases(given: Parameters, name: str) -> list[Term]:
+    wanted: dict[bool, dict[str, None]] = {False: {}, True: {}}  # by whether it is negated
+    for word in _words(given, name):
+        is_negated = word.text.startswith("!")
+        phase = word.text[is_negated:].lstrip()
+        if phase in PHASES:
+            wanted[is_negated][f"p:{phase}"] = None
+        else:
+            _refuse_choice(given, name, Word(phase, word.at + is_negated), PHASES)
+    return [Term(tuple(tokens), is_negated) for is_negated, tokens in wanted.items() if tokens]
+
+
+def _read_states(given: Parameters, name: str) -> list[Term]:
+    terms = [_state_term(given, name, word) for word in _words(given, name)]
+    return [term for term in terms if term is not None]
+
+
+def _state_term(given: Parameters, name: str, word: Word) -> Term | None:
+    adapter, colon, states = word.text.partition(":")
+    if not colon or not _is_adapter(adapter):
+        _refuse_word(given, name, word, "an adapter, a colon and a state, such as dns:Failed")
+        return None
+    tokens: dict[str, None] = {}
+    at = word.at + len(adapter) + 1
+    for piece in states.split("|"):
+        state = piece.strip()
+        if state not in (*ADAPTER_STATES, _STALE):
+            _refuse_choice(given, name, Word(state, at), (*ADAPTER_STATES, _STALE))
+        tokens[f"s:{adapter}" if state == _STALE else f"a:{adapter}={state}"] = None
+        at += len(piece) + 1
+    return Term(tuple(tokens))
+
+
+def _read_blocker(given: Parameters, name: str) -> list[Term]:
+    adapter = given.one(name)
+    if adapter is None:
+        return []
+    if not _is_adapter(adapter):
+        _refuse_word(given, name, Word(adapter, 1), _ADAPTER_RULE)
+    return [blocked_by(adapter)]
+
+
+def _read_reasons(given: Parameters, name: str) -> list[Term]:
+    """Read reasons; a condition has only one, so several of one type are alternatives."""
+    by_type: dict[str, dict[str, None]] = {}
+    for word in _words(given, name):
+        first, colon, rest = word.text.partition(":")
+        type_, reason = (first, rest) if colon else (READY, first)
+        if not _is_type(type_):
+            _refuse_word(given, name, Word(type_, word.at), _TYPE_RULE)
+        elif len(reason) > MAX_REASON or not REASON_PATTERN.fullmatch(reason):
+            at = word.at + len(first) + 1 if colon else word.at
+            _refuse_word(given, name, Word(reason, at), _REASON_RULE)
+        else:
+            by_type.setdefault(type_, {})[f"r:{type_}={reason}"] = None
+    return [Term(tuple(tokens)) for tokens in by_type.values()]
+
+
+def _read_words(given: Parameters, name: str) -> list[Term]:
+    """Read words as people type them; each must be the beginning of some word of the resource."""
+    texts = given.all(name)
+    words = dict.fromkeys([word for text in texts for word in whole_words(text)])
+    if texts and not words:
+        given.refuse(name, "BadFormat", f"{quote(texts[0])} has no letter or digit to search for")
+    return [Term((f"w:{word}",), is_prefix=True) for word in words]
+
+
+FILTERS: Final[dict[str, Callable[[Parameters, str], list[Term]]]] = {
+    "labelSelector": _read_labels,
+    "conditions": _read_conditions,
+    "phase": _read_phases,
+    "adapterState": _read_states,
+    "blockedBy": _read_blocker,
+    "reason": _read_reasons,
+    "q": _read_words,
+}
+
+
+# ── groups ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+_GROUPS: Final = "phase, reason, reason:Type, condition:Type, label:key, adapter:name and blockedBy"
+
+
+def read_group_by(value: str) -> GroupBy:
+    """Read what a summary counts by; an empty value asks for no groups."""
+    given = Parameters({"groupBy": [value]})
+    prefixes: dict[str, str] = {}
+    words = _words(given, "groupBy")
+    for word in words:
+        prefix = _prefix_of(word.text)
+        if prefix is None:
+            _refuse_word(given, "groupBy", word, _GROUPS)
+        elif prefix in prefixes.values():
+            given.refuse("groupBy", "Repeated", f"{quote(word.text)} is already counted by", word.at)
+        else:
+            prefixes[word.text] = prefix
+    if len(words) > MAX_GROUPS:
+        given.refuse("groupBy", "TooMany", f"groupBy has {len(words)} names; at most {MAX_GROUPS} are allowed")
+    if given.errors:
+        return GroupBy(errors=tuple(given.errors))
+    return GroupBy(tuple(prefixes), tuple(prefixes.values()))
+
+
+def _prefix_of(name: str) -> str | None:
+    """Return what the tokens of a group begin with; what follows is the value to count by."""
+    what, colon, which = name.partition(":")
+    if not colon:
+        return {"phase": "p:", "reason": f"r:{READY}=", "blockedBy": "b:"}.get(what)
+    grouping = _GROUPINGS.get(what)
+    if grouping is None or not grouping.is_name(which):
+        return None
+    return f"{grouping.letter}:{which}="
+
+
+# ── names ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _is_type(text: str) -> bool:
+    return len(text) <= MAX_TYPE and TYPE_PATTERN.fullmatch(text) is not None
+
+
+def _is_adapter(text: str) -> bool:
+    return len(text) <= MAX_ADAPTER_NAME and ADAPTER_PATTERN.fullmatch(text) is not None
+
+
+def _is_label_key(text: str) -> bool:
+    """Tell whether a text can be the key of a label; its syntax is that of condition types."""
+    prefix, _, name = text.rpartition("/")
+    return len(prefix) <= _MAX_LABEL_PREFIX and len(name) <= _MAX_LABEL_NAME and _is_type(text)
+
+
+def _is_label_value(text: str) -> bool:
+    return len(text) <= _MAX_LABEL_NAME and _LABEL_VALUE.fullmatch(text) is not None
+
+
+class _Grouping(Struct, frozen=True):
+    letter: str
+    is_name: Callable[[str], bool]
+
+
+_GROUPINGS: Final = {
+    "reason": _Grouping("r", _is_type),
+    "condition": _Grouping("c", _is_type),
+    "label": _Grouping("l", _is_label_key),
+    "adapter": _Grouping("a", _is_adapter),
+}
+
+
+def _words(given: Parameters, name: str) -> list[Word]:
+    """Return the items of a list with commas; an empty one is met by whoever checks it."""
+    words = [Word(piece, at) for text in given.all(name) for at, piece in split_list(text)]
+    if len(words) > MAX_ITEMS:
+        given.refuse(name, "TooMany", f"{name} has {len(words)} items; at most {MAX_ITEMS} are allowed")
+    return words[:MAX_ITEMS]
+
+
+def _refuse_word(given: Parameters, name: str, word: Word, expected: str) -> None:
+    given.refuse(name, "BadFormat", f"found {quote(word.text)}, expected {expected}", word.at)
+
+
+def _refuse_choice(given: Parameters, name: str, word: Word, choices: Sequence[str]) -> None:
+    guess = suggest(word.text, tuple(choices))
+    given.refuse(name, "NotAllowed", f"found {quote(word.text)}, expected one of {', '.join(choices)}{guess}", word.at)

@@ -1,0 +1,102 @@
+"""Field masks: `fields=id,status.phase,metadata.labels."app.kubernetes.io/name"` keeps these parts of an answer.
+
+The API reads a mask once per request and applies it to each answer. What a mask names and an answer lacks is simply
+absent: whether a path can exist is not known here.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Any, Final
+
+from msgspec import Struct
+
+from hyperfleet.aggregation import BodyProblem
+from hyperfleet.documents.wording import quote
+from hyperfleet.services.parameters import Parameters
+
+FIELDS: Final = "fields"
+MAX_PATHS: Final = 100
+MAX_DEPTH: Final = 32  # of nested JSON that requests may send
+
+_KEY: Final = re.compile(r'\s*(?:"([^"]+)"|([^\s".,]+))\s*')
+
+Path = tuple[str, ...]
+Tree = dict[str, "Tree | None"]  # what to keep below each key; None: everything
+
+_ABSENT: Final = object()
+
+
+class FieldMask(Struct, frozen=True):
+    """The paths to keep, or what is wrong with the text; neither: no mask was asked for."""
+
+    paths: tuple[Path, ...] = ()
+    errors: tuple[BodyProblem, ...] = ()
+
+
+def read_fields(value: str) -> FieldMask:
+    """Read dotted paths with commas between them; a key with dots or commas in it stands in quotes."""
+    parameters = Parameters({FIELDS: [value]})
+    paths = [path for text in parameters.all(FIELDS) for path in _read_paths(text, parameters)]
+    if len(paths) > MAX_PATHS or any(len(path) > MAX_DEPTH for path in paths):
+        parameters.refuse(FIELDS, "TooMany", f"at most {MAX_PATHS} paths of {MAX_DEPTH} keys each are allowed")
+    errors = tuple(parameters.errors)
+    return FieldMask((), errors) if errors else FieldMask(tuple(dict.fromkeys(paths)))
+
+
+def _read_paths(text: str, parameters: Parameters) -> list[Path]:
+    """Read to the end, or to the first fault: behind an open quotation mark nothing can be told apart."""
+    paths: list[Path] = []
+    keys: list[str] = []
+    at = 0
+    while True:
+        match = _KEY.match(text, at)
+        if match is None:
+            parameters.refuse(FIELDS, "BadFormat", _expected(text[at:], 'a key such as phase or "a.key"'), at + 1)
+            return paths
+        keys.append(match[1] or match[2])
+        at = match.end()
+        if text[at : at + 1] != ".":
+            paths.append(tuple(keys))
+            keys = []
+        if at == len(text):
+            return paths
+        if text[at] not in ".,":
+            parameters.refuse(FIELDS, "BadFormat", _expected(text[at:], "a dot or a comma"), at + 1)
+            return paths
+        at += 1
+
+
+def _expected(rest: str, expected: str) -> str:
+    return f"{f'found {quote(rest)}' if rest else 'the list ends here'}, expected {expected}"
+
+
+def apply_mask(document: dict[str, Any], paths: tuple[Path, ...]) -> dict[str, Any]:
+    """Return what the paths name of a document, and its id; lists are descended into."""
+    masked: dict[str, Any] = _keep(document, _tree_of(paths))
+    return masked
+
+
+@lru_cache(maxsize=32)  # a page asks for the same mask up to a thousand times
+def _tree_of(paths: tuple[Path, ...]) -> Tree:
+    """Fold paths into a tree; a path that ends takes everything below it."""
+    tree: Tree = {"id": None}
+    for *above, last in paths:
+        branch: Tree | None = tree
+        for key in above:
+            branch = branch.setdefault(key, {}) if branch is not None else None
+        if branch is not None:
+            branch[last] = None
+    return tree
+
+
+def _keep(value: Any, tree: Tree | None) -> Any:
+    if tree is None:
+        return value
+    if isinstance(value, list):
+        return [kept for item in value if (kept := _keep(item, tree)) is not _ABSENT]
+    if not isinstance(value, dict):
+        return _ABSENT
+    kept_fields = {key: _keep(item, tree[key]) for key, item in value.items() if key in tree}
+    return {key: kept for key, kept in kept_fields.items() if kept is not _ABSENT}

@@ -1,0 +1,93 @@
+"""Query parameters before anybody knows what they mean: bounded texts and lists, with a place for every mistake.
+
+`search` and `masks` read their parameters through this; it knows the name of none of them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from hyperfleet.aggregation import BodyProblem
+from hyperfleet.documents.wording import count, quote, suggest
+
+MAX_CHARACTERS: Final = 4096  # of one parameter, all its repetitions together
+MAX_ERRORS: Final = 50  # told at once; nobody reads more
+_MAX_NAME: Final = 64  # characters of a name that a guess looks at
+_MAX_NUMBER: Final = 1_000_000_000  # beyond it is a mistake; and a page times a size must fit into 64 bits
+
+_UNSENDABLE: Final = re.compile("[\x00\ud800-\udfff]")
+_NUMBER: Final = re.compile(r"[0-9]{1,10}")
+
+
+class Parameters:
+    """The values that were given, and what is wrong with them so far."""
+
+    def __init__(self, given: Mapping[str, Sequence[str]]) -> None:
+        """Take what was given; an empty value counts as none, and one that cannot be text is an error."""
+        self.errors: list[BodyProblem] = []
+        self._values: dict[str, list[str]] = {}
+        for name, values in given.items():
+            texts = [value for value in values if value.strip()]
+            if texts and self._check(name, texts):
+                self._values[name] = texts
+
+    def refuse_unknown(self, known: Sequence[str]) -> None:
+        """Call everything an error that is not in `known`, and guess what was meant."""
+        for name in [name for name in self._values if name not in known]:
+            guess = suggest(name[:_MAX_NAME], tuple(known)) or f"; there are {', '.join(known)}"
+            self.refuse(name, "UnknownParameter", f"there is no parameter {quote(name)}{guess}")
+
+    def all(self, name: str) -> list[str]:
+        """Return every value of a parameter that may be repeated."""
+        return self._values.get(name, [])
+
+    def one(self, name: str) -> str | None:
+        """Return the value of a parameter that may be given once."""
+        values = self._values.get(name, [])
+        if len(values) > 1:
+            self.refuse(name, "Repeated", f"{name} is given {len(values)} times; it can have one value only")
+        return values[0].strip() if values else None
+
+    def number(self, name: str, most: int = _MAX_NUMBER) -> int | None:
+        """Return a whole number from 1 to `most`."""
+        text = self.one(name)
+        if text is None:
+            return None
+        if not _NUMBER.fullmatch(text):
+            self.refuse(name, "BadFormat", f"{name} must be a whole number from 1 to {most}, not {quote(text)}")
+        elif not 1 <= int(text) <= most:
+            self.refuse(name, "OutOfRange", f"{name} must be from 1 to {most}, not {text}")
+        else:
+            return int(text)
+        return None
+
+    def refuse(self, name: str, code: str, message: str, at: int = 0) -> None:
+        """Note an error of a parameter; `at` is the character where it is, from 1."""
+        if len(self.errors) < MAX_ERRORS:
+            self.errors.append(BodyProblem(name, code, f"at character {at}: {message}" if at else message))
+
+    def _check(self, name: str, texts: list[str]) -> bool:
+        length = sum(map(len, texts))
+        if not all(map(is_storable, (name, *texts))):
+            message = "NUL and half a surrogate pair are not text"
+            self.refuse(_UNSENDABLE.sub("\N{REPLACEMENT CHARACTER}", name), "BadFormat", message)
+        elif length > MAX_CHARACTERS:
+            message = f"{quote(name)} has {count(length, 'character')}; at most {MAX_CHARACTERS} are allowed"
+            self.refuse(name, "TooLong", message)
+        else:
+            return True
+        return False
+
+
+def is_storable(text: str) -> bool:
+    """Tell whether a text is one that a database can hold and an answer can show."""
+    return _UNSENDABLE.search(text) is None
+
+
+def split_list(text: str, start: int = 1) -> Iterator[tuple[int, str]]:
+    """Split a text at its commas; tell with each piece at which character it begins, counting from `start`."""
+    for piece in text.split(","):
+        yield start + len(piece) - len(piece.lstrip()), piece.strip()
+        start += len(piece) + 1

@@ -1,0 +1,110 @@
+"""★ Taking in reports: decide, keep, aggregate, log — one adapter's word to one new status, in one transaction."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from hyperfleet.aggregation import BodyProblem, Decision, decide
+from hyperfleet.model.report import Report
+from hyperfleet.ports import Cause, Record
+from hyperfleet.services.commands import Wants
+from hyperfleet.services.results import Caller, Refusal, Reported, Target, Verdict, Written, not_found
+from hyperfleet.services.workspace import Workspace
+
+
+class Submission(Struct, frozen=True):
+    """A report on its way in: the id it gets if it is accepted, and where it stands in the request's body."""
+
+    report: Report
+    id: str
+    pointer: str = ""
+
+
+class TakeReports(Struct, frozen=True):
+    """Take in the reports of one request about one resource: all of them or, if one is refused, none."""
+
+    target: Target
+    submissions: tuple[Submission, ...]  # of different adapters
+    caller: Caller
+
+    @property
+    def wants(self) -> Wants:
+        """Load the resource."""
+        return Wants(ids=(self.target.id,))
+
+    def apply(self, workspace: Workspace) -> Reported | Refusal:
+        """Decide on each report, then compute the status once from all of them."""
+        record = workspace.find(self.target, self.caller)
+        if record is None:
+            return not_found(self.target)
+        decisions = self._decide(record, workspace)
+        self._tally(record, decisions, workspace)
+        if any(decision.outcome == "rejected" for decision in decisions.values()):
+            return self._refuse(record, decisions)
+        after = workspace.take(record, decisions, Cause("report", ",".join(each.id for each in self.submissions)))
+        for adapter, decision in decisions.items():
+            if decision.stored is not None and decision.outcome != "discarded" and not decision.is_replay:
+                workspace.log_report(record.resource.id, decision.stored, record.reports.get(adapter))
+        verdicts = tuple(_verdict(adapter, decision) for adapter, decision in decisions.items())
+        is_gone = workspace.is_removed(record.resource.id)
+        return Reported(after, verdicts, is_first=not record.reports, is_gone=is_gone)
+
+    def _decide(self, record: Record, workspace: Workspace) -> dict[str, Decision]:
+        now = workspace.time_for(record)
+        decisions = {}
+        for submission in self.submissions:
+            report = submission.report
+            decision = decide(report, record.resource, record.reports.get(report.adapter), now)
+            if decision.stored is not None and decision.outcome != "discarded" and not decision.is_replay:
+                decision = replace(decision, stored=replace(decision.stored, id=submission.id))
+            decisions[report.adapter] = decision
+        return decisions
+
+    def _tally(self, record: Record, decisions: dict[str, Decision], workspace: Workspace) -> None:
+        for adapter, decision in decisions.items():
+            what = decision.cause or ("replayed" if decision.is_replay else decision.outcome)
+            workspace.tally(record, adapter, what, decision.skew, is_discard=bool(decision.cause))
+
+    def _refuse(self, record: Record, decisions: dict[str, Decision]) -> Refusal:
+        generation = record.resource.generation
+        errors = tuple(
+            BodyProblem(
+                f"{submission.pointer}/observedGeneration",
+                "GenerationAhead",
+                f"{submission.report.adapter} observed generation {submission.report.observed_generation}, "
+                f"the resource is at {generation}",
+            )
+            for submission in self.submissions
+            if decisions[submission.report.adapter].outcome == "rejected"
+        )
+        message = f"{self.target.id} is at generation {generation}; read it again and retry"
+        return Refusal("GenerationAhead", message, errors)
+
+
+class RetireAdapter(Struct, frozen=True):
+    """Forget what an adapter said of a resource, because it will say nothing more."""
+
+    target: Target
+    adapter: str
+    caller: Caller
+
+    @property
+    def wants(self) -> Wants:
+        """Load the resource."""
+        return Wants(ids=(self.target.id,))
+
+    def apply(self, workspace: Workspace) -> Written | Refusal:
+        """Take the report away and compute the status without it."""
+        record = workspace.find(self.target, self.caller)
+        if record is None:
+            return not_found(self.target)
+        if self.adapter not in record.reports:
+            return Refusal("NotFound", f"{self.adapter} has not reported on {self.target.id}")
+        after = workspace.retire(record, self.adapter)
+        return Written(after, is_gone=workspace.is_removed(record.resource.id))
+
+
+def _verdict(adapter: str, decision: Decision) -> Verdict:
+    report_id = decision.stored.id if decision.stored is not None else ""
+    return Verdict(adapter, decision.outcome, decision.cause, report_id, decision.is_replay)

@@ -1,0 +1,246 @@
+"""Creating, editing and deleting resources. Each command is one write; the status moves in the same one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from msgspec import UNSET, Struct
+from msgspec.structs import replace
+
+from hyperfleet.aggregation import BodyProblem
+from hyperfleet.model.kind import Kind
+from hyperfleet.model.resource import Resource
+from hyperfleet.ports import Cause, NameKey, Record, Remembered
+from hyperfleet.services.commands import Wants
+from hyperfleet.services.results import Caller, Change, Preconditions, Refusal, Target, Written, not_found
+from hyperfleet.services.workspace import Workspace
+
+CheckSpec = Callable[[str, Mapping[str, Any]], tuple[BodyProblem, ...]]  # (kind, spec) → what its schema minds
+
+MAX_LABELS: Final = 64  # each is an indexed token; more than this describes nothing any more
+
+
+class Create(Struct, frozen=True):
+    """Add a resource."""
+
+    kind: Kind
+    id: str
+    name: str
+    spec: Mapping[str, Any]
+    labels: Mapping[str, str]
+    caller: Caller
+    check_spec: CheckSpec
+    parent_id: str | None = None
+    key: str = ""  # an idempotency key, with whose it is and where it was sent
+    digest: str = ""  # of the request with that key
+
+    @property
+    def wants(self) -> Wants:
+        """Load the parent, whoever has the name, and what was answered to the same key."""
+        parents = (self.parent_id,) if self.parent_id else ()
+        return Wants(ids=parents, names=(self._name_key(self.caller.tenant),), keys=(self.key,) if self.key else ())
+
+    def apply(self, workspace: Workspace) -> Written | Refusal:
+        """Add it, unless this very request was already done or something stands in the way."""
+        earlier = workspace.remembered(self.key) if self.key else None
+        if earlier is not None:
+            return self._repeat(earlier, workspace)
+        tenant, refusal = self._find_place(workspace)
+        refusal = refusal or self._check(tenant, workspace)
+        if refusal is not None:
+            return refusal
+        now = workspace.now
+        resource = Resource(
+            id=self.id,
+            kind=self.kind.name,
+            name=self.name,
+            generation=1,
+            generation_time=now,
+            created_time=now,
+            spec=self.spec,
+            labels=self.labels,
+            tenant=tenant,
+            parent_id=self.parent_id,
+            created_by=self.caller.name,
+        )
+        record = workspace.insert(resource, Cause("created"))
+        if self.key:
+            workspace.remember(Remembered(self.key, self.digest, self.id, record.answer, now))
+        return Written(record)
+
+    def _find_place(self, workspace: Workspace) -> tuple[str, Refusal | None]:
+        """Return the tenant it will belong to: the parent's, or the caller's."""
+        if self.parent_id is None:
+            return self.caller.tenant, None
+        parent = workspace.get(self.parent_id)
+        if parent is None or parent.resource.kind != self.kind.parent:
+            return "", _no_parent(self.kind, self.parent_id)
+        if not self.caller.scope.admits(parent.resource.tenant):
+            return "", _no_parent(self.kind, self.parent_id)
+        if parent.resource.is_deleting:
+            return "", Refusal("ParentBeingDeleted", f"{self.parent_id} is being deleted; nothing can be added to it")
+        return parent.resource.tenant, None
+
+    def _check(self, tenant: str, workspace: Workspace) -> Refusal | None:
+        errors = self.check_spec(self.kind.name, self.spec)
+        if errors:
+            return Refusal("InvalidSpec", f"the spec does not fit the schema of a {self.kind.name}", errors)
+        owner = workspace.owner_of(self._name_key(tenant))
+        if owner is not None:
+            problem = BodyProblem("/name", "NameTaken", f"{self.name} is the name of {owner}")
+            return Refusal("NameTaken", f"there is already a {self.kind.name} named {self.name}", (problem,))
+        return None
+
+    def _repeat(self, earlier: Remembered, workspace: Workspace) -> Written | Refusal:
+        if earlier.digest != self.digest:
+            return Refusal("IdempotencyKeyReused", "this Idempotency-Key was already used for another request")
+        resource = Resource(earlier.resource_id, self.kind.name, self.name, 1, earlier.time, earlier.time)
+        status = workspace.blank_status(resource)
+        return Written(Record(resource, status, answer=earlier.answer), is_repeated=True)
+
+    def _name_key(self, tenant: str) -> NameKey:
+        return NameKey(tenant, self.kind.name, self.parent_id or "", self.name)
+
+
+class Edit(Struct, frozen=True):
+    """Change the spec or the labels of a resource; its generation rises if and only if one of them really changes."""
+
+    target: Target
+    change: Change
+    caller: Caller
+    check_spec: CheckSpec
+    preconditions: Preconditions = Preconditions()
+
+    @property
+    def wants(self) -> Wants:
+        """Load the resource."""
+        return Wants(ids=(self.target.id,))
+
+    def apply(self, workspace: Workspace) -> Written | Refusal:
+        """Make the change, or refuse it."""
+        record = workspace.find(self.target, self.caller)
+        if record is None:
+            return not_found(self.target)
+        refusal = _check_preconditions(record, self.preconditions)
+        if refusal is not None:
+            return refusal
+        before = record.resource
+        if before.is_deleting:
+            return Refusal("BeingDeleted", f"{before.id} is being deleted; its spec and labels can no longer change")
+        spec, labels = _changed(before.spec, self.change, "spec"), _changed(before.labels, self.change, "labels")
+        if spec == before.spec and labels == before.labels:
+            return Written(record)
+        refusal = self._check(spec, labels)
+        if refusal is not None:
+            return refusal
+        now = workspace.time_for(record)
+        after = replace(
+            before, spec=spec, labels=labels, generation=before.generation + 1, generation_time=now, updated_time=now
+        )
+        return Written(workspace.edit(record, after, Cause("spec"), "SpecChanged"))
+
+    def _check(self, spec: Mapping[str, Any], labels: Mapping[str, Any]) -> Refusal | None:
+        errors = self.check_spec(self.target.kind.name, spec)
+        if errors:
+            return Refusal("InvalidSpec", f"the spec does not fit the schema of a {self.target.kind.name}", errors)
+        if len(labels) > MAX_LABELS:
+            message = f"{len(labels)} labels; at most {MAX_LABELS} are allowed"
+            return Refusal("InvalidLabels", message, (BodyProblem("/labels", "TooMany", message),))
+        return None
+
+
+class Delete(Struct, frozen=True):
+    """Ask for a resource and its children to go. Asked again, it changes nothing."""
+
+    target: Target
+    caller: Caller
+    preconditions: Preconditions = Preconditions()
+
+    @property
+    def wants(self) -> Wants:
+        """Load the resource and its children."""
+        return Wants(ids=(self.target.id,), families=(self.target.id,))
+
+    def apply(self, workspace: Workspace) -> Written | Refusal:
+        """Mark it and, if it has any, its children; what needs no cleaning up goes at once."""
+        record = workspace.find(self.target, self.caller)
+        if record is None:
+            return not_found(self.target)
+        refusal = _check_preconditions(record, self.preconditions)
+        if refusal is not None:
+            return refusal
+        if record.resource.is_deleting:
+            return Written(record)
+        for child in workspace.children_of(record.resource.id):
+            if not child.resource.is_deleting:
+                _mark(child, workspace)
+        after = _mark(record, workspace)
+        return Written(after, is_gone=workspace.is_removed(record.resource.id))
+
+
+class ForceDelete(Struct, frozen=True):
+    """Remove a resource that is being deleted, and its children, without waiting for adapters."""
+
+    target: Target
+    reason: str
+    caller: Caller
+
+    @property
+    def wants(self) -> Wants:
+        """Load the resource and its children."""
+        return Wants(ids=(self.target.id,), families=(self.target.id,))
+
+    def apply(self, workspace: Workspace) -> Written | Refusal:
+        """Remove it; history keeps who did it and why."""
+        record = workspace.find(self.target, self.caller)
+        if record is None:
+            return not_found(self.target)
+        if not record.resource.is_deleting:
+            return Refusal("NotBeingDeleted", f"{self.target.id} is not being deleted; DELETE it first")
+        who = f" by {self.caller.name}" if self.caller.name else ""
+        message = f"forced{who}: {self.reason}"
+        for child in workspace.children_of(record.resource.id):
+            workspace.remove(child, Cause("deletion"), "ForceDeleted", message, reexamine=False)
+        gone = workspace.remove(record, Cause("deletion"), "ForceDeleted", message)
+        return Written(gone, is_gone=True)
+
+
+def _mark(record: Record, workspace: Workspace) -> Record:
+    before, now = record.resource, workspace.time_for(record)
+    after = replace(before, generation=before.generation + 1, generation_time=now, deletion_time=now)
+    return workspace.edit(record, after, Cause("deletion"), "DeletionRequested")
+
+
+def _check_preconditions(record: Record, preconditions: Preconditions) -> Refusal | None:
+    if preconditions.revisions is not None and record.revision not in preconditions.revisions:
+        return Refusal("PreconditionFailed", f"{record.resource.id} has changed; read it again and retry")
+    wanted, actual = preconditions.generation, record.resource.generation
+    if wanted is not None and wanted != actual:
+        problem = BodyProblem("/generation", "GenerationConflict", f"made from generation {wanted}, it is at {actual}")
+        return Refusal("GenerationConflict", f"{record.resource.id} is at generation {actual}", (problem,))
+    return None
+
+
+def _changed(before: Mapping[str, Any], change: Change, field: str) -> Mapping[str, Any]:
+    wanted = change.spec if field == "spec" else change.labels
+    if wanted is UNSET:
+        return before
+    return merge_patch(before, wanted) if change.is_merge else wanted
+
+
+def merge_patch(target: object, patch: Mapping[str, Any]) -> dict[str, Any]:
+    """Apply a JSON merge patch (RFC 7396): objects merge, null takes away, everything else replaces."""
+    merged: dict[str, Any] = dict(target) if isinstance(target, Mapping) else {}
+    for key, value in patch.items():
+        if value is None:
+            merged.pop(key, None)
+        elif isinstance(value, Mapping):
+            merged[key] = merge_patch(merged.get(key), value)
+        else:
+            merged[key] = value
+    return merged
+
+
+def _no_parent(kind: Kind, parent_id: str) -> Refusal:
+    return Refusal("NotFound", f"there is no {kind.parent} {parent_id}")

@@ -1,0 +1,33 @@
+"""Forgetting in time: logs are pruned a little at a time, by one replica."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Final
+
+from hyperfleet.ports import Pruning, Store
+from hyperfleet.services.loops import Loop
+
+_BATCH: Final = 1_000  # rows deleted in one transaction; writers wait for no longer than that
+_BREATH: Final = 0.05  # seconds between transactions
+_INTERVAL: Final = 600.0
+
+
+class Retention:
+    """Deletes what is past its time."""
+
+    def __init__(self, store: Store, prunings: Sequence[Pruning]) -> None:
+        """Prune each log of `store` as `prunings` say."""
+        self._store = store
+        self._prunings = prunings
+        self.loop = Loop("retention", self._turn)
+
+    async def _turn(self) -> float:
+        claim = await self._store.claim("retention")
+        if claim is not None:
+            async with claim:
+                for pruning in self._prunings:
+                    while await self._store.prune(pruning, _BATCH) >= _BATCH:
+                        await asyncio.sleep(_BREATH)
+        return _INTERVAL

@@ -1,0 +1,173 @@
+"""From query parameters to a `Query`, or to everything that is wrong with them: the front door for lists.
+
+The API calls `read_query` for lists and summaries, `read_group_by` for summaries, `read_fields` and `apply_mask` for
+answers in part, `encode_continue` for the next page. What the filters are is told in `filters`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Final, get_args
+
+import msgspec
+from msgspec import Struct
+
+from hyperfleet.aggregation import BodyProblem
+from hyperfleet.documents.durations import parse_duration
+from hyperfleet.documents.wording import quote, suggest
+from hyperfleet.ports import OrderField, Query, Scope
+from hyperfleet.services.continuation import decode_continue, encode_continue, resume
+from hyperfleet.services.filters import FILTERS, GroupBy, blocked_by, read_group_by, read_terms
+from hyperfleet.services.masks import FieldMask, apply_mask, read_fields
+from hyperfleet.services.parameters import Parameters
+
+__all__ = [
+    "PARAMETERS",
+    "READ_ELSEWHERE",
+    "FieldMask",
+    "GroupBy",
+    "SearchResult",
+    "apply_mask",
+    "blocked_by",
+    "encode_continue",
+    "read_fields",
+    "read_group_by",
+    "read_query",
+]
+
+PARAMETERS: Final = (*FILTERS, "updatedSince", "orderBy", "limit", "continue", "page", "size")
+READ_ELSEWHERE: Final = frozenset({"fields", "watch", "pretty"})
+MAX_LIMIT: Final = 1_000
+DEFAULT_LIMIT: Final = 100
+
+_ORDERS: Final[tuple[OrderField, ...]] = get_args(OrderField)
+_ORDER: Final = re.compile(r"(-?)(\w+)(?:\s+(asc|desc))?")
+
+
+class SearchResult(Struct, frozen=True):
+    """A query, or what is wrong with the parameters; the pointer of an error is the name of its parameter."""
+
+    query: Query | None
+    errors: tuple[BodyProblem, ...] = ()
+    is_paged: bool = False  # asked for by page and size: then the answer tells how many there are in all
+
+
+def read_query(
+    parameters: Mapping[str, Sequence[str]],
+    kind: str,
+    scope: Scope,
+    parent_id: str | None,
+    now: datetime,
+    *,
+    read_elsewhere: Collection[str] = READ_ELSEWHERE,
+) -> SearchResult:
+    """Read the parameters of a list; those `read_elsewhere` are left to others, any other unknown one is an error."""
+    given = Parameters({name: values for name, values in parameters.items() if name not in read_elsewhere})
+    given.refuse_unknown(PARAMETERS)
+    terms = read_terms(given)
+    order, is_descending = _read_order(given)
+    page = _read_page(given)
+    query = Query(
+        kind=kind,
+        scope=scope,
+        parent_id=parent_id,
+        terms=terms,
+        updated_since=_read_since(given, now),
+        order=order,
+        is_descending=is_descending,
+        offset=page.offset,
+        limit=page.limit,
+    )
+    query = _go_on(given, query)
+    errors = tuple(given.errors)
+    return SearchResult(None if errors else query, errors, page.is_numbered)
+
+
+# ── time, order, page ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _read_since(given: Parameters, now: datetime) -> datetime | None:
+    text = given.one("updatedSince")
+    if text is None:
+        return None
+    try:
+        return _read_time(text) if _is_time(text) else now - parse_duration(text)
+    except (ValueError, OverflowError, msgspec.ValidationError) as error:  # overflow: before the first year
+        cause = f"{quote(text)} is no time" if _is_time(text) else str(error)
+        rule = (
+            "an RFC 3339 time with a zone such as 2025-10-17T12:00:05Z (a + is written %2B) or a duration such as 15m"
+        )
+        given.refuse("updatedSince", "BadFormat", f"{cause}; updatedSince is {rule}")
+        return None
+
+
+def _is_time(text: str) -> bool:
+    """Tell a time from a duration: it begins with a year and a dash."""
+    return text[4:5] == "-"
+
+
+def _read_time(text: str) -> datetime:
+    time = msgspec.convert(text, datetime)
+    if time.tzinfo is None:
+        raise ValueError("no zone")
+    return time.astimezone(UTC)
+
+
+def _is_relative(text: str | None) -> bool:
+    return text is not None and not _is_time(text)
+
+
+def _read_order(given: Parameters) -> tuple[OrderField, bool]:
+    text = given.one("orderBy")
+    if text is None:
+        return "name", False
+    match = _ORDER.fullmatch(text)
+    minus, field, direction = match.groups() if match else ("", text, None)
+    for order in _ORDERS:
+        if field == order and not (minus and direction):
+            return order, bool(minus) or direction == "desc"
+    known = ", ".join(_ORDERS)
+    guess = suggest(field, _ORDERS)
+    message = (
+        f"orderBy is one of {known}, with - before it or desc behind it to turn it round, not {quote(text)}{guess}"
+    )
+    given.refuse("orderBy", "NotAllowed", message)
+    return "name", False
+
+
+class _Page(Struct, frozen=True):
+    """Which part of a list is asked for."""
+
+    offset: int
+    limit: int
+    is_numbered: bool
+
+
+def _read_page(given: Parameters) -> _Page:
+    page, size = given.number("page"), given.number("size", MAX_LIMIT)
+    limit = given.number("limit", MAX_LIMIT)
+    numbered = [name for name in ("page", "size") if given.all(name)]
+    if numbered and (given.all("limit") or given.all("continue")):
+        for name in numbered:
+            given.refuse(name, "Exclusive", f"{name} cannot be given with limit or continue: they are another way")
+    if numbered:
+        size = size or DEFAULT_LIMIT
+        return _Page(((page or 1) - 1) * size, size, True)
+    return _Page(0, limit or DEFAULT_LIMIT, False)
+
+
+def _go_on(given: Parameters, query: Query) -> Query:
+    """Go on where a continue token says, if one was given and belongs to this query."""
+    text = given.one("continue")
+    token = decode_continue(text) if text else None
+    if text and token is None:
+        message = "this is not a continue token; send what the last page gave as continue, unchanged"
+        given.refuse("continue", "BadFormat", message)
+    if token is None or given.errors:
+        return query
+    resumed = resume(query, token, is_since_relative=_is_relative(given.one("updatedSince")))
+    if resumed is None:
+        given.refuse("continue", "ContinueMismatch", "this continue token belongs to another query")
+    return resumed or query

@@ -1,0 +1,110 @@
+"""Looking for what must never be: a stored status that is not the function of what is stored beside it.
+
+Called by `hyperfleet db verify` and by the crash tests. Reads only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from hyperfleet.aggregation import Child, aggregate
+from hyperfleet.model.event import PHASE_SUBJECT
+from hyperfleet.model.kind import Kind
+from hyperfleet.model.status import Status
+from hyperfleet.ports import EVERYTHING, Query, Record, Recorded, Store
+from hyperfleet.services.workspace import Rules
+
+_PAGE: Final = 500
+_HISTORY: Final = 10_000  # transitions looked at of each resource
+
+
+class Finding(Struct, frozen=True):
+    """Something about a resource that must not be."""
+
+    resource_id: str
+    code: str
+    message: str
+
+    def __str__(self) -> str:
+        """Say it in one line."""
+        return f"{self.resource_id}: {self.code}: {self.message}"
+
+
+class Verification:
+    """One pass over everything that is stored."""
+
+    def __init__(self, store: Store, rules: Rules) -> None:
+        """Compare what is in `store` with what `rules` would make of it."""
+        self._store = store
+        self._rules = rules
+        self.checked = 0
+
+    async def run(self) -> AsyncIterator[Finding]:
+        """Yield every finding."""
+        for kind in self._rules.kinds:
+            async for record in self._records(kind):
+                self.checked += 1
+                for finding in (*await self._check_status(record), *await self._check_history(record)):
+                    yield finding
+
+    async def _records(self, kind: Kind) -> AsyncIterator[Record]:
+        query = Query(kind.name, limit=_PAGE)
+        while page := await self._store.find(query):
+            for answer in page:
+                record = await self._store.read_record(kind.name, answer.id, EVERYTHING)
+                if record is not None:
+                    yield record
+            query = replace(query, after=(page[-1].key, page[-1].id))
+
+    async def _check_status(self, record: Record) -> list[Finding]:
+        """Compute the status again at the time it was computed: nothing that a reader sees may differ."""
+        id_ = record.resource.id
+        if record.answer != self._rules.render(record):
+            return [Finding(id_, "AnswerDiffers", "the stored answer is not what the stored status looks like")]
+        if record.policy_version != self._rules.policy_version:
+            return []  # still waits to be computed under the policy in force
+        children = await self._store.read_children(id_, EVERYTHING)
+        again = aggregate(
+            record.resource,
+            record.reports,
+            self._rules.policies.select(record.resource),
+            record.status,
+            record.status.memory.written_time,
+            children=[Child(child.resource.kind, child.resource.name, child.status.conditions) for child in children],
+        )
+        if _visible(again) == _visible(record.status):
+            return []
+        return [Finding(id_, "StatusDiffers", f"stored as {record.status.phase}, computed again {again.phase}")]
+
+    async def _check_history(self, record: Record) -> list[Finding]:
+        """Follow the transitions of each subject: each must start where the one before it ended."""
+        recorded = await self._store.read_transitions(record.resource.id, _HISTORY)
+        known = [entry for entry in recorded if entry.position <= record.revision]  # it may have moved on meanwhile
+        findings = []
+        last: dict[str, str | None] = {}
+        for entry in reversed(known):
+            subject, before = entry.transition.subject, entry.transition.before
+            if subject in last and last[subject] != before:
+                findings.append(_gap(record, entry, last[subject]))
+            last[subject] = entry.transition.after
+        now = {PHASE_SUBJECT: record.status.phase} | {each.type: each.status for each in record.status.conditions}
+        findings += [
+            Finding(record.resource.id, "HistoryDiffers", f"{subject} is {value}, its history ends at {last[subject]}")
+            for subject, value in now.items()
+            if subject in last and last[subject] != value
+        ]
+        return findings
+
+
+def _gap(record: Record, entry: Recorded, ended: str | None) -> Finding:
+    transition = entry.transition
+    message = f"at {entry.position} {transition.subject} goes on from {transition.before}, but it had ended at {ended}"
+    return Finding(record.resource.id, "HistoryBroken", message)
+
+
+def _visible(status: Status) -> tuple[object, ...]:
+    return status.phase, status.phase_since, status.conditions, status.adapters, status.raw, status.last_updated

@@ -1,0 +1,329 @@
+"""One transaction's view of the world: what was loaded, what commands made of it, and what must be written.
+
+Commands run on it one after the other, each as if it were alone. Every change of a resource goes through `settle`,
+so that aggregation, history, events, removal and the parent's re-examination cannot be forgotten.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime, timedelta
+
+import msgspec
+from msgspec.structs import replace
+
+from hyperfleet.aggregation import (
+    Child,
+    Decision,
+    Policy,
+    aggregate,
+    is_removable,
+    refresh,
+    says_the_same,
+    transitions_between,
+)
+from hyperfleet.aggregation.policy import PolicySet, SummaryRule
+from hyperfleet.model.event import PHASE_SUBJECT, EventType, Transition
+from hyperfleet.model.kind import Kinds
+from hyperfleet.model.report import StoredReport
+from hyperfleet.model.resource import Resource
+from hyperfleet.model.status import Status
+from hyperfleet.ports import Cause, Changes, Draft, Loaded, LoggedReport, NameKey, Record, Remembered, Tally
+from hyperfleet.services.facets import facet_changes
+from hyperfleet.services.results import Caller, Target
+
+Render = Callable[[Record], bytes]
+
+
+class Rules(msgspec.Struct, frozen=True):
+    """What a transaction computes with: the policies in force, the kinds there are, and how answers look."""
+
+    policies: PolicySet
+    policy_version: int
+    kinds: Kinds
+    render: Render
+
+    def wants_children(self, resource: Resource) -> bool:
+        """Tell whether a write to a resource, or to one of its children, must know all of its children."""
+        if not self.kinds.children_of(resource.kind):
+            return False
+        return resource.is_deleting or _reads_children(self.policies.select(resource))
+
+
+def _reads_children(policy: Policy) -> bool:
+    return any(isinstance(rule.by, SummaryRule) and rule.by.over == "nodePools" for rule in policy.rules)
+
+
+class Workspace:
+    """The records of one transaction and everything that becomes of them."""
+
+    def __init__(self, loaded: Loaded, rules: Rules) -> None:
+        """Start from what was loaded."""
+        self.now = loaded.now
+        self._rules = rules
+        self._loaded = dict(loaded.records)
+        self._children: dict[str, set[str]] = {}
+        for parent, children in loaded.children.items():
+            self._children[parent] = {child.resource.id for child in children}
+            self._loaded |= {child.resource.id: child for child in children if child.resource.id not in self._loaded}
+        self._records: dict[str, Record] = dict(self._loaded)
+        self._names = dict(loaded.names)
+        self._remembered = dict(loaded.remembered)
+        self._new_keys: list[Remembered] = []
+        self._touched: dict[str, None] = {}  # ids in the order of their first change
+        self._edited: set[str] = set()
+        self._removed: dict[str, Record] = {}
+        self._reports: dict[tuple[str, str], StoredReport] = {}
+        self._retired: dict[tuple[str, str], None] = {}
+        self._log: list[LoggedReport] = []
+        self._events: list[Draft] = []
+        self._tallies: dict[tuple[str, str], _Tallying] = {}
+
+    # looking
+
+    def find(self, target: Target, caller: Caller) -> Record | None:
+        """Return a resource if it is there, below that parent, and the caller may see it."""
+        record = self._records.get(target.id)
+        if record is None or record.resource.kind != target.kind.name:
+            return None
+        if target.kind.parent is not None and target.parent_id not in (None, record.resource.parent_id):
+            return None
+        return record if caller.scope.admits(record.resource.tenant) else None
+
+    def get(self, id_: str) -> Record | None:
+        """Return a resource by id, whoever asks: for work that nobody asked for."""
+        return self._records.get(id_)
+
+    def children_of(self, id_: str) -> tuple[Record, ...]:
+        """Return the children of a resource whose children were wanted, in the order of their ids."""
+        return tuple(self._records[child] for child in sorted(self._children.get(id_, ())))
+
+    def owner_of(self, name: NameKey) -> str | None:
+        """Return who has a name."""
+        return self._names.get(name)
+
+    def remembered(self, key: str) -> Remembered | None:
+        """Return what was answered to a request with this idempotency key."""
+        return self._remembered.get(key)
+
+    def time_for(self, record: Record) -> datetime:
+        """Return the time of a write to a resource: never earlier than the write before it."""
+        return max(self.now, record.status.memory.written_time)
+
+    def policy_for(self, resource: Resource) -> Policy:
+        """Return the policy in force for a resource."""
+        return self._rules.policies.select(resource)
+
+    def blank_status(self, resource: Resource) -> Status:
+        """Return the status of a resource of which nobody has reported."""
+        return aggregate(resource, {}, self.policy_for(resource), None, self.now)
+
+    # changing
+
+    def insert(self, resource: Resource, cause: Cause) -> Record:
+        """Add a resource."""
+        self._names[name_key(resource)] = resource.id
+        if resource.parent_id in self._children:
+            self._children[resource.parent_id].add(resource.id)
+        record = self._save(None, Record(resource, self.blank_status(resource)), cause, "Created")
+        self._reexamine_parent(resource)
+        return record
+
+    def edit(self, before: Record, resource: Resource, cause: Cause, event: EventType) -> Record:
+        """Give a resource another spec, other labels or a deletion time."""
+        self._edited.add(resource.id)
+        if resource.is_deleting:
+            self._names.pop(name_key(resource), None)
+        return self.settle(before, replace(before, resource=resource), cause, event)
+
+    def take(self, before: Record, decisions: Mapping[str, Decision], cause: Cause) -> Record:
+        """Keep what was decided of reports, by adapter, and aggregate if one of them asks for it."""
+        kept = {adapter: decision.stored for adapter, decision in decisions.items() if decision.stored is not None}
+        changed = {adapter: report for adapter, report in kept.items() if before.reports.get(adapter) != report}
+        self._reports |= {(before.resource.id, adapter): report for adapter, report in changed.items()}
+        for adapter in changed:
+            self._retired.pop((before.resource.id, adapter), None)
+        after = replace(before, reports={**before.reports, **changed})
+        if not any(decision.needs_aggregation for decision in decisions.values()):
+            self._records[before.resource.id] = after
+            return after
+        refreshed = self._refresh(before, changed)
+        if refreshed is not None:
+            return self._save(before, replace(after, status=refreshed), cause, None)
+        return self.settle(before, after, cause)
+
+    def log_report(self, resource_id: str, stored: StoredReport, before: StoredReport | None) -> None:
+        """Keep an accepted report for good; call it after `take`, whose event it belongs to."""
+        record = self._records.get(resource_id) or self._removed[resource_id]
+        event = -record.revision - 1 if record.revision < 0 else None
+        self._log.append(LoggedReport(resource_id, stored, event, before is not None and says_the_same(before, stored)))
+
+    def retire(self, before: Record, adapter: str) -> Record:
+        """Forget an adapter's report."""
+        key = (before.resource.id, adapter)
+        self._reports.pop(key, None)
+        self._retired[key] = None
+        reports = {name: report for name, report in before.reports.items() if name != adapter}
+        return self.settle(before, replace(before, reports=reports), Cause("retired", adapter))
+
+    def settle(self, before: Record, after: Record, cause: Cause, event: EventType | None = None) -> Record:
+        """Aggregate, keep what changed, and remove the resource if nothing is left to clean up."""
+        resource = after.resource
+        policy = self.policy_for(resource)
+        status = aggregate(
+            resource, after.reports, policy, before.status, self.now, children=self._as_children(resource)
+        )
+        record = self._save(before, replace(after, status=status), cause, event)
+        if resource.is_deleting and is_removable(
+            resource, record.reports, policy, has_children=bool(self._children.get(resource.id))
+        ):
+            return self.remove(record, cause, "Removed", "nothing was left to clean up")
+        self._reexamine_parent(resource)
+        return record
+
+    def remove(self, record: Record, cause: Cause, reason: str, message: str, *, reexamine: bool = True) -> Record:
+        """Take a resource away; its parent may have waited for this."""
+        resource = record.resource
+        now = self.time_for(record)
+        gone = Transition(PHASE_SUBJECT, record.status.phase, None, now, reason, message)
+        self._events.append(Draft("Removed", resource, now, None, (gone,), cause, record.status.policy))
+        record = replace(record, revision=-len(self._events))
+        del self._records[resource.id]
+        self._names.pop(name_key(resource), None)
+        self._removed[resource.id] = record
+        if resource.parent_id in self._children:
+            self._children[resource.parent_id].discard(resource.id)
+        if reexamine:
+            self._reexamine_parent(resource)
+        return record
+
+    def is_removed(self, id_: str) -> bool:
+        """Tell whether this transaction took a resource away."""
+        return id_ in self._removed
+
+    def remember(self, answer: Remembered) -> None:
+        """Keep an answer for repetitions of its request."""
+        self._remembered[answer.key] = answer
+        self._new_keys.append(answer)
+
+    def tally(self, record: Record, adapter: str, what: str, skew: timedelta, *, is_discard: bool = False) -> None:
+        """Count what became of a report in the adapter's record."""
+        tallying = self._tallies.setdefault((record.resource.tenant, adapter), _Tallying())
+        tallying.counts[what] += 1
+        tallying.skew = skew
+        if is_discard:
+            discard = {"cause": what, "resource": record.resource.id, "time": self.now}
+            tallying.last_discard = msgspec.json.encode(discard).decode()
+
+    # leaving
+
+    def changes(self) -> Changes:
+        """Return everything to be written."""
+        records = {id_: self._records[id_] for id_ in self._touched if id_ in self._records}
+        added: list[tuple[str, str]] = []
+        removed: list[tuple[str, str]] = []
+        for id_ in self._touched.keys() | self._removed.keys():
+            more, less = facet_changes(self._loaded.get(id_), records.get(id_))
+            added += [(id_, token) for token in more]
+            removed += [(id_, token) for token in less]
+        alive = [key for key in self._reports if key[0] in self._records]
+        return Changes(
+            inserted=[record for id_, record in records.items() if id_ not in self._loaded],
+            updated=[record for id_, record in records.items() if id_ in self._loaded],
+            removed=[record.resource for id_, record in self._removed.items() if id_ in self._loaded],
+            revisions={id_: -record.revision - 1 for id_, record in records.items() if record.revision < 0},
+            edited=frozenset(self._edited & records.keys() & self._loaded.keys()),
+            reports=[(id_, self._reports[id_, adapter]) for id_, adapter in alive],
+            retired=list(self._retired),
+            log=self._log,
+            events=self._events,
+            facets_added=added,
+            facets_removed=removed,
+            tallies=[tallying.total(key, self.now) for key, tallying in sorted(self._tallies.items())],
+            remembered=self._new_keys,
+        )
+
+    # steps
+
+    def _save(self, before: Record | None, after: Record, cause: Cause, event: EventType | None) -> Record:
+        """Render the answer; if it differs from the stored one, that is an event with a position of its own."""
+        resource, status = after.resource, after.status
+        after = replace(
+            after,
+            wake_at=_wake_at(before.wake_at if before else None, status.next_deadline, self.now),
+            policy_version=self._rules.policy_version,
+            revision=before.revision if before else 0,
+            answer=self._rules.render(after),
+        )
+        if before is None or after.answer != before.answer:
+            moved = transitions_between(before.status if before else None, status)
+            type_ = event or ("StatusChanged" if before is None or _has_news(before.status, status) else "Reported")
+            answer = None if type_ == "Reported" else after.answer
+            written = status.memory.written_time
+            self._events.append(Draft(type_, resource, written, answer, moved, cause, status.policy))
+            after = replace(after, revision=-len(self._events))
+        self._touched[resource.id] = None
+        self._records[resource.id] = after
+        return after
+
+    def _refresh(self, before: Record, changed: Mapping[str, StoredReport]) -> Status | None:
+        """Return the status after nothing but heartbeats; None: it must be computed."""
+        status, policy = before.status, self.policy_for(before.resource)
+        for adapter, report in changed.items():
+            earlier = before.reports.get(adapter)
+            refreshed = refresh(earlier, report, policy, status, self.now) if earlier is not None else None
+            if refreshed is None:
+                return None
+            status = refreshed
+        return status if changed else None
+
+    def _reexamine_parent(self, child: Resource) -> None:
+        """Compute the parent anew if it looks at its children: for its rules, or because it waits for them to go."""
+        parent = self._records.get(child.parent_id) if child.parent_id else None
+        if parent is not None and self._rules.wants_children(parent.resource):
+            self.settle(parent, parent, Cause("child", child.id))
+
+    def _as_children(self, resource: Resource) -> Iterable[Child]:
+        return [
+            Child(child.resource.kind, child.resource.name, child.status.conditions)
+            for child in self.children_of(resource.id)
+        ]
+
+
+class _Tallying:
+    """The counters of one adapter while a transaction runs."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+        self.skew = timedelta()
+        self.last_discard = ""
+
+    def total(self, key: tuple[str, str], now: datetime) -> Tally:
+        """Return what to add to the adapter's record."""
+        return Tally(*key, now, self.skew, dict(self.counts), self.last_discard)
+
+
+def name_key(resource: Resource) -> NameKey:
+    """Return where the name of a resource must be unique."""
+    return NameKey(resource.tenant, resource.kind, resource.parent_id or "", resource.name)
+
+
+def _wake_at(before: datetime | None, deadline: datetime | None, now: datetime) -> datetime | None:
+    """Keep an earlier alarm: a heartbeat that moves a deadline back need not move the indexed column with it."""
+    if before is not None and deadline is not None and now < before <= deadline:
+        return before
+    return deadline
+
+
+def _has_news(before: Status, after: Status) -> bool:
+    """Tell whether more than times moved."""
+    if before.phase != after.phase or before.conditions != after.conditions or before.raw != after.raw:
+        return True
+    if before.phase_description != after.phase_description or len(before.adapters) != len(after.adapters):
+        return True
+    return any(
+        (old.name, old.available, old.observed_generation, old.state, old.stale)
+        != (new.name, new.available, new.observed_generation, new.state, new.stale)
+        for old, new in zip(before.adapters, after.adapters, strict=True)
+    )

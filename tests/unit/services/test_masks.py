@@ -1,0 +1,90 @@
+"""Field masks: which parts of an answer are kept, and what is said of a mask that is none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from hyperfleet.services.masks import MAX_DEPTH, MAX_PATHS, apply_mask, read_fields
+
+DOCUMENT: dict[str, Any] = {
+    "id": "cls-1",
+    "name": "one",
+    "metadata": {"labels": {"env": "prod", "app.kubernetes.io/name": "shop", "a,b": "c"}, "createdBy": "me"},
+    "status": {
+        "phase": "Ready",
+        "conditions": [{"type": "Ready", "status": "True"}, {"type": "Available", "status": "True"}, "stray"],
+    },
+}
+
+
+def masked(fields: str) -> dict[str, Any]:
+    """Apply a mask that must be good."""
+    mask = read_fields(fields)
+    assert mask.errors == ()
+    return apply_mask(DOCUMENT, mask.paths)
+
+
+@pytest.mark.parametrize(
+    ("fields", "kept"),
+    [
+        ("name", {"id": "cls-1", "name": "one"}),
+        ("id", {"id": "cls-1"}),
+        (" name , status . phase ", {"id": "cls-1", "name": "one", "status": {"phase": "Ready"}}),
+        ("status.conditions.type", {"status": {"conditions": [{"type": "Ready"}, {"type": "Available"}]}}),
+        ("status,status.phase", {"status": DOCUMENT["status"]}),
+        ("status.phase,status", {"status": DOCUMENT["status"]}),
+        ("metadata.labels.env", {"metadata": {"labels": {"env": "prod"}}}),
+        ('metadata.labels."app.kubernetes.io/name"', {"metadata": {"labels": {"app.kubernetes.io/name": "shop"}}}),
+        ('metadata.labels."a,b",name', {"name": "one", "metadata": {"labels": {"a,b": "c"}}}),
+        ("nowhere,status.nowhere,name.deeper", {"status": {}}),
+    ],
+)
+def test_what_is_kept(fields: str, kept: dict[str, Any]) -> None:
+    assert masked(fields) == {"id": "cls-1", **kept}
+
+
+def test_fields_keep_the_order_of_the_document() -> None:
+    assert list(masked("status,name")) == ["id", "name", "status"]
+
+
+def test_the_document_stays_as_it_was() -> None:
+    before = repr(DOCUMENT)
+    masked("status.conditions.type")
+    assert repr(DOCUMENT) == before
+
+
+def test_nothing_asked_for_is_no_mask() -> None:
+    assert read_fields("") == read_fields("  ")
+    assert read_fields("").paths == ()
+    assert read_fields("").errors == ()
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ("name,", 'at character 6: the list ends here, expected a key such as phase or "a.key"'),
+        (".name", 'at character 1: found ".name", expected a key such as phase or "a.key"'),
+        ("a..b", 'at character 3: found ".b", expected a key such as phase or "a.key"'),
+        ("a b", 'at character 3: found "b", expected a dot or a comma'),
+        ('a."b', 'at character 3: found ""b", expected a key such as phase or "a.key"'),
+        (",".join(f"k{n}" for n in range(MAX_PATHS + 1)), "at most 100 paths of 32 keys each are allowed"),
+        (".".join("k" * (MAX_DEPTH + 1)), "at most 100 paths of 32 keys each are allowed"),
+    ],
+)
+def test_what_is_wrong(fields: str, message: str) -> None:
+    mask = read_fields(fields)
+    assert mask.paths == ()
+    assert [(error.pointer, error.message) for error in mask.errors] == [("fields", message)]
+
+
+@given(st.text(alphabet='ab.," \x00\ud800é', max_size=30) | st.text(max_size=30))
+@example("x" * 5000)
+@example('"' * 50)
+def test_any_text_is_read(fields: str) -> None:
+    mask = read_fields(fields)
+    assert bool(mask.paths) + bool(mask.errors) == bool(fields.strip())
+    assert apply_mask(DOCUMENT, mask.paths)["id"] == "cls-1"

@@ -1,0 +1,431 @@
+"""The write path: commands, one after the other in one transaction, and what is written of them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from typing import Any, NoReturn
+
+import pytest
+from msgspec import Struct
+
+from hyperfleet.aggregation import load_policies
+from hyperfleet.errors import Overloaded
+from hyperfleet.model.kind import CLUSTER, NODE_POOL
+from hyperfleet.ports import Cause, Scope
+from hyperfleet.services.commands import Wants
+from hyperfleet.services.committer import Capacity
+from hyperfleet.services.policies import digest_of
+from hyperfleet.services.reports import RetireAdapter, Submission, TakeReports
+from hyperfleet.services.resources import Create, Edit, ForceDelete, merge_patch
+from hyperfleet.services.results import ANYBODY, Caller, Change, Preconditions, Refusal, Reported, Written
+from hyperfleet.services.workspace import Workspace
+from tests.unit.services.desk import POLICY, START, Desk, accept_all, open_desk, target_of
+from tests.world import make_report
+
+Story = Callable[[Desk], Awaitable[None]]
+
+
+def run(story: Story, policy: str = POLICY, capacity: Capacity | None = None) -> None:
+    async def told() -> None:
+        async with open_desk(policy, capacity) as desk:
+            await story(desk)
+
+    asyncio.run(told())
+
+
+def test_a_report_is_aggregated_in_its_own_write() -> None:
+    async def story(desk: Desk) -> None:
+        await desk.create("a")
+        await desk.report("cls-a", "validation", "True")
+        result = await desk.report("cls-a", "dns", "True")
+        assert isinstance(result, Reported)
+        assert result.record.status.phase == "Ready"
+        assert (await desk.must_read("cls-a")) == result.record
+
+    run(story)
+
+
+def test_positions_are_dense_and_a_revision_is_the_last_of_them() -> None:
+    async def story(desk: Desk) -> None:
+        first = await desk.create("a")
+        second = await desk.create("b")
+        third = await desk.report("cls-a", "dns", "True")
+        assert isinstance(first, Written)
+        assert isinstance(second, Written)
+        assert isinstance(third, Reported)
+        assert [first.record.revision, second.record.revision, third.record.revision] == [1, 2, 3]
+
+    run(story)
+
+
+def test_commands_of_one_batch_are_done_as_if_each_were_alone() -> None:
+    async def story(desk: Desk) -> None:
+        await desk.create("a")
+        batch = [
+            desk.reporting("cls-a", "validation", "True"),
+            desk.reporting("cls-a", "dns", "True"),
+            desk.reporting("cls-a", "dns", "False/Broken"),
+        ]
+        results = await desk.committer.submit_all(batch)
+        phases = [result.record.status.phase for result in results if isinstance(result, Reported)]
+        assert phases == ["Provisioning", "Ready", "Failed"]
+        record = await desk.must_read("cls-a")
+        assert record.revision == 4
+        recorded = await desk.store.read_transitions("cls-a")
+        moves = [entry.transition.after for entry in reversed(recorded) if entry.transition.subject == "phase"]
+        assert moves == ["Pending", "Provisioning", "Ready", "Failed"]
+
+    run(story)
+
+
+def test_a_transition_names_the_report_that_caused_it() -> None:
+    async def story(desk: Desk) -> None:
+        await desk.create("a")
+        result = await desk.report("cls-a", "dns", "False/Broken")
+        assert isinstance(result, Reported)
+        newest = (await desk.store.read_transitions("cls-a"))[0]
+        assert newest.cause == Cause("report", result.verdicts[0].report_id)
+        assert newest.policy == result.record.status.policy
+
+    run(story)
+
+
+class _Broken(Struct, frozen=True):
+    """A command with a fault that nobody foresaw."""
+
+    @property
+    def wants(self) -> Wants:
+        return Wants()
+
+    def apply(self, workspace: Workspace) -> NoReturn:
+        raise ZeroDivisionError
+
+
+def test_a_fault_in_one_command_does_not_touch_its_neighbours() -> None:
+    async def story(desk: Desk) -> None:
+        await desk.create("a")
+        commands: list[Any] = [
+            desk.reporting("cls-a", "validation", "True"),
+            _Broken(),
+            desk.reporting("cls-nobody", "dns", "True"),
+            desk.reporting("cls-a", "dns", "True", generation=9),
+            desk.reporting("cls-a", "dns", "True"),
+        ]
+        results = await desk.committer.submit_all(commands)
+        assert isinstance(results[1], ZeroDivisionError)
+        assert isinstance(results[2], Refusal)
+        assert results[2].code == "NotFound"
+        assert isinstance(results[3], Refusal)
+        assert results[3].code == "GenerationAhead"
+        assert (await desk.must_read("cls-a")).status.phase == "Ready"
+
+    run(story)
+
+
+def test_one_bad_entry_of_a_body_rejects_all_of_it() -> None:
+    async def story(desk: Desk) -> None:
+        await desk.create("a")
+        submissions = (
+            Submission(make_report("dns", "True"), "rpt-1", "/adapterStatuses/0"),
+            Submission(make_report("validation", "True", generation=2), "rpt-2", "/adapterStatuses/1"),
+        )
+        result = await desk.committer.submit(TakeReports(target_of("cls-a"), submissions, ANYBODY))
+        assert isinstance(result, Refusal)
+        assert [error.pointer for error in result.errors] == ["/adapterStatuses/1/observedGeneration"]
+        assert not (await desk.must_read("cls-a")).reports
+
+    run(story)
+
+
+def test_a_heartbeat_makes_an_event_without_an_answer_and_a_replay_makes_none() -> None:
+    async def story(desk: Desk) -> None:
+        await desk.create("a")
+        await desk.report("cls-a", "dns", "True", observedTime="2025-10-17T11:00:00Z")
+        again = await desk.report("cls-a", "dns", "True", observedTime="2025-10-17T11:00:00Z")
+        assert isinstance(again, Reported)
+        assert again.verdicts[0].is_replay
+        assert again.record.revision == 2
+        beat = await desk.report("cls-a", "dns", "True", observedTime="2025-10-17T11:30:00Z")
+        assert isinstance(beat, Reported)
+        assert beat.record.revision == 3
+
+    run(story)
+
+
+def test_a_heartbeat_does_not_move_the_alarm_and_the_alarm_then_finds_nothing() -> None:
+    async def story(desk: Desk) -> None:
+        await desk.create("a")
+        await desk.report("cls-a", "dns", "True")
+        await desk.report("cls-a", "validation", "True")
+        alarm = START + timedelta(minutes=5)
+        assert (await desk.must_read("cls-a")).wake_at == alarm
+        desk.clock.pass_time(timedelta(minutes=3))
+        await desk.report("cls-a", "dns", "True")
+        await desk.report("cls-a", "validation", "True")
+        before = await desk.must_read("cls-a")
+        assert before.wake_at == alarm
+        desk.clock.pass_time(timedelta(minutes=2))
+        assert (await desk.store.due(10)).ids == ("cls-a",)
+        await desk.wake("cls-a")
+        after = await desk.must_read("cls-a")
+        assert after.revision == before.revision
+        assert after.wake_at == START + timedelta(minutes=8)
+        desk.clock.pass_time(timedelta(minutes=3))
+        await desk.wake("cls-a")
+        assert (await desk.must_read("cls-a")).status.phase == "Degraded"
+        assert (await desk.store.read_transitions("cls-a"))[0].cause == Cause("deadline")
+
+    run(story)
+
+
+def test_an_edit_raises_the_generation_only_if_something_changed() -> None:
+    async def story(desk: Desk) -> None:
+        await desk.create("a", spec={"size": 1}, labels={"env": "prod"})
+        same = await desk.edit("cls-a", size=1)
+        assert isinstance(same, Written)
+        assert same.record.resource.generation == 1
+        other = await desk.edit("cls-a", size=2)
+        assert isinstance(other, Written)
+        assert other.record.resource.generation == 2
+        assert other.record.resource.labels == {"env": "prod"}
+        patch = Change(labels={"env": None, "team": "x"}, is_merge=True)
+        patched = await desk.committer.submit(Edit(target_of("cls-a"), patch, ANYBODY, accept_all))
+        assert isinstance(patched, Written)
+        assert patched.record.resource.labels == {"team": "x"}
+        assert patched.record.resource.generation == 3
+
+    run(story)
+
+
+@pytest.mark.parametrize(
+    ("preconditions", "code"),
+    [
+        (Preconditions(revisions=frozenset({7})), "PreconditionFailed"),
+        (Preconditions(generation=7), "GenerationConflict"),
+        (Preconditions(revisions=frozenset({1}), generation=1), None),
+    ],
+)
+def test_preconditions(preconditions: Preconditions, code: str | None) -> None:
+    async def story(desk: Desk) -> None:
+        await desk.create("a")
+        change = Edit(target_of("cls-a"), Change(spec={"a": 1}), ANYBODY, accept_all, preconditions)
+        result = await desk.committer.submit(change)
+        assert (result.code if isinstance(result, Refusal) else None) == code
+
+    run(story)
+
+
+def test_a_precondition_never_holds_for_a_change_of_the_same_batch() -> None:
+    async def story(desk: Desk) -> None:
+        await desk.create("a")
+        if_first = Preconditions(revisions=frozenset({1}))
+        edits = [Edit(target_of("cls-a"), Change(spec={"a": n}), ANYBODY, accept_all, if_first) for n in range(3)]
+        results = await desk.committer.submit_all(edits)
+        assert [isinstance(result, Written) for result in results] == [True, False, False]
+
+    run(story)
+
+
+def test_a_deletion_reaches_the_children_and_waits_for_them() -> None:
+    async def story(desk: Desk) -> None:
+        await desk.create("a")
+        await desk.create("p", kind=NODE_POOL, parent_id="cls-a")
+        await desk.report("cls-a", "dns", "True")
+        await desk.report("cls-a", "validation", "True")
+        await desk.delete("cls-a")
+        assert await desk.read("np-p") is None, "nothing is required of node pools here, so it went at once"
+        record = await desk.must_read("cls-a")
+        assert record.status.phase == "Deleting"
+        for adapter in ("dns", "validation"):
+            await desk.report("cls-a", adapter, "False/Gone", generation=2, extra={"Finalized": "True"})
+        assert await desk.read("cls-a") is None
+        newest = (await desk.store.read_transitions("cls-a"))[0].transition
+        assert (newest.before, newest.after, newest.reason) == ("Deleting", None, "Removed")
+
+    run(story)
+
+
+BOTH_KINDS = """
+appliesTo: {kind: NodePool}
+requiredAdapters: [machines]
+---
+appliesTo: {kind: Cluster}
+requiredAdapters: []
+"""
+
+
+def test_the_last_child_takes_its_parent_with_it() -> None:
+    async def story(desk: Desk) -> None:
+        await desk.create("a")
+        await desk.create("p", kind=NODE_POOL, parent_id="cls-a")
+        await desk.delete("cls-a")
+        assert (await desk.must_read("cls-a")).status.phase == "Deleting"
+        last = await desk.report("np-p", "machines", "False/Gone", generation=2, extra={"Finalized": "True"})
+        assert isinstance(last, Reported)
+        assert last.is_gone
+        assert await desk.read("np-p") is None
+        assert await desk.read("cls-a") is None
+
+    run(story, BOTH_KINDS)
+
+
+def test_force_delete_needs_a_delete_and_takes_everything() -> None:
+    async def story(desk: Desk) -> None:
+        await desk.create("a")
+        await desk.create("p", kind=NODE_POOL, parent_id="cls-a")
+        force = ForceDelete(target_of("cls-a"), "the cloud account is gone", Caller("eve"))
+        refused = await desk.committer.submit(force)
+        assert isinstance(refused, Refusal)
+        assert refused.code == "NotBeingDeleted"
+        await desk.delete("cls-a")
+        done = await desk.committer.submit(force)
+        assert isinstance(done, Written)
+        assert done.is_gone
+        assert await desk.read("cls-a") is None
+        assert await desk.read("np-p") is None
+        newest = (await desk.store.read_transitions("cls-a"))[0].transition
+        assert newest.message == "forced by eve: the cloud account is gone"
+
+    run(story, BOTH_KINDS)
+
+
+SUMMARY = """
+appliesTo: {kind: Cluster}
+requiredAdapters: []
+clusterConditions:
+  - type: PoolsReady
+    summary: {over: nodePools, type: Ready}
+---
+appliesTo: {kind: NodePool}
+requiredAdapters: [machines]
+"""
+
+
+def test_a_parent_that_looks_at_its_children_moves_in_their_transaction() -> None:
+    async def story(desk: Desk) -> None:
+        await desk.create("a")
+        await desk.create("p", kind=NODE_POOL, parent_id="cls-a")
+
+        async def pools_ready() -> str:
+            condition = (await desk.must_read("cls-a")).status.condition("PoolsReady")
+            assert condition is not None
+            return condition.status
+
+        assert await pools_ready() != "True"
+        await desk.report("np-p", "machines", "True")
+        assert await pools_ready() == "True"
+        assert (await desk.store.read_transitions("cls-a"))[0].cause == Cause("child", "np-p")
+
+    run(story, SUMMARY)
+
+
+def test_a_name_is_free_again_when_its_owner_is_being_deleted() -> None:
+    async def story(desk: Desk) -> None:
+        await desk.create("a")
+        taken = await desk.committer.submit(_create_again("cls-a2"))
+        assert isinstance(taken, Refusal)
+        assert taken.code == "NameTaken"
+        await desk.delete("cls-a")
+        assert isinstance(await desk.committer.submit(_create_again("cls-a2")), Written)
+
+    run(story)
+
+
+def _create_again(id_: str, **more: Any) -> Any:
+    return Create(CLUSTER, id_, "a", {}, {}, ANYBODY, accept_all, **more)
+
+
+def test_an_idempotency_key_repeats_the_answer_and_refuses_another_request() -> None:
+    async def story(desk: Desk) -> None:
+        first = await desk.committer.submit(_create_again("cls-a", key="k", digest="1"))
+        again = await desk.committer.submit(_create_again("cls-b", key="k", digest="1"))
+        other = await desk.committer.submit(_create_again("cls-c", key="k", digest="2"))
+        assert isinstance(first, Written)
+        assert isinstance(again, Written)
+        assert again.is_repeated
+        assert again.record.answer == first.record.answer
+        assert again.record.resource.id == "cls-a"
+        assert isinstance(other, Refusal)
+        assert other.code == "IdempotencyKeyReused"
+
+    run(story)
+
+
+def test_nobody_finds_a_resource_of_another_tenant() -> None:
+    async def story(desk: Desk) -> None:
+        await desk.create("a", caller=Caller(scope=Scope(frozenset({"red"})), tenant="red"))
+        blue = Caller(scope=Scope(frozenset({"blue"})), tenant="blue")
+        report = Submission(make_report("dns", "True"), "rpt-1")
+        for command in (
+            TakeReports(target_of("cls-a"), (report,), blue),
+            Edit(target_of("cls-a"), Change(spec={"a": 1}), blue, accept_all),
+            ForceDelete(target_of("cls-a"), "because", blue),
+            RetireAdapter(target_of("cls-a"), "dns", blue),
+        ):
+            result = await desk.committer.submit(command)
+            assert isinstance(result, Refusal)
+            assert result.code == "NotFound"
+        assert (await desk.must_read("cls-a")).revision == 1
+
+    run(story)
+
+
+def test_a_retired_adapter_is_forgotten() -> None:
+    async def story(desk: Desk) -> None:
+        await desk.create("a")
+        await desk.report("cls-a", "extra", "False/Broken")
+        done = await desk.committer.submit(RetireAdapter(target_of("cls-a"), "extra", ANYBODY))
+        assert isinstance(done, Written)
+        assert not (await desk.must_read("cls-a")).reports
+        again = await desk.committer.submit(RetireAdapter(target_of("cls-a"), "extra", ANYBODY))
+        assert isinstance(again, Refusal)
+        assert again.code == "NotFound"
+
+    run(story)
+
+
+def test_discards_are_counted_by_cause_and_the_last_one_is_kept() -> None:
+    async def story(desk: Desk) -> None:
+        await desk.create("a")
+        await desk.report("cls-a", "dns", "True")
+        await desk.report("cls-a", "dns", "Unknown")
+        await desk.report("cls-a", "dns", "True", observedTime="2025-10-17T11:00:00Z")
+        await desk.report("cls-a", "dns", "True", generation=4)
+        (adapter,) = await desk.store.adapters(Scope())
+        counted = {what: count for what, count in adapter.counts.items() if count}
+        assert counted == {"aggregated": 1, "UnknownAfterFirst": 1, "OutOfOrder": 1, "GenerationAhead": 1}
+        assert "GenerationAhead" in adapter.last_discard
+
+    run(story)
+
+
+def test_a_full_queue_refuses_and_goes_on_afterwards() -> None:
+    async def story(desk: Desk) -> None:
+        await desk.create("a")
+        reports = [desk.reporting("cls-a", "dns", "True") for _ in range(4)]
+        with pytest.raises(Overloaded):
+            await desk.committer.submit_all([*reports, *reports])
+        assert len(await desk.committer.submit_all(reports)) == 4
+
+    run(story, capacity=Capacity(queue=4, batch=2))
+
+
+def test_a_policy_that_another_replica_put_in_force_is_used_at_once() -> None:
+    async def story(desk: Desk) -> None:
+        await desk.create("a")
+        text = POLICY.replace("validation, ", "")
+        await desk.store.activate_policy(digest_of(load_policies(text, "other")), text, "other")
+        result = await desk.report("cls-a", "dns", "True")
+        assert isinstance(result, Reported)
+        assert result.record.status.phase == "Ready"
+        assert result.record.policy_version == 2
+
+    run(story)
+
+
+def test_merge_patch_follows_its_rfc() -> None:
+    before = {"a": {"b": 1, "c": [1]}, "d": "x"}
+    patch = {"a": {"b": None, "c": [2]}, "d": {"e": None, "f": 1}, "g": None}
+    assert merge_patch(before, patch) == {"a": {"c": [2]}, "d": {"f": 1}}
