@@ -13,10 +13,11 @@ help:  ## this list
 $(READY): pyproject.toml uv.lock .ci/setup
 	@.ci/setup $(VENV) && touch $@
 
-run: $(READY)  ## a tour of the status core on an example fleet, offline
-	@$(RUN)python examples/walkthrough.py
+run: $(READY)  ## the whole system on its embedded default, with a small live fleet
+	@$(RUN)python examples/demo.py
 
 test: $(READY)  ## all tests
+	@.ci/servers
 	$(RUN)pytest -n auto $(ARGS)
 
 check: $(READY)  ## format, lint, types and import contracts

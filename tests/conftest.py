@@ -1,10 +1,30 @@
-"""What all tests share: nothing is timed, because machines are noisy; speed is measured in `bench/`."""
+"""What all tests share: nothing is timed, because machines are noisy; speed is measured in `bench/`.
+
+Also the servers that tests need: one for the whole run, made when the first test asks for it. What they are is in
+`servers.py`; here is how pytest and its workers get at them, and how loudly they are missed.
+"""
 
 from __future__ import annotations
 
 import os
+from collections import Counter
+from collections.abc import Generator, Iterator
+from pathlib import Path
+from typing import Final, Protocol
 
+import pytest
 from hypothesis import Phase, settings
+
+from tests.servers import (
+    POSTGRES_ADDRESS,
+    PostgresServer,
+    ServerMissingError,
+    SharedPostgres,
+    ask_for_postgres,
+    find_postgres,
+    temporary_database,
+    temporary_postgres,
+)
 
 settings.register_profile("default", deadline=None)
 # For `make mutation`, which repeats the suite for each mutant: few examples, the same ones in every run, and no search
@@ -19,3 +39,77 @@ settings.register_profile(
     phases=(Phase.explicit, Phase.generate),
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+_SHARED_POSTGRES: Final = pytest.StashKey[SharedPostgres]()
+_SOCKET: Final = "postgres_socket"  # the name under which a worker is told where to ask
+_MISSING: Final = "Server missing: "
+
+
+class _Worker(Protocol):
+    """What we use of pytest-xdist's side of a worker; the package has no types."""
+
+    config: pytest.Config
+    workerinput: dict[str, str]
+
+
+@pytest.fixture
+def postgres_url(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Give the address of an empty database of the test's own."""
+    if not os.environ.get(POSTGRES_ADDRESS):
+        request.getfixturevalue("postgres_binaries")
+    with temporary_database(_shared_postgres(request.config)) as url:
+        yield url
+
+
+@pytest.fixture
+def postgres_server(postgres_binaries: Path) -> Iterator[PostgresServer]:
+    """Give a durable server of the test's own, to be killed and started at will."""
+    with temporary_postgres() as server:
+        yield server
+
+
+@pytest.fixture
+def postgres_binaries() -> Path:
+    """Give the directory with the binaries, or skip: for tests that start servers themselves."""
+    try:
+        return find_postgres()
+    except ServerMissingError as error:
+        pytest.skip(f"{_MISSING}{error}")
+
+
+def _shared_postgres(config: pytest.Config) -> str:
+    """Return the address of the run's server; a worker of pytest-xdist asks the process that started it."""
+    if hasattr(config, "workerinput"):
+        return ask_for_postgres(config.workerinput[_SOCKET])
+    return config.stash[_SHARED_POSTGRES].url()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Make ready for tests that need a server; none is started yet."""
+    config.addinivalue_line("markers", "postgres: needs a PostgreSQL server; set by itself where a fixture tells")
+    if not hasattr(config, "workerinput"):
+        config.stash[_SHARED_POSTGRES] = shared = SharedPostgres()
+        config.add_cleanup(shared.close)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: _Worker) -> None:
+    """Tell a worker of pytest-xdist where to ask for the server."""
+    node.workerinput[_SOCKET] = node.config.stash[_SHARED_POSTGRES].listen()
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark what uses a server, so that `-m "not postgres"` leaves it out."""
+    if {"postgres_url", "postgres_binaries"}.intersection(getattr(item, "fixturenames", ())):
+        item.add_marker("postgres")
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Generator[None, None, None]:
+    """Say at the very end, in capitals, what was skipped for want of a server."""
+    yield
+    skipped = (str(report.longrepr[2]) for report in terminalreporter.stats.get("skipped", []))
+    missing = Counter(text.partition(_MISSING)[2] for text in skipped if _MISSING in text)
+    for reason, number in missing.items():
+        what, _, remedy = reason.partition("; to enable: ")
+        terminalreporter.write_line(f"{number} SKIPPED: {what.upper()}. TO ENABLE: {remedy}", red=True, bold=True)
