@@ -1,4 +1,4 @@
-"""Write the generated parts of the docs and the JSON Schema of policies (`make docs`); tests check they are current."""
+"""Write the generated parts of the docs and the JSON Schemas (`make docs`); tests check they are current."""
 
 from __future__ import annotations
 
@@ -9,10 +9,14 @@ import msgspec
 
 from hyperfleet.aggregation.loading.policy_document import policy_schema
 from hyperfleet.aggregation.templates import VARIABLES
+from hyperfleet.cli.serve import FLAGS
+from hyperfleet.settings import SETTINGS, settings_schema
 
 ROOT = Path(__file__).parent.parent
 SCHEMA = ROOT / "src/hyperfleet/policies/policy.schema.json"
 POLICY_GUIDE = ROOT / "docs/policy.md"
+SETTINGS_SCHEMA = ROOT / "docs/settings.schema.json"
+SETTINGS_GUIDE = ROOT / "docs/settings.md"
 
 
 def schema_text() -> str:
@@ -28,10 +32,35 @@ def policy_guide_text() -> str:
     return pattern.sub(lambda _: table, POLICY_GUIDE.read_text())
 
 
+def settings_schema_text() -> str:
+    """Return the JSON Schema of settings files."""
+    return msgspec.json.format(msgspec.json.encode(settings_schema()), indent=2).decode() + "\n"
+
+
+def settings_guide_text() -> str:
+    """Return docs/settings.md with the table of settings filled in."""
+    flags = {key: flag for flag, key in FLAGS.items()}
+    rows = "".join(
+        f"| `{each.key}` | `{each.variable}` | {_code(flags.get(each.key, ''))} | `{each.write_default()}` "
+        f"| {each.description} |\n"
+        for each in SETTINGS
+    )
+    head = "| in a file | in the environment | flag | default | meaning |\n|---|---|---|---|---|\n"
+    table = f"<!-- generated: settings -->\n{head}{rows}<!-- end -->"
+    pattern = re.compile(r"<!-- generated: settings -->.*?<!-- end -->", re.DOTALL)
+    return pattern.sub(lambda _: table, SETTINGS_GUIDE.read_text())
+
+
+def _code(text: str) -> str:
+    return f"`{text}`" if text else ""
+
+
 def main() -> None:
-    """Write both."""
+    """Write all of them."""
     SCHEMA.write_text(schema_text())
     POLICY_GUIDE.write_text(policy_guide_text())
+    SETTINGS_SCHEMA.write_text(settings_schema_text())
+    SETTINGS_GUIDE.write_text(settings_guide_text())
 
 
 if __name__ == "__main__":

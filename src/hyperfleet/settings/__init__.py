@@ -1,0 +1,28 @@
+"""What a person may set, where it is read from, and what is wrong with it.
+
+In the order a newcomer meets it: `Settings` in `tree` is all that can be set, with its defaults; `resolve` puts a file,
+the environment and flags on top of these; `Address` and `Database` are what two of the texts stand for. Only the
+composition root and the command line use this: everything below gets values as arguments.
+"""
+
+from hyperfleet.settings.endpoints import Address, Database, conceal, parse_address, parse_database
+from hyperfleet.settings.resolution import CONFIG_VARIABLE, Resolution, find_strangers, resolve
+from hyperfleet.settings.tree import SETTINGS, Limits, Retention, Setting, Settings, settings_schema
+
+__all__ = [
+    "CONFIG_VARIABLE",
+    "SETTINGS",
+    "Address",
+    "Database",
+    "Limits",
+    "Resolution",
+    "Retention",
+    "Setting",
+    "Settings",
+    "conceal",
+    "find_strangers",
+    "parse_address",
+    "parse_database",
+    "resolve",
+    "settings_schema",
+]

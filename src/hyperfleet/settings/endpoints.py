@@ -1,0 +1,164 @@
+"""Where to listen and where the data is: two texts that people write, and what they stand for.
+
+`parse_*` raise ValueError with a sentence for people. A password in the URL of a database must never be seen, so
+nothing here quotes such a URL, `str` of a `Database` has none, and `conceal` takes it out of any other text.
+"""
+
+from __future__ import annotations
+
+import re
+from ipaddress import ip_address
+from typing import Final, Literal
+from urllib.parse import urlsplit
+
+from msgspec import Struct
+
+_ADDRESS: Final = re.compile(r"(?:\[([^\[\]]*)\]|([^:\[\]/\s]+)):([0-9]{1,5})")
+_SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
+_POSTGRES_HOST: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s:\[\]]*)(:[0-9]{1,5})?")
+_POSTGRES: Final = ("postgresql", "postgres")
+
+# A password stands behind `://user:` and ends before the last @ of its line, or, in a text that was cut, at the end.
+# What is only a port (`://host:5432/`) or the inside of an IPv6 address (`@[::1]`) stays.
+_CREDENTIALS: Final = re.compile(
+    r"(://[^\s:]*(?<![/@]\[):)(?:.*@|(?![0-9]+(?:[,/?\"'\s]|$)).+)",
+    re.MULTILINE,
+)
+_PARAMETER: Final = re.compile(r"((?:ssl)?password=)[^&\s\"']+", re.IGNORECASE)
+
+_ENCODE: Final = "write / as %2F, : as %3A, @ as %40, ? as %3F and # as %23 where they are part of a name or password"
+
+
+class Address(Struct, frozen=True):
+    """A host and a port to listen at; port 0 stands for any that is free."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        """Write it as people do."""
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+    @property
+    def is_loopback(self) -> bool:
+        """Tell whether only this machine can reach it. A name may come to mean any address, except one."""
+        try:
+            return ip_address(self.host).is_loopback
+        except ValueError:
+            return self.host.lower() == "localhost"
+
+
+def parse_address(text: str) -> Address:
+    """Read HOST:PORT or [IPV6]:PORT."""
+    match = _ADDRESS.fullmatch(text)
+    if match is None:
+        raise ValueError(f'expected HOST:PORT such as 127.0.0.1:8000, found "{conceal(text)}"{_correct_address(text)}')
+    bracketed, plain, port = match.groups()
+    if bracketed is not None and not _is_ipv6(bracketed):
+        raise ValueError(f'expected an IPv6 address in brackets such as [::1]:8000, found "{text}"')
+    if int(port) > 65535:
+        raise ValueError(f"a port is at most 65535, found {port}")
+    return Address(plain or bracketed, int(port))
+
+
+def _correct_address(text: str) -> str:
+    """Suggest what was likely meant; nothing if that cannot be guessed."""
+    if re.fullmatch(r":?[0-9]{1,5}", text):
+        port = text.removeprefix(":")
+        return f"; write 127.0.0.1:{port} for this machine only, 0.0.0.0:{port} for every network"
+    host, _, port = text.rpartition(":")
+    meant = ""
+    if match := re.fullmatch(r"https?://([^/@]+)/?", text):
+        meant = match[1]
+    elif _is_ipv6(host) and port.isdigit():
+        meant = f"[{host}]:{port}"
+    elif _is_ipv6(text):
+        meant = f"[{text}]:8000"
+    elif re.fullmatch(r"[\w.-]+", text):
+        meant = f"{text}:8000"
+    return f', did you mean "{meant}"?' if meant else ""
+
+
+def _is_ipv6(text: str) -> bool:
+    try:
+        return ip_address(text).version == 6
+    except ValueError:
+        return False
+
+
+class Database(Struct, frozen=True):
+    """Where the data is: `location` is the path of a file, the URL of a server, or nothing."""
+
+    engine: Literal["sqlite", "postgresql", "memory"]
+    location: str = ""
+
+    @property
+    def redacted(self) -> str:
+        """Write it without the password."""
+        return conceal(self.location) if self.engine == "postgresql" else f"{self.engine}:{self.location}"
+
+    def __str__(self) -> str:
+        """Write it without the password."""
+        return self.redacted
+
+    def __repr__(self) -> str:
+        """Write it without the password: tracebacks and logs show this."""
+        return f"Database({self.redacted!r})"
+
+
+def parse_database(text: str) -> Database:
+    """Read sqlite:PATH, sqlite:///PATH, postgresql://…, postgres://… or memory:."""
+    match = _SCHEME.match(text)
+    scheme = match[1].lower() if match else ""
+    if scheme == "sqlite":
+        return Database("sqlite", _sqlite_path(text[len("sqlite:") :]))
+    if scheme in _POSTGRES:
+        return Database("postgresql", _postgres_url(text))
+    if scheme == "memory":
+        if text[len("memory:") :].strip("/"):
+            raise ValueError("memory: has nothing behind the colon, as it keeps no data")
+        return Database("memory")
+    # Without a scheme that we know nobody can tell what of the text is secret.
+    found = (
+        f"found {scheme}:"
+        if scheme
+        else f"found no such beginning; did you mean sqlite:{'…' if '@' in text else text}?"
+    )
+    raise ValueError(f"expected sqlite:PATH, postgresql://USER@HOST/NAME or memory:, {found}")
+
+
+def _sqlite_path(rest: str) -> str:
+    """Return the path behind `sqlite:`; behind three slashes, as in any URL, it starts at the root."""
+    if rest.startswith("//") and not rest.startswith("///"):
+        raise ValueError(f"sqlite://{rest[2:]} names a host: write sqlite:{rest[2:]} or sqlite:///{rest[2:]}")
+    path = "/" + rest.lstrip("/") if rest.startswith("///") else rest
+    if path in ("", "/", ":memory:", "/:memory:"):
+        raise ValueError("sqlite: needs the path of a file, such as sqlite:hyperfleet.db; memory: keeps no file")
+    if "\0" in path or "?" in path:
+        raise ValueError("the path behind sqlite: cannot have a ? or a NUL in it; SQLite's own options cannot be set")
+    return path
+
+
+def _postgres_url(text: str) -> str:
+    """Return the URL if a driver can read it in one way only; else a part of the password might be taken for a host."""
+    try:
+        parts = urlsplit(text)
+    except ValueError:
+        # Not chained: the library quotes what it could not read, the password among it.
+        raise ValueError(f"this is not a URL that can be read: {_ENCODE}") from None
+    if not text[len(parts.scheme) :].startswith("://"):
+        raise ValueError("expected postgresql://USER:PASSWORD@HOST:PORT/NAME, the two slashes are missing")
+    hosts = parts.netloc.rpartition("@")[2].split(",")
+    is_clear = not (parts.fragment or "@" in parts.path + parts.query or re.search(r"\s", text))
+    if not is_clear or not all(_POSTGRES_HOST.fullmatch(host) for host in hosts):
+        raise ValueError(f"expected postgresql://USER:PASSWORD@HOST:PORT/NAME, this one cannot be read: {_ENCODE}")
+    return "postgresql" + text[len(parts.scheme) :]
+
+
+def conceal(text: str) -> str:
+    """Put *** for every password of a URL in a text; where one cannot be told from what follows, for that as well."""
+    return _PARAMETER.sub(r"\1***", _CREDENTIALS.sub(_star, text))
+
+
+def _star(match: re.Match[str]) -> str:
+    return match[1] + ("***@" if match[0].endswith("@") else "***")

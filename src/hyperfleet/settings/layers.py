@@ -1,0 +1,165 @@
+"""One source of settings: a document that is bound to the whole tree, in which most is not given.
+
+Only `resolution` uses this. Texts of the environment and of flags become nodes, so a variable is checked by the same
+rules, in the same words, as a key of a file. Here nothing is raised: a layer carries its problems.
+"""
+
+from __future__ import annotations
+
+import os.path
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from msgspec import Struct, inspect
+from msgspec.structs import replace
+
+from hyperfleet.documents import Document, Place, Places, Problem, bind, load, salvage
+from hyperfleet.documents.nodes import Entry, MappingNode, Node, Plain, ScalarNode
+from hyperfleet.settings.endpoints import conceal, parse_database
+from hyperfleet.settings.tree import BY_KEY, SETTINGS, Setting, Settings
+
+# What people write for yes and no in an environment; a file has YAML's own two words.
+_SWITCHES: Final = {
+    **dict.fromkeys(("true", "yes", "on", "1"), True),
+    **dict.fromkeys(("false", "no", "off", "0"), False),
+}
+_WHOLE_NUMBER: Final = re.compile(r"[-+]?[0-9]{1,18}")
+
+
+class Named(Place, frozen=True):
+    """A place without lines: an environment variable or a flag."""
+
+    def __str__(self) -> str:
+        """Write the name alone."""
+        return self.file
+
+
+class Layer(Struct, frozen=True):
+    """What one source says. `names` has what to call each setting; in a file it is called by its line and column."""
+
+    places: Places
+    value: Settings
+    problems: tuple[Problem, ...] = ()
+    names: Mapping[str, str] | None = None
+
+    def gives(self, setting: Setting) -> bool:
+        """Tell whether this source says anything of a setting, be it right or wrong."""
+        return self.places.is_given(setting.pointer)
+
+    def has_problem(self, setting: Setting) -> bool:
+        """Tell whether what it says of a setting is wrong already by its type."""
+        return any(owner_of(problem.place.path) is setting for problem in self.problems)
+
+    def place(self, setting: Setting) -> Place:
+        """Return where this source says it."""
+        if self.names is None:
+            return self.places.value(setting.pointer)
+        return Named(self.names[setting.key], 0, 0, setting.pointer)
+
+
+def read_file(file: str) -> Layer:
+    """Read a settings file; one in which nothing is given is fine."""
+    try:
+        text = Path(file).read_bytes().decode("utf-8")
+    except OSError as error:
+        return _nothing(file, f"cannot be read: {error.strerror}")
+    except UnicodeDecodeError:
+        return _nothing(file, "is not UTF-8 text")
+    loaded = load(text, Settings, file=file)
+    document = loaded.places.document
+    if _is_empty(document.root) and {problem.code for problem in loaded.problems} <= {"Empty", "WrongType"}:
+        return _nothing(file)
+    value = loaded.value or salvage(document, Settings) or Settings()
+    problems = tuple(_conceal_problem(problem, text) for problem in loaded.problems)
+    return Layer(loaded.places, anchor(value, Path(file).absolute().parent), problems)
+
+
+def _is_empty(node: Node) -> bool:
+    return isinstance(node, ScalarNode) and node.value is None
+
+
+def _nothing(file: str, message: str = "") -> Layer:
+    """Return the layer of a file that says nothing, or that cannot be read."""
+    problems = (Problem(Named(file, 0, 0), message, "Unreadable"),) if message else ()
+    return Layer(Places(Document(file, "", MappingNode(1, 1, ()))), Settings(), problems)
+
+
+def _conceal_problem(problem: Problem, text: str) -> Problem:
+    """Take passwords out of a problem; a snippet of the line that has one goes altogether."""
+    lines = text.splitlines()
+    line = lines[problem.place.line - 1] if problem.place.line <= len(lines) else ""
+    snippet = problem.snippet if conceal(line) == line else ""
+    return replace(problem, message=conceal(problem.message), snippet=snippet)
+
+
+def read_texts(texts: Mapping[str, str], names: Mapping[str, str]) -> Layer:
+    """Read settings that are given as texts; both mappings are by key, `names` has what to call each in a problem."""
+    root = MappingNode(0, 0, ())
+    for key, text in texts.items():
+        root = _insert(root, key.split("."), _to_node(BY_KEY[key].type, text))
+    document = Document("", "", root)
+    bound = bind(document, Settings)
+    value = bound.value or salvage(document, Settings) or Settings()
+    problems = tuple(_rename(problem, names) for problem in bound.problems)
+    return Layer(Places(document), anchor(value, Path.cwd()), problems, names)
+
+
+def _rename(problem: Problem, names: Mapping[str, str]) -> Problem:
+    owner = owner_of(problem.place.path)
+    name = names[owner.key] if owner else problem.place.file
+    return replace(problem, place=Named(name, 0, 0, problem.place.path), message=conceal(problem.message))
+
+
+def _insert(root: MappingNode, keys: Sequence[str], node: Node) -> MappingNode:
+    """Return the mapping with a value at a path of keys."""
+    first, *rest = keys
+    before = root.find(first)
+    if rest:
+        inner = before.value if before and isinstance(before.value, MappingNode) else MappingNode(0, 0, ())
+        node = _insert(inner, rest, node)
+    others = tuple(entry for entry in root.entries if entry is not before)
+    return MappingNode(0, 0, (*others, Entry(_scalar(first, first), node)))
+
+
+def _to_node(info: inspect.Type, text: str) -> Node:
+    """Take a text for what its setting wants: `Cluster=a.json,NodePool=b.json` for a mapping, `8` for a number."""
+    if isinstance(info, inspect.DictType):
+        return MappingNode(0, 0, tuple(_to_entry(item) for item in text.split(",") if item.strip()))
+    if isinstance(info, inspect.BoolType):
+        return _scalar(text, _SWITCHES.get(text.strip().lower(), text))
+    if isinstance(info, inspect.IntType) and _WHOLE_NUMBER.fullmatch(text.strip()):
+        return _scalar(text, int(text))
+    return _scalar(text, text)
+
+
+def _to_entry(item: str) -> Entry:
+    key, _, value = (part.strip() for part in item.partition("="))
+    return Entry(_scalar(key, key), _scalar(value, value or None))
+
+
+def _scalar(text: str, value: Plain) -> ScalarNode:
+    return ScalarNode(0, 0, 0, text, value)
+
+
+def anchor(settings: Settings, directory: Path) -> Settings:
+    """Make every path absolute, so that it means the same wherever the process goes."""
+    schemas = {kind: os.path.abspath(directory / path) for kind, path in settings.spec_schemas.items()}
+    policy = settings.policy and os.path.abspath(directory / settings.policy)
+    return replace(
+        settings, spec_schemas=schemas, policy=policy, database=_anchor_database(settings.database, directory)
+    )
+
+
+def _anchor_database(text: str, directory: Path) -> str:
+    try:
+        database = parse_database(text)
+    except ValueError:
+        return text  # `resolution` says what is wrong with it
+    return f"sqlite:{os.path.abspath(directory / database.location)}" if database.engine == "sqlite" else text
+
+
+def owner_of(pointer: str) -> Setting | None:
+    """Return the setting that a pointer is in."""
+    return next((each for each in SETTINGS if f"{pointer}/".startswith(f"{each.pointer}/")), None)

@@ -1,0 +1,183 @@
+"""Settings from where people write them: built-in defaults, then a file, the environment and flags; later wins.
+
+The commands call `resolve`. Each source is a layer; here they are put on top of each other and checked for what their
+types cannot say. Everything that is wrong in any of them is raised at once, as one `SettingsError`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import timedelta
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import fields, replace
+
+from hyperfleet.documents import Place, Places, Problem
+from hyperfleet.documents.pointer import join
+from hyperfleet.documents.wording import suggest
+from hyperfleet.errors import SettingsError
+from hyperfleet.model.kind import Kinds
+from hyperfleet.settings.endpoints import parse_address, parse_database
+from hyperfleet.settings.layers import Layer, Named, anchor, read_file, read_texts
+from hyperfleet.settings.tree import BY_KEY, BY_VARIABLE, PREFIX, SETTINGS, Setting, Settings
+
+CONFIG_VARIABLE: Final = PREFIX + "CONFIG"
+_TEST_PREFIX: Final = PREFIX + "TEST_"
+# Kubernetes sets these in every pod of a namespace that has a service called `hyperfleet`.
+_SERVICE_LINK: Final = re.compile(r"_SERVICE_HOST$|_SERVICE_PORT(_\w+)?$|_PORT(_[0-9]+_(TCP|UDP|SCTP)(_\w+)?)?$")
+
+S = TypeVar("S", bound=Struct)
+
+
+class Resolution(Struct, frozen=True):
+    """The settings, and where each was given (by key; `default` if nowhere)."""
+
+    settings: Settings
+    origins: Mapping[str, str]
+
+
+def resolve(flags: Mapping[str, str | None], environment: Mapping[str, str], config: str | None = None) -> Resolution:
+    """Put all sources together; raise `SettingsError` with every problem of all of them.
+
+    `flags` has texts by flag name (`--log-level`), None for one that was not given; `config` is the file that a flag
+    names. A relative path in the file starts where the file is, any other one where the command was started.
+    """
+    layers = _read_layers(flags, environment, config or environment.get(CONFIG_VARIABLE))
+    settings = anchor(Settings(), Path.cwd())
+    for layer in layers:
+        settings = _overlay(settings, layer.value, layer.places)
+    problems = [problem for layer in layers for problem in sorted([*layer.problems, *_check_values(layer)])]
+    problems += _check_together(settings, layers)
+    if problems:
+        raise SettingsError(problems)
+    return Resolution(settings, _find_origins(layers))
+
+
+def _read_layers(
+    flags: Mapping[str, str | None], environment: Mapping[str, str], file: str | None
+) -> tuple[Layer, ...]:
+    """Read every source, the weakest first. A variable that is set to nothing is not given."""
+    variables = {setting.key: environment.get(setting.variable, "") for setting in SETTINGS}
+    options = {_of_flag(flag).key: text for flag, text in flags.items() if text is not None}
+    return (
+        *([read_file(file)] if file else []),
+        read_texts(
+            {key: text for key, text in variables.items() if text}, {each.key: each.variable for each in SETTINGS}
+        ),
+        read_texts(options, {_of_flag(flag).key: flag for flag in flags}),
+    )
+
+
+# ── putting layers together ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def _overlay(below: S, above: S, places: Places, pointer: str = "") -> S:
+    """Return `below` with everything that is given in the layer above it."""
+    changes: dict[str, Any] = {}
+    for each in fields(below):
+        inner, value = join(pointer, each.encode_name), getattr(above, each.name)
+        if isinstance(value, Struct):
+            changes[each.name] = _overlay(getattr(below, each.name), value, places, inner)
+        elif places.is_given(inner):
+            changes[each.name] = value
+    return replace(below, **changes)
+
+
+def _find_origins(layers: Sequence[Layer]) -> dict[str, str]:
+    return {
+        setting.key: next((str(layer.place(setting)) for layer in reversed(layers) if layer.gives(setting)), "default")
+        for setting in SETTINGS
+    }
+
+
+# ── what a type cannot say ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def _check_path(path: str | None) -> None:
+    if path is not None and "\0" in path:
+        raise ValueError("a path cannot have a NUL in it")
+
+
+def _check_schemas(schemas: Mapping[str, str]) -> None:
+    known = tuple(kind.name for kind in Kinds())
+    for name, path in schemas.items():
+        _check_path(path)
+        if name not in known:
+            raise ValueError(f'unknown kind "{name}"{suggest(name, known) or "."} Known are {", ".join(known)}')
+
+
+def _check_positive(duration: timedelta) -> None:
+    if not duration:
+        raise ValueError("expected more than 0s")
+
+
+_CHECKS: Final[dict[str, Callable[[Any], object]]] = {
+    "listen": parse_address,
+    "database": parse_database,
+    "policy": _check_path,
+    "specSchemas": _check_schemas,
+    "limits.requestTimeout": _check_positive,
+    **{setting.key: _check_positive for setting in SETTINGS if setting.key.startswith("retention.")},
+}
+
+
+_RELATED: Final = ("insecureListen", "database")
+_EXPOSED: Final = (
+    "{} can be reached from other machines, and this server does not ask anybody who they are: whoever reaches it can "
+    "change the whole fleet. Listen on 127.0.0.1; or, if something in front of it lets only the right ones through, "
+    "say so with --insecure-listen (insecureListen: true)"
+)
+
+
+def _check_values(layer: Layer) -> Iterator[Problem]:
+    """Check each value that a layer gives by itself."""
+    for key, check in _CHECKS.items():
+        setting = BY_KEY[key]
+        if layer.gives(setting) and not layer.has_problem(setting):
+            try:
+                check(setting.get(layer.value))
+            except ValueError as error:
+                yield Problem(layer.place(setting), str(error), "NotAllowed")
+
+
+def _check_together(settings: Settings, layers: Sequence[Layer]) -> Iterator[Problem]:
+    """Check values that must fit each other; where one of them has a problem already, nothing more is said."""
+    bad = {key for key in _RELATED for layer in layers if layer.has_problem(BY_KEY[key])}
+    try:
+        address, database = parse_address(settings.listen), parse_database(settings.database)
+    except ValueError:
+        return
+    if not (address.is_loopback or settings.insecure_listen or "insecureListen" in bad):
+        yield Problem(_last_place("listen", layers), _EXPOSED.format(address), "Exposed")
+    if settings.workers > 1 and database.engine != "postgresql" and "database" not in bad:
+        message = f"{settings.workers} workers need PostgreSQL; with {database.engine}: there can be one"
+        yield Problem(_last_place("workers", layers), message, "NotAllowed")
+
+
+def _last_place(key: str, layers: Sequence[Layer]) -> Place:
+    setting = BY_KEY[key]
+    return next((layer.place(setting) for layer in reversed(layers) if layer.gives(setting)), Named(key, 0, 0))
+
+
+def find_strangers(environment: Mapping[str, str]) -> Iterator[str]:
+    """Yield a warning for each variable that looks like a setting and is none; it may be another program's."""
+    for name in sorted(environment):
+        is_known = name in BY_VARIABLE or name == CONFIG_VARIABLE or name.startswith(_TEST_PREFIX)
+        if name.startswith(PREFIX) and not is_known and not _SERVICE_LINK.search(name):
+            known = [variable.removeprefix(PREFIX) for variable in (*BY_VARIABLE, CONFIG_VARIABLE)]
+            close = get_close_matches(name.removeprefix(PREFIX), known, n=1)
+            yield f"{name} is not a setting" + (
+                f", did you mean {PREFIX}{close[0]}?" if close else " and has no effect"
+            )
+
+
+# ── names ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _of_flag(name: str) -> Setting:
+    """Return the setting of a flag: --log-level is logLevel."""
+    return BY_VARIABLE[PREFIX + name.removeprefix("--").replace("-", "_").upper()]
