@@ -58,12 +58,18 @@ class Answer(Struct, frozen=True):
 
 
 class NameKey(Struct, frozen=True):
-    """Where a name must be unique: among the living resources of a kind, tenant and parent."""
+    """Where a name must be unique: among the living resources of a kind and tenant or, for children, of a parent."""
 
-    tenant: str
+    tenant: str  # empty for children: they are their parent's
     kind: str
     parent_id: str
     name: str
+
+    @classmethod
+    def of(cls, resource: Resource) -> Self:
+        """Return where the name of a resource must be unique."""
+        tenant = "" if resource.parent_id else resource.tenant
+        return cls(tenant, resource.kind, resource.parent_id or "", resource.name)
 
 
 class Remembered(Struct, frozen=True):

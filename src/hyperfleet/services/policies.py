@@ -39,6 +39,7 @@ class PolicyBook:
         self._read_text = read_text
         self.version: PolicyVersion | None = None
         self.rules = Rules(PolicySet(()), 0, kinds, render)
+        self.on_change: Callable[[], None] | None = None  # told when another policy came into force
 
     async def activate(self) -> PolicyVersion:
         """Read our policy and put it in force. A policy with problems raises and changes nothing."""
@@ -57,6 +58,8 @@ class PolicyBook:
     def _use(self, policies: PolicySet, version: PolicyVersion) -> None:
         self.version = version
         self.rules = Rules(policies, version.version, self._kinds, self._render)
+        if self.on_change is not None:
+            self.on_change()
 
 
 def digest_of(policies: PolicySet) -> str:

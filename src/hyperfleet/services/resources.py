@@ -39,7 +39,7 @@ class Create(Struct, frozen=True):
     def wants(self) -> Wants:
         """Load the parent, whoever has the name, and what was answered to the same key."""
         parents = (self.parent_id,) if self.parent_id else ()
-        return Wants(ids=parents, names=(self._name_key(self.caller.tenant),), keys=(self.key,) if self.key else ())
+        return Wants(ids=parents, names=(self._name_key,), keys=(self.key,) if self.key else ())
 
     def apply(self, workspace: Workspace) -> Written | Refusal:
         """Add it, unless this very request was already done or something stands in the way."""
@@ -47,7 +47,7 @@ class Create(Struct, frozen=True):
         if earlier is not None:
             return self._repeat(earlier, workspace)
         tenant, refusal = self._find_place(workspace)
-        refusal = refusal or self._check(tenant, workspace)
+        refusal = refusal or self._check(workspace)
         if refusal is not None:
             return refusal
         now = workspace.now
@@ -82,11 +82,11 @@ class Create(Struct, frozen=True):
             return "", Refusal("ParentBeingDeleted", f"{self.parent_id} is being deleted; nothing can be added to it")
         return parent.resource.tenant, None
 
-    def _check(self, tenant: str, workspace: Workspace) -> Refusal | None:
+    def _check(self, workspace: Workspace) -> Refusal | None:
         errors = self.check_spec(self.kind.name, self.spec)
         if errors:
             return Refusal("InvalidSpec", f"the spec does not fit the schema of a {self.kind.name}", errors)
-        owner = workspace.owner_of(self._name_key(tenant))
+        owner = workspace.owner_of(self._name_key)
         if owner is not None:
             problem = BodyProblem("/name", "NameTaken", f"{self.name} is the name of {owner}")
             return Refusal("NameTaken", f"there is already a {self.kind.name} named {self.name}", (problem,))
@@ -99,7 +99,9 @@ class Create(Struct, frozen=True):
         status = workspace.blank_status(resource)
         return Written(Record(resource, status, answer=earlier.answer), is_repeated=True)
 
-    def _name_key(self, tenant: str) -> NameKey:
+    @property
+    def _name_key(self) -> NameKey:
+        tenant = "" if self.parent_id else self.caller.tenant
         return NameKey(tenant, self.kind.name, self.parent_id or "", self.name)
 
 

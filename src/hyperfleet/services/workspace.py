@@ -123,7 +123,7 @@ class Workspace:
 
     def insert(self, resource: Resource, cause: Cause) -> Record:
         """Add a resource."""
-        self._names[name_key(resource)] = resource.id
+        self._names[NameKey.of(resource)] = resource.id
         if resource.parent_id in self._children:
             self._children[resource.parent_id].add(resource.id)
         record = self._save(None, Record(resource, self.blank_status(resource)), cause, "Created")
@@ -134,7 +134,7 @@ class Workspace:
         """Give a resource another spec, other labels or a deletion time."""
         self._edited.add(resource.id)
         if resource.is_deleting:
-            self._names.pop(name_key(resource), None)
+            self._names.pop(NameKey.of(resource), None)
         return self.settle(before, replace(before, resource=resource), cause, event)
 
     def take(self, before: Record, decisions: Mapping[str, Decision], cause: Cause) -> Record:
@@ -190,7 +190,7 @@ class Workspace:
         self._events.append(Draft("Removed", resource, now, None, (gone,), cause, record.status.policy))
         record = replace(record, revision=-len(self._events))
         del self._records[resource.id]
-        self._names.pop(name_key(resource), None)
+        self._names.pop(NameKey.of(resource), None)
         self._removed[resource.id] = record
         if resource.parent_id in self._children:
             self._children[resource.parent_id].discard(resource.id)
@@ -302,11 +302,6 @@ class _Tallying:
     def total(self, key: tuple[str, str], now: datetime) -> Tally:
         """Return what to add to the adapter's record."""
         return Tally(*key, now, self.skew, dict(self.counts), self.last_discard)
-
-
-def name_key(resource: Resource) -> NameKey:
-    """Return where the name of a resource must be unique."""
-    return NameKey(resource.tenant, resource.kind, resource.parent_id or "", resource.name)
 
 
 def _wake_at(before: datetime | None, deadline: datetime | None, now: datetime) -> datetime | None:

@@ -333,6 +333,20 @@ def test_a_name_is_free_again_when_its_owner_is_being_deleted() -> None:
     run(story)
 
 
+def test_a_childs_name_is_its_parents_matter_whoever_creates_it() -> None:
+    async def story(desk: Desk) -> None:
+        red = Caller(scope=Scope(frozenset({"red"})), tenant="red")
+        await desk.create("a", caller=red)
+        await desk.create("p", kind=NODE_POOL, parent_id="cls-a", caller=red)
+        again = await desk.committer.submit(
+            Create(NODE_POOL, "np-other", "p", {}, {}, ANYBODY, accept_all, parent_id="cls-a")
+        )
+        assert isinstance(again, Refusal)
+        assert again.code == "NameTaken"
+
+    run(story)
+
+
 def _create_again(id_: str, **more: Any) -> Any:
     return Create(CLUSTER, id_, "a", {}, {}, ANYBODY, accept_all, **more)
 

@@ -1,0 +1,186 @@
+"""The store that forgets: everything in dictionaries, for tests and dry runs. It behaves as the durable ones do.
+
+Nothing here waits in the middle of a transaction, so in one event loop transactions cannot overlap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Self
+
+from hyperfleet.backends import memory_listing as listing
+from hyperfleet.backends.clock import SystemClock
+from hyperfleet.backends.memory_contents import Contents, children_of, load, prune, write
+from hyperfleet.backends.rows import merge_adapters
+from hyperfleet.errors import StoreUnavailable
+from hyperfleet.model.report import StoredReport
+from hyperfleet.ports import (
+    AdapterRecord,
+    Answer,
+    Clock,
+    Due,
+    Group,
+    Needs,
+    PolicyVersion,
+    Pruning,
+    Query,
+    Record,
+    Recorded,
+    Scope,
+    Work,
+)
+
+
+class MemoryStore:
+    """Keeps everything for as long as the process lives; closing it loses nothing."""
+
+    def __init__(self, clock: Clock | None = None) -> None:
+        """Start empty."""
+        self._clock = clock or SystemClock()
+        self._contents = Contents()
+        self._claims: set[str] = set()
+        self._is_open = False
+
+    # opening and closing
+
+    async def open(self) -> None:
+        """Begin to answer."""
+        self._is_open = True
+
+    async def close(self) -> None:
+        """Answer nothing more."""
+        self._is_open = False
+
+    async def check(self) -> None:
+        """Return if the store is open."""
+        self._opened()
+
+    def _opened(self) -> Contents:
+        if not self._is_open:
+            raise StoreUnavailable("the store is not open")
+        return self._contents
+
+    # writing
+
+    async def transact(self, needs: Needs, work: Work) -> int:
+        """Load, call `work`, write what it returns; return the position before the first event."""
+        contents = self._opened()
+        base = contents.position
+        changes = work(load(contents, needs, self._clock))
+        if not changes.is_empty:
+            write(contents, changes)
+        return base
+
+    # reading one resource
+
+    async def read_answer(self, kind: str, id_: str, scope: Scope, parent_id: str | None = None) -> Answer | None:
+        """Return the stored answer of one resource."""
+        record = await self.read_record(kind, id_, scope, parent_id)
+        return None if record is None else Answer(id_, record.answer, record.revision)
+
+    async def read_record(self, kind: str, id_: str, scope: Scope, parent_id: str | None = None) -> Record | None:
+        """Return one resource with its status and reports."""
+        record = self._opened().records.get(id_)
+        if record is None or record.resource.kind != kind or not scope.admits(record.resource.tenant):
+            return None
+        return record if parent_id in (None, record.resource.parent_id) else None
+
+    async def read_children(self, parent_id: str, scope: Scope) -> tuple[Record, ...]:
+        """Return the children of a resource."""
+        children = children_of(self._opened(), parent_id)
+        return tuple(child for child in children if scope.admits(child.resource.tenant))
+
+    async def read_reports_at(self, resource_id: str, generation: int) -> tuple[StoredReport, ...]:
+        """Return the last report of each adapter at one generation, by adapter name."""
+        contents = self._opened()
+        record = contents.records.get(resource_id)
+        current = record.reports if record else {}
+        reports = contents.log.last_at(resource_id, generation)
+        reports |= {name: each for name, each in current.items() if each.report.observed_generation == generation}
+        return tuple(report for _, report in sorted(reports.items()))
+
+    async def read_transitions(self, resource_id: str, limit: int = 100) -> tuple[Recorded, ...]:
+        """Return the last transitions of a resource, the newest first."""
+        history = [recorded for id_, recorded in self._opened().history if id_ == resource_id]
+        return tuple(history[::-1][:limit])
+
+    # reading many
+
+    async def find(self, query: Query) -> tuple[Answer, ...]:
+        """Return the resources of a query, in order; at most `query.limit`."""
+        return listing.page(self._matching(query), query)
+
+    async def count(self, query: Query) -> int:
+        """Count the resources of a query, without regard to its page."""
+        return len(list(self._matching(query)))
+
+    async def summarize(self, query: Query, prefixes: tuple[str, ...]) -> tuple[Group, ...]:
+        """Count the resources of a query by what follows each token prefix; the largest group first."""
+        tokens = self._opened().tokens
+        return listing.summary((tokens[record.resource.id] for record in self._matching(query)), prefixes)
+
+    def _matching(self, query: Query) -> Iterable[Record]:
+        contents = self._opened()
+        for id_, record in contents.records.items():
+            event = contents.events.get(record.revision)
+            if listing.matches(record, contents.tokens[id_], event.time if event else None, query):
+                yield record
+
+    async def adapters(self, scope: Scope) -> tuple[AdapterRecord, ...]:
+        """Return every adapter that was ever heard of, by name."""
+        rows = self._opened().adapters.items()
+        return merge_adapters(row for (tenant, _), row in rows if scope.admits(tenant))
+
+    # time and policy
+
+    async def due(self, limit: int) -> Due:
+        """Return resources whose `wake_at` has come."""
+        now, records = self._clock.now(), self._opened().records
+        wakes = sorted((record.wake_at, id_) for id_, record in records.items() if record.wake_at is not None)
+        ids = tuple(id_ for wake_at, id_ in wakes[:limit] if wake_at <= now)
+        following = wakes[len(ids) :]
+        return Due(now, ids, following[0][0] if following else None)
+
+    async def outdated(self, policy_version: int, limit: int) -> tuple[tuple[str, ...], int]:
+        """Return ids of resources computed under an earlier policy version, and how many there are in all."""
+        records = self._opened().records.items()
+        ids = sorted((record.policy_version, id_) for id_, record in records if record.policy_version < policy_version)
+        return tuple(id_ for _, id_ in ids[:limit]), len(ids)
+
+    async def claim(self, task: str) -> MemoryClaim | None:
+        """Take a task; None: somebody else is at it."""
+        return None if task in self._claims else MemoryClaim(self._claims, task)
+
+    async def activate_policy(self, digest: str, text: str, file: str) -> PolicyVersion:
+        """Put a policy in force, unless the one in force has the same digest; return what is in force."""
+        policies = self._opened().policies
+        if not policies or policies[-1].digest != digest:
+            policies.append(PolicyVersion(len(policies) + 1, digest, text, file, self._clock.now()))
+        return policies[-1]
+
+    async def active_policy(self) -> PolicyVersion | None:
+        """Return the policy in force."""
+        policies = self._opened().policies
+        return policies[-1] if policies else None
+
+    async def prune(self, task: Pruning, limit: int) -> int:
+        """Delete up to `limit` rows of a log that are past their time; return how many went."""
+        return prune(self._opened(), task, self._clock.now() - task.keep, limit)
+
+
+class MemoryClaim:
+    """A task taken."""
+
+    def __init__(self, claims: set[str], task: str) -> None:
+        """Take `task` among the claims there are."""
+        self._claims = claims
+        self._task = task
+        claims.add(task)
+
+    async def __aenter__(self) -> Self:
+        """Hold the task."""
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        """Let it go."""
+        self._claims.discard(self._task)

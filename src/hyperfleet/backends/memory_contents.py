@@ -1,0 +1,209 @@
+"""What the memory store holds, and how a transaction loads from it and writes to it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Final
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from hyperfleet.backends.memory_log import ReportLog
+from hyperfleet.backends.rows import AdapterRow, counts_in_order
+from hyperfleet.errors import Contended
+from hyperfleet.ports import (
+    Changes,
+    Clock,
+    Draft,
+    Loaded,
+    NameKey,
+    Needs,
+    PolicyVersion,
+    Pruning,
+    Record,
+    Recorded,
+    Remembered,
+    Tally,
+)
+
+_MICROSECOND: Final = timedelta(microseconds=1)
+
+
+class Contents(Struct):
+    """All that a database would hold."""
+
+    position: int = 0
+    records: dict[str, Record] = field(default_factory=dict)
+    tokens: dict[str, set[str]] = field(default_factory=dict)
+    log: ReportLog = field(default_factory=ReportLog)
+    events: dict[int, Draft] = field(default_factory=dict)
+    history: list[tuple[str, Recorded]] = field(default_factory=list)
+    adapters: dict[tuple[str, str], AdapterRow] = field(default_factory=dict)
+    remembered: dict[str, Remembered] = field(default_factory=dict)
+    policies: list[PolicyVersion] = field(default_factory=list)
+
+
+# ── loading ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def load(contents: Contents, needs: Needs, clock: Clock) -> Loaded:
+    """Load what a transaction needs."""
+    records = {id_: contents.records[id_] for id_ in needs.ids if id_ in contents.records}
+    parents = {record.resource.parent_id for record in records.values()}
+    records |= {id_: contents.records[id_] for id_ in parents if id_ in contents.records}
+    return Loaded(
+        now=clock.now(),
+        policy_version=contents.policies[-1].version if contents.policies else 0,
+        records=records,
+        children={
+            id_: tuple(children_of(contents, id_))
+            for id_, record in records.items()
+            if needs.wants_children(record.resource)
+        },
+        names=_load_names(contents, needs.names),
+        remembered={key: contents.remembered[key] for key in needs.keys if key in contents.remembered},
+    )
+
+
+def _load_names(contents: Contents, names: frozenset[NameKey]) -> Mapping[NameKey, str]:
+    return {name: id_ for name, id_ in _names(contents.records).items() if name in names} if names else {}
+
+
+def children_of(contents: Contents, parent_id: str) -> list[Record]:
+    """Return the children of a resource, in the order of their ids."""
+    children = (record for record in contents.records.values() if record.resource.parent_id == parent_id)
+    return sorted(children, key=lambda record: record.resource.id)
+
+
+def _names(records: Mapping[str, Record]) -> dict[NameKey, str]:
+    """Return the names of living resources, and whose they are."""
+    return {NameKey.of(record.resource): id_ for id_, record in records.items() if not record.resource.is_deleting}
+
+
+# ── writing ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def write(contents: Contents, changes: Changes) -> None:
+    """Write all changes or, if something is taken, none."""
+    _refuse_duplicates(contents, changes)
+    _Writing(contents, changes).run()
+
+
+def _refuse_duplicates(contents: Contents, changes: Changes) -> None:
+    """Raise if two would have one name, one id or one key: somebody else was faster."""
+    if any(answer.key in contents.remembered for answer in changes.remembered):
+        raise Contended("an idempotency key is taken")
+    if not (changes.inserted or changes.edited):
+        return
+    gone = {resource.id for resource in changes.removed}
+    after = {id_: record for id_, record in contents.records.items() if id_ not in gone}
+    after |= {record.resource.id: record for record in changes.updated}
+    new = {record.resource.id: record for record in changes.inserted}
+    living = sum(not record.resource.is_deleting for record in (*after.values(), *new.values()))
+    if new.keys() & after.keys() or len(_names(after | new)) < living:
+        raise Contended("a name or an id is taken")
+
+
+class _Writing:
+    """One transaction's changes on their way into the contents."""
+
+    def __init__(self, contents: Contents, changes: Changes) -> None:
+        self._contents = contents
+        self._changes = changes
+        self._first = contents.position + 1
+
+    def run(self) -> None:
+        self._write_resources()
+        self._write_reports()
+        self._write_events()
+        self._write_facets()
+        for tally in self._changes.tallies:
+            self._add(tally)
+        self._contents.remembered |= {answer.key: answer for answer in self._changes.remembered}
+
+    def _write_resources(self) -> None:
+        records = self._contents.records
+        for resource in self._changes.removed:
+            del records[resource.id]
+        for record in (*self._changes.inserted, *self._changes.updated):
+            id_ = record.resource.id
+            before = records.get(id_)
+            place = self._changes.revisions.get(id_)
+            kept = before.revision if before else 0
+            revision = kept if place is None else self._first + place
+            is_edited = before is None or id_ in self._changes.edited
+            resource = record.resource if is_edited or before is None else before.resource
+            reports = before.reports if before else {}
+            records[id_] = replace(record, resource=resource, revision=revision, reports=reports)
+
+    def _write_reports(self) -> None:
+        records = self._contents.records
+        for id_, adapter in self._changes.retired:
+            if id_ in records:
+                kept = {name: report for name, report in records[id_].reports.items() if name != adapter}
+                records[id_] = replace(records[id_], reports=kept)
+        for id_, stored in self._changes.reports:
+            reports = {**records[id_].reports, stored.report.adapter: stored}
+            records[id_] = replace(records[id_], reports=dict(sorted(reports.items())))
+        for logged in self._changes.log:
+            self._contents.log.append(logged)
+
+    def _write_events(self) -> None:
+        for position, draft in enumerate(self._changes.events, self._first):
+            self._contents.events[position] = draft
+            self._contents.history += [
+                (draft.resource.id, Recorded(position, transition, draft.cause, draft.policy))
+                for transition in draft.transitions
+            ]
+        self._contents.position += len(self._changes.events)
+
+    def _write_facets(self) -> None:
+        tokens = self._contents.tokens
+        for resource in self._changes.removed:
+            del tokens[resource.id]
+        for record in self._changes.inserted:
+            tokens[record.resource.id] = set()
+        for id_, token in self._changes.facets_removed:
+            tokens.get(id_, set()).discard(token)
+        for id_, token in self._changes.facets_added:
+            tokens[id_].add(token)
+
+    def _add(self, tally: Tally) -> None:
+        key = (tally.tenant, tally.adapter)
+        skew = tally.skew // _MICROSECOND
+        new = AdapterRow(tally.adapter, tally.last_seen, skew, tuple(counts_in_order(tally.counts)), tally.last_discard)
+        before = self._contents.adapters.get(key)
+        self._contents.adapters[key] = new if before is None else _merge(before, new)
+
+
+def _merge(before: AdapterRow, new: AdapterRow) -> AdapterRow:
+    latest = new if new.last_seen >= before.last_seen else before
+    counts = tuple(old + more for old, more in zip(before.counts, new.counts, strict=True))
+    return replace(latest, counts=counts, last_discard=new.last_discard or before.last_discard)
+
+
+# ── pruning ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def prune(contents: Contents, task: Pruning, cutoff: datetime, limit: int) -> int:
+    """Delete up to `limit` rows that are older than `cutoff` and that nothing needs; return how many went."""
+    match task.log:
+        case "reports":
+            return contents.log.prune(cutoff, contents.records.keys(), limit)
+        case "events":
+            needed = {record.revision for record in contents.records.values()}
+            old = [at for at, draft in contents.events.items() if draft.time < cutoff and at not in needed][:limit]
+            for position in old:
+                del contents.events[position]
+            return len(old)
+        case "keys":
+            keys = [key for key, answer in contents.remembered.items() if answer.time < cutoff][:limit]
+            for key in keys:
+                del contents.remembered[key]
+            return len(keys)
+        case "transitions":
+            past = {place for place, (_, each) in enumerate(contents.history) if each.transition.time < cutoff}
+            gone = set(sorted(past)[:limit])
+            contents.history = [each for place, each in enumerate(contents.history) if place not in gone]
+            return len(gone)

@@ -1,0 +1,249 @@
+"""The store in a PostgreSQL database, which several replicas share.
+
+A write locks its resources first and the head last, so positions are dense and in the order of commits, whoever
+writes. Writes, point reads, lists and claims have connections of their own, so that none can keep another waiting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from typing import Final, Self
+
+from msgspec.structs import replace
+
+from hyperfleet.backends import postgres_reading as reading
+from hyperfleet.backends import postgres_schema as schema
+from hyperfleet.backends.postgres_answers import AnswerReader
+from hyperfleet.backends.postgres_connections import Connection, Connections, Timeouts, transaction
+from hyperfleet.backends.postgres_loading import SQL, is_storable, load
+from hyperfleet.backends.postgres_writing import write
+from hyperfleet.errors import StoreUnavailable
+from hyperfleet.model.report import StoredReport
+from hyperfleet.ports import (
+    AdapterRecord,
+    Answer,
+    Due,
+    Group,
+    Needs,
+    PolicyVersion,
+    Pruning,
+    Query,
+    Record,
+    Recorded,
+    Scope,
+    Work,
+)
+
+_CLAIMS: Final = 8  # tasks that one process may hold at once
+_DAY: Final = 86_400.0  # a migration may take its time
+
+# For statements that find rows by their keys. Their plans are made once, perhaps while the tables were empty, and must
+# be good for ever: so without statistics, and always by an index where there is one.
+_BY_KEY: Final = {
+    "plan_cache_mode": "force_generic_plan",
+    "enable_seqscan": "off",
+    "max_parallel_workers_per_gather": "0",
+}
+_DURABLE: Final = {"synchronous_commit": "on"}  # whatever the server's default is: a commit that returns is kept
+
+
+class _Session:
+    """The connections of an open store."""
+
+    def __init__(self, url: str, pool_size: int, timeouts: Timeouts) -> None:
+        writers = max(1, pool_size // 4)
+        points = max(1, pool_size // 4)
+        self.writers = Connections(url, writers, timeouts, _BY_KEY | _DURABLE)
+        self.points = Connections(url, points, timeouts, _BY_KEY)
+        self.scans = Connections(url, max(1, pool_size - writers - points), timeouts)
+        self.claims = Connections(url, _CLAIMS, timeouts)
+        self.answers = AnswerReader(self.points, lanes=points)
+
+    async def close(self) -> None:
+        for connections in (self.writers, self.points, self.scans, self.claims):
+            await connections.close()
+
+
+class PostgresStore:
+    """Keeps everything in one database."""
+
+    def __init__(self, url: str, *, pool_size: int = 8, timeouts: Timeouts = Timeouts()) -> None:  # noqa: B008  # frozen
+        """Name the database; `open` connects. A quarter of the connections writes, a quarter reads, half reads lists."""
+        self._url = url
+        self._pool_size = pool_size
+        self._timeouts = timeouts
+        self._session: _Session | None = None
+
+    # opening and closing
+
+    async def open(self) -> None:
+        """Connect; refuse tables that are not those of this version."""
+        if self._session is None:
+            async with self._visit(self._timeouts) as connection:
+                await schema.check_server(connection)
+                await schema.check_schema(connection)
+            self._session = _Session(self._url, self._pool_size, self._timeouts)
+
+    async def close(self) -> None:
+        """Finish what is running and let go of every connection."""
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+    async def check(self) -> None:
+        """Return if the database can be written to now."""
+        async with self._opened().writers.take() as connection:
+            if await connection.fetchval(SQL["is_read_only"]):
+                raise StoreUnavailable("PostgreSQL: the database is read-only")
+
+    async def migrate(self) -> list[str]:
+        """Create or migrate the tables, whether the store is open or not; return the migrations applied."""
+        unhurried = replace(self._timeouts, statement=_DAY, lock=_DAY, idle=_DAY)
+        async with self._visit(unhurried) as connection:
+            return await schema.migrate(connection)
+
+    async def schema_version(self) -> int:
+        """Return the version of the tables; 0: there are none."""
+        async with self._visit(self._timeouts) as connection:
+            return max(await schema.read_versions(connection), default=0)
+
+    @asynccontextmanager
+    async def _visit(self, timeouts: Timeouts) -> AsyncIterator[Connection]:
+        """Connect for a moment."""
+        connections = Connections(self._url, 1, timeouts)
+        try:
+            async with connections.take() as connection:
+                yield connection
+        finally:
+            await connections.close()
+
+    def _opened(self) -> _Session:
+        if self._session is None:
+            raise StoreUnavailable("PostgreSQL: the store is not open")
+        return self._session
+
+    # writing
+
+    async def transact(self, needs: Needs, work: Work) -> int:
+        """Lock and load, call `work`, write what it returns, commit; return the position before the first event."""
+        async with self._opened().writers.take() as connection, transaction(connection):
+            ground = await load(connection, needs)
+            changes = work(ground.loaded)
+            if not changes.is_empty:
+                return await write(connection, ground.loaded.policy_version, changes)
+            await connection.execute("rollback")  # unlike a commit it need not be flushed
+            return ground.position
+
+    # reading one resource
+
+    async def read_answer(self, kind: str, id_: str, scope: Scope, parent_id: str | None = None) -> Answer | None:
+        """Return the stored answer of one resource."""
+        row = await self._opened().answers.read(id_)
+        if row is None or row.kind != kind or not scope.admits(row.tenant) or parent_id not in (None, row.parent_id):
+            return None
+        return Answer(id_, row.answer, row.revision)
+
+    async def read_record(self, kind: str, id_: str, scope: Scope, parent_id: str | None = None) -> Record | None:
+        """Return one resource with its status and reports, as of one moment."""
+        if not is_storable(id_):
+            return None
+        async with self._opened().points.take() as connection:
+            return await reading.read_record(connection, kind, id_, scope, parent_id)
+
+    async def read_children(self, parent_id: str, scope: Scope) -> tuple[Record, ...]:
+        """Return the children of a resource."""
+        async with self._opened().points.take() as connection:
+            return await reading.read_children(connection, parent_id, scope)
+
+    async def read_reports_at(self, resource_id: str, generation: int) -> tuple[StoredReport, ...]:
+        """Return the last report of each adapter at one generation, by adapter name."""
+        async with self._opened().points.take() as connection:
+            return await reading.read_reports_at(connection, resource_id, generation)
+
+    async def read_transitions(self, resource_id: str, limit: int = 100) -> tuple[Recorded, ...]:
+        """Return the last transitions of a resource, the newest first."""
+        async with self._opened().points.take() as connection:
+            return await reading.read_transitions(connection, resource_id, limit)
+
+    # reading many
+
+    async def find(self, query: Query) -> tuple[Answer, ...]:
+        """Return the resources of a query, in order; at most `query.limit`."""
+        async with self._opened().scans.take() as connection:
+            return await reading.find(connection, query)
+
+    async def count(self, query: Query) -> int:
+        """Count the resources of a query, without regard to its page."""
+        async with self._opened().scans.take() as connection:
+            return await reading.count(connection, query)
+
+    async def summarize(self, query: Query, prefixes: tuple[str, ...]) -> tuple[Group, ...]:
+        """Count the resources of a query by what follows each token prefix; the largest group first."""
+        async with self._opened().scans.take() as connection:
+            return await reading.summarize(connection, query, prefixes)
+
+    async def adapters(self, scope: Scope) -> tuple[AdapterRecord, ...]:
+        """Return every adapter that was ever heard of, by name."""
+        async with self._opened().scans.take() as connection:
+            return await reading.read_adapters(connection, scope)
+
+    # time and policy
+
+    async def due(self, limit: int) -> Due:
+        """Return resources whose `wake_at` has come."""
+        async with self._opened().scans.take() as connection:
+            return await reading.read_due(connection, limit)
+
+    async def outdated(self, policy_version: int, limit: int) -> tuple[tuple[str, ...], int]:
+        """Return ids of resources computed under an earlier policy version, and how many there are in all."""
+        async with self._opened().scans.take() as connection:
+            return await reading.read_outdated(connection, policy_version, limit)
+
+    async def claim(self, task: str) -> AdvisoryClaim | None:
+        """Take a task that one replica at a time may do; None: another one is at it."""
+        async with AsyncExitStack() as stack:
+            connection = await stack.enter_async_context(self._opened().claims.take())
+            if not await connection.fetchval(SQL["try_claim"], task):
+                return None
+            return AdvisoryClaim(task, connection, stack.pop_all())
+
+    async def activate_policy(self, digest: str, text: str, file: str) -> PolicyVersion:
+        """Put a policy in force, unless the one in force has the same digest; return what is in force."""
+        async with self._opened().writers.take() as connection, transaction(connection):
+            await connection.execute(SQL["lock_head"])
+            active = await reading.read_policy(connection)
+            if active is not None and active.digest == digest:
+                return active
+            return PolicyVersion(*await connection.fetchrow(SQL["activate_policy"], digest, text, file))
+
+    async def active_policy(self) -> PolicyVersion | None:
+        """Return the policy in force."""
+        async with self._opened().scans.take() as connection:
+            return await reading.read_policy(connection)
+
+    async def prune(self, task: Pruning, limit: int) -> int:
+        """Delete up to `limit` rows of a log that are past their time; return how many went."""
+        async with self._opened().writers.take() as connection:
+            done = await connection.execute(SQL[f"prune_{task.log}"], task.keep, limit)
+        return int(done.removeprefix("DELETE "))
+
+
+class AdvisoryClaim:
+    """A task taken: a lock of a session, so the server lets it go when the session ends, however it ends."""
+
+    def __init__(self, task: str, connection: Connection, stack: AsyncExitStack) -> None:
+        """Hold the lock that `connection` has; `stack` gives the connection back."""
+        self._task = task
+        self._connection = connection
+        self._stack = stack
+
+    async def __aenter__(self) -> Self:
+        """Hold the task."""
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        """Let it go; if the session has ended, it is gone already."""
+        with suppress(StoreUnavailable):
+            async with self._stack:
+                await self._connection.execute(SQL["release_claim"], self._task)

@@ -1,0 +1,98 @@
+"""Reading whole records from PostgreSQL, for transactions (which lock them) and for readers (which do not)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from msgspec import Struct
+
+from hyperfleet.backends.postgres_connections import Connection
+from hyperfleet.backends.rows import decode_report, decode_resource, decode_status
+from hyperfleet.backends.statements import load_statements
+from hyperfleet.model.report import StoredReport
+from hyperfleet.model.resource import Resource
+from hyperfleet.ports import Loaded, NameKey, Needs, Record, Remembered
+
+SQL: Final = load_statements("postgres")
+
+Reports = Mapping[str, StoredReport]
+
+
+class Ground(Struct, frozen=True):
+    """What a transaction stands on: what it loaded, and where the head was then."""
+
+    loaded: Loaded
+    position: int
+
+
+async def load(connection: Connection, needs: Needs) -> Ground:
+    """Lock what a transaction needs, then load it."""
+    rows = await connection.fetch(SQL["lock_resources"], storable(needs.ids))
+    resources = {row["id"]: decode_resource(row["resource"]) for row in rows}
+    families = [id_ for id_, resource in resources.items() if needs.wants_children(resource)]
+    child_rows = await connection.fetch(SQL["lock_children"], families) if families else ()
+    ids = [*resources, *(row["id"] for row in child_rows if row["id"] not in resources)]
+    head, *report_rows = await connection.fetch(SQL["read_head_and_reports"], ids)
+    reports = _by_resource(report_rows)
+    loaded = Loaded(
+        now=head["now"],
+        policy_version=head["policy_version"],
+        records={row["id"]: make_record(row, reports.get(row["id"], {}), resources[row["id"]]) for row in rows},
+        children=_by_parent(families, (make_record(row, reports.get(row["id"], {})) for row in child_rows)),
+        names=await _load_names(connection, needs.names) if needs.names else {},
+        remembered=await _load_remembered(connection, needs.keys) if needs.keys else {},
+    )
+    return Ground(loaded, head["position"])
+
+
+def make_record(row: Any, reports: Reports, resource: Resource | None = None) -> Record:
+    """Make a record of a row and its reports; `resource` is that of the row, if it has been decoded already."""
+    return Record(
+        resource or decode_resource(row["resource"]),
+        decode_status(row["status"]),
+        reports,
+        row["answer"],
+        row["revision"],
+        row["wake_at"],
+        row["policy_version"],
+    )
+
+
+def storable(texts: Iterable[str]) -> list[str]:
+    """Leave out what PostgreSQL cannot hold, and so cannot have: a NUL, or half of a surrogate pair."""
+    return [text for text in texts if is_storable(text)]
+
+
+def is_storable(text: str) -> bool:
+    """Tell whether PostgreSQL can hold a text."""
+    try:
+        return b"\0" not in text.encode()
+    except UnicodeEncodeError:
+        return False
+
+
+def _by_resource(rows: Iterable[Any]) -> Mapping[str, Reports]:
+    reports: dict[str, dict[str, StoredReport]] = {}
+    for _, _, _, resource_id, body in rows:
+        stored = decode_report(body)
+        reports.setdefault(resource_id, {})[stored.report.adapter] = stored
+    return reports
+
+
+def _by_parent(families: Sequence[str], children: Iterable[Record]) -> Mapping[str, tuple[Record, ...]]:
+    by_parent: dict[str | None, list[Record]] = {parent: [] for parent in families}
+    for child in children:
+        by_parent[child.resource.parent_id].append(child)
+    return {parent: tuple(by_parent[parent]) for parent in families}
+
+
+async def _load_names(connection: Connection, names: Collection[NameKey]) -> Mapping[NameKey, str]:
+    columns = [(name.tenant, name.kind, name.parent_id, name.name) for name in names]
+    rows = await connection.fetch(SQL["read_names"], *zip(*columns, strict=True))
+    return {NameKey(tenant, kind, parent_id, name): id_ for tenant, kind, parent_id, name, id_ in rows}
+
+
+async def _load_remembered(connection: Connection, keys: Collection[str]) -> Mapping[str, Remembered]:
+    rows = await connection.fetch(SQL["read_remembered"], storable(keys))
+    return {row["key"]: Remembered(*row) for row in rows}

@@ -1,0 +1,113 @@
+"""What readers ask of a PostgreSQL connection: each function is one read, as of one moment.
+
+A statement sees one snapshot. Where a read takes two, what may happen in between cannot make the answer wrong, and
+the function says why.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from hyperfleet.backends.listing import Dialect, build_count, build_find, build_summary, groups_of, page_of
+from hyperfleet.backends.postgres_connections import Connection
+from hyperfleet.backends.postgres_loading import SQL, make_record
+from hyperfleet.backends.rows import AdapterRow, TransitionRow, as_heard, decode_report, merge_adapters
+from hyperfleet.model.report import StoredReport
+from hyperfleet.ports import AdapterRecord, Answer, Due, Group, PolicyVersion, Query, Record, Recorded, Scope
+
+DIALECT: Final = Dialect("$", lambda instant: instant)
+
+
+async def read_record(
+    connection: Connection, kind: str, id_: str, scope: Scope, parent_id: str | None
+) -> Record | None:
+    """Return one resource with its status and reports."""
+    row = await connection.fetchrow(SQL["read_record"], id_, kind, _tenants_of(scope), parent_id)
+    return None if row is None else _record_with_reports(row)
+
+
+async def read_children(connection: Connection, parent_id: str, scope: Scope) -> tuple[Record, ...]:
+    """Return the children of a resource, in the order of their ids."""
+    rows = await connection.fetch(SQL["read_children"], parent_id, _tenants_of(scope))
+    return tuple(_record_with_reports(row) for row in rows)
+
+
+async def read_reports_at(connection: Connection, resource_id: str, generation: int) -> tuple[StoredReport, ...]:
+    """Return the last report of each adapter at a generation: the current one if it is of it, else from the log.
+
+    The log is read last: a report that is no longer current by then has been logged.
+    """
+    now = await connection.fetch(SQL["read_reports_now"], resource_id, generation)
+    then = await connection.fetch(SQL["read_reports_then"], resource_id, generation)
+    reports = {
+        adapter: as_heard(decode_report(body), report_id, effective, received)
+        for adapter, report_id, effective, received, body in then
+    }
+    reports |= {adapter: decode_report(body) for adapter, body in now}
+    return tuple(report for _, report in sorted(reports.items()))
+
+
+async def find(connection: Connection, query: Query) -> tuple[Answer, ...]:
+    """Return the page of a query."""
+    statement = build_find(query, DIALECT)
+    return page_of(await connection.fetch(statement.sql, *statement.parameters))
+
+
+async def count(connection: Connection, query: Query) -> int:
+    """Count the resources of a query."""
+    statement = build_count(query, DIALECT)
+    return int(await connection.fetchval(statement.sql, *statement.parameters))
+
+
+async def summarize(connection: Connection, query: Query, prefixes: tuple[str, ...]) -> tuple[Group, ...]:
+    """Count the resources of a query by what follows each prefix."""
+    statement = build_summary(query, prefixes, DIALECT)
+    return groups_of(tuple(row) for row in await connection.fetch(statement.sql, *statement.parameters))
+
+
+async def read_adapters(connection: Connection, scope: Scope) -> tuple[AdapterRecord, ...]:
+    """Return what is known of each adapter."""
+    rows = await connection.fetch(SQL["read_adapters"], _tenants_of(scope))
+    return merge_adapters(
+        AdapterRow(name, last_seen, skew, tuple(counts), last_discard)
+        for name, last_seen, skew, *counts, last_discard in rows
+    )
+
+
+async def read_transitions(connection: Connection, resource_id: str, limit: int) -> tuple[Recorded, ...]:
+    """Return the last transitions of a resource, the newest first."""
+    rows = await connection.fetch(SQL["read_transitions"], resource_id, limit)
+    return tuple(TransitionRow(*row).recorded() for row in rows)
+
+
+async def read_due(connection: Connection, limit: int) -> Due:
+    """Return whose time has come, and when the next one's will."""
+    rows = await connection.fetch(SQL["read_due"], limit + 1)
+    now = rows[0]["now"]
+    wakes = [(id_, wake_at) for _, id_, wake_at in rows if id_ is not None]
+    ids = tuple(id_ for id_, wake_at in wakes[:limit] if wake_at <= now)
+    following = wakes[len(ids) :]
+    return Due(now, ids, following[0][1] if following else None)
+
+
+async def read_outdated(connection: Connection, policy_version: int, limit: int) -> tuple[tuple[str, ...], int]:
+    """Return ids computed under an earlier policy, and how many there are: a figure for people, so soon outdated."""
+    ids = tuple(row["id"] for row in await connection.fetch(SQL["read_outdated"], policy_version, limit))
+    if len(ids) < limit:
+        return ids, len(ids)
+    return ids, await connection.fetchval(SQL["count_outdated"], policy_version)
+
+
+async def read_policy(connection: Connection) -> PolicyVersion | None:
+    """Return the policy in force."""
+    row = await connection.fetchrow(SQL["read_policy"])
+    return None if row is None else PolicyVersion(*row)
+
+
+def _record_with_reports(row: Any) -> Record:
+    reports = [decode_report(body) for body in row["reports"]]
+    return make_record(row, {stored.report.adapter: stored for stored in reports})
+
+
+def _tenants_of(scope: Scope) -> list[str] | None:
+    return None if scope.tenants is None else list(scope.tenants)

@@ -1,0 +1,50 @@
+"""The schema in a PostgreSQL database: which version it has, and how it gets the next one."""
+
+from __future__ import annotations
+
+import logging
+from typing import Final
+
+from hyperfleet.backends.migrations import load_migrations, pending, require_current
+from hyperfleet.backends.postgres_connections import Connection, transaction
+from hyperfleet.backends.postgres_loading import SQL
+from hyperfleet.errors import StoreUnavailable
+
+_LOG: Final = logging.getLogger(__name__)
+_MIGRATIONS: Final = load_migrations("postgres")
+_OLDEST_SERVER: Final = 150_000  # as PostgreSQL writes 15.0
+
+
+async def check_server(connection: Connection) -> None:
+    """Refuse a server that cannot keep what we store; warn of one that may lose it."""
+    server = await connection.fetchrow(SQL["read_server"])
+    if server["version"] < _OLDEST_SERVER:
+        raise StoreUnavailable(f"PostgreSQL 15 or later is needed, and this is {server['full_version']}")
+    if server["encoding"] != "UTF8":
+        raise StoreUnavailable(f"the database's encoding is {server['encoding']}: create it with encoding UTF8")
+    if server["fsync"] != "on":
+        _LOG.warning("PostgreSQL runs with fsync = off: a crash of its machine may lose or destroy what is stored")
+
+
+async def check_schema(connection: Connection) -> None:
+    """Refuse a database whose tables are not those of this version of the program."""
+    require_current(_MIGRATIONS, await read_versions(connection))
+
+
+async def read_versions(connection: Connection) -> set[int]:
+    """Return which migrations a database has."""
+    if not await connection.fetchval(SQL["has_migrations_table"]):
+        return set()
+    return {row["version"] for row in await connection.fetch(SQL["read_versions"])}
+
+
+async def migrate(connection: Connection) -> list[str]:
+    """Apply the migrations that are missing, all or none; return their names."""
+    async with transaction(connection):
+        await connection.execute(SQL["lock_migrations"])
+        missing = pending(_MIGRATIONS, await read_versions(connection))
+        await connection.execute(SQL["create_migrations_table"])
+        for migration in missing:
+            await connection.execute(migration.script)
+            await connection.execute(SQL["record_migration"], migration.version, migration.name)
+    return [migration.name for migration in missing]

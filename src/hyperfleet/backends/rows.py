@@ -1,0 +1,117 @@
+"""How values become columns and columns values: what both SQL stores do alike.
+
+Structures are kept as JSON text; what a query must see stands in columns of its own. Nothing here runs SQL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+import msgspec
+from msgspec.structs import replace
+
+from hyperfleet.model.event import Transition
+from hyperfleet.model.report import StoredReport
+from hyperfleet.model.resource import Resource
+from hyperfleet.model.status import Phase, Status
+from hyperfleet.ports import AdapterRecord, Cause, CauseKind, Recorded
+
+# The order of `severity`: worst first, so that an ascending list begins with what needs somebody.
+SEVERITIES: Final[Mapping[Phase, int]] = {
+    "Failed": 0,
+    "Degraded": 1,
+    "Provisioning": 2,
+    "Pending": 3,
+    "Deleting": 4,
+    "Ready": 5,
+}
+
+# The counters of an adapter: what a tally calls them, and the columns of `adapters` that hold them.
+COUNTERS: Final[Mapping[str, str]] = {
+    "aggregated": "aggregated",
+    "stored": "stored",
+    "replayed": "replayed",
+    "StaleGeneration": "stale_generation",
+    "OutOfOrder": "out_of_order",
+    "UnknownAfterFirst": "unknown_after_first",
+    "GenerationAhead": "generation_ahead",
+}
+
+encode: Final = msgspec.json.Encoder().encode
+decode_resource: Final = msgspec.json.Decoder(Resource).decode
+decode_status: Final = msgspec.json.Decoder(Status).decode
+decode_report: Final = msgspec.json.Decoder(StoredReport).decode
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND: Final = timedelta(microseconds=1)
+
+
+def to_micros(instant: datetime) -> int:
+    """Return an instant as microseconds since 1970, exactly."""
+    return (instant - _EPOCH) // _MICROSECOND
+
+
+def from_micros(micros: int) -> datetime:
+    """Return the instant of so many microseconds since 1970."""
+    return _EPOCH + timedelta(microseconds=micros)
+
+
+def severity_of(status: Status) -> int:
+    """Return the rank of a status, the worst first."""
+    return SEVERITIES[status.phase]
+
+
+def counts_in_order(counts: Mapping[str, int]) -> list[int]:
+    """Return the counters of a tally in the order of `COUNTERS`."""
+    return [counts.get(name, 0) for name in COUNTERS]
+
+
+class AdapterRow(msgspec.Struct, frozen=True):
+    """One adapter of one tenant, as stored; `counts` in the order of `COUNTERS`."""
+
+    name: str
+    last_seen: datetime
+    skew_us: int
+    counts: tuple[int, ...]
+    last_discard: str
+
+
+def merge_adapters(rows: Iterable[AdapterRow]) -> tuple[AdapterRecord, ...]:
+    """Make one record of each adapter from its rows of all tenants: counters add up, else the latest speaks."""
+    merged: dict[str, AdapterRecord] = {}
+    for row in sorted(rows, key=lambda row: (row.name, row.last_seen)):
+        before = merged.get(row.name)
+        counts = dict(zip(COUNTERS, row.counts, strict=True))
+        if before is not None:
+            counts = {name: count + before.counts[name] for name, count in counts.items()}
+        discard = row.last_discard or (before.last_discard if before else "")
+        skew = timedelta(microseconds=row.skew_us)
+        merged[row.name] = AdapterRecord(row.name, row.last_seen, skew, counts, discard)
+    return tuple(merged.values())
+
+
+class TransitionRow(msgspec.Struct, frozen=True):
+    """A row of `transitions`, with the columns in the order that statements select them."""
+
+    position: int
+    subject: str
+    before: str | None
+    after: str | None
+    time: datetime
+    reason: str
+    message: str
+    cause: CauseKind
+    ref: str
+    policy: str
+
+    def recorded(self) -> Recorded:
+        """Return it as history tells it."""
+        transition = Transition(self.subject, self.before, self.after, self.time, self.reason, self.message)
+        return Recorded(self.position, transition, Cause(self.cause, self.ref), self.policy)
+
+
+def as_heard(said: StoredReport, report_id: str, effective_time: datetime, received_time: datetime) -> StoredReport:
+    """Return a logged report that said what an earlier one said: that one's content with its own id and times."""
+    return replace(said, id=report_id, effective_time=effective_time, last_heard=received_time)

@@ -1,0 +1,296 @@
+-- Everything the PostgreSQL store runs, apart from lists with filters. A statement costs a round trip, so there are few.
+
+-- ── a transaction: lock, load, write ────────────────────────────────────────────────────────────────────────────────
+
+-- name: lock_resources
+-- Parents before children, then by id: everybody locks in this order, so nobody waits in a circle. The ids are put
+-- together first, because an OR of two conditions would read the whole table.
+select id, resource, status, answer, revision, wake_at, policy_version
+from resources
+where id = any (array(
+    select unnest($1::text[])
+    union
+    select parent_id from resources where id = any ($1::text[])
+))
+order by parent_id is not null, id
+for update;
+
+-- name: lock_children
+select id, resource, status, answer, revision, wake_at, policy_version
+from resources
+where parent_id = any ($1::text[])
+order by id
+for update;
+
+-- name: read_head_and_reports
+-- A statement of its own after the locks: only a snapshot taken then sees what the last holder of the locks wrote.
+-- The head has a row to itself: joined to every report it would cost the driver half as much again.
+select position, policy_version, clock_timestamp() as now, null as resource_id, null as body
+from head
+union all (
+    select null, null, null, resource_id, body
+    from reports where resource_id = any ($1::text[])
+    order by resource_id, adapter
+);
+
+-- name: read_names
+select wanted.tenant, wanted.kind, wanted.parent_id, wanted.name, r.id
+from unnest($1::text[], $2::text[], $3::text[], $4::text[]) as wanted (tenant, kind, parent_id, name)
+join resources r on r.kind = wanted.kind and r.name = wanted.name and not r.is_deleting
+    and coalesce(r.parent_id, '') = wanted.parent_id and (r.parent_id is not null or r.tenant = wanted.tenant);
+
+-- name: read_remembered
+select key, digest, resource_id, answer, time
+from idempotency where key = any ($1::text[]);
+
+-- name: write
+-- All that a report changes, in one round trip. Every part selects from `raised`, so the head is locked before any
+-- row that is not locked yet; and it is not raised if another policy came into force since this one was read.
+with raised as (
+    update head set position = position + $1 where policy_version = $2 returning position - $1 as base
+), saved as (
+    update resources r
+    set status = new.status, answer = new.answer, severity = new.severity, wake_at = new.wake_at,
+        policy_version = new.policy_version, revision = coalesce(raised.base + 1 + new.event, r.revision)
+    from raised, unnest(
+        $3::text[], $4::text[], $5::bytea[], $6::smallint[], $7::timestamptz[], $8::bigint[], $9::integer[]
+    ) as new (id, status, answer, severity, wake_at, policy_version, event)
+    where r.id = new.id
+), reported as (
+    insert into reports (resource_id, adapter, generation, body)
+    select new.* from raised, unnest(
+        $10::text[], $11::text[], $12::bigint[], $13::text[]
+    ) as new (resource_id, adapter, generation, body)
+    on conflict (resource_id, adapter) do update set generation = excluded.generation, body = excluded.body
+), logged as (
+    insert into report_log
+        (resource_id, adapter, generation, position, received_time, effective_time, report_id, body)
+    select new.resource_id, new.adapter, new.generation, raised.base + 1 + new.event,
+        new.received_time, new.effective_time, new.report_id, new.body
+    from raised, unnest(
+        $14::text[], $15::text[], $16::bigint[], $17::integer[],
+        $18::timestamptz[], $19::timestamptz[], $20::text[], $21::text[]
+    ) as new (resource_id, adapter, generation, event, received_time, effective_time, report_id, body)
+), told as (
+    insert into events (position, type, resource_id, kind, parent_id, tenant, generation, time, answer)
+    select raised.base + new.place, new.type, new.resource_id, new.kind, new.parent_id, new.tenant,
+        new.generation, new.time, new.answer
+    from raised, unnest(
+        $22::text[], $23::text[], $24::text[], $25::text[], $26::text[], $27::bigint[], $28::timestamptz[], $29::bytea[]
+    ) with ordinality as new (type, resource_id, kind, parent_id, tenant, generation, time, answer, place)
+), moved as (
+    insert into transitions
+        (position, ordinal, resource_id, subject, before, after, time, reason, message, cause, ref, policy)
+    select raised.base + 1 + new.event, new.ordinal, new.resource_id, new.subject, new.before, new.after,
+        new.time, new.reason, new.message, new.cause, new.ref, new.policy
+    from raised, unnest(
+        $30::integer[], $31::integer[], $32::text[], $33::text[], $34::text[], $35::text[],
+        $36::timestamptz[], $37::text[], $38::text[], $39::text[], $40::text[], $41::text[]
+    ) as new (event, ordinal, resource_id, subject, before, after, time, reason, message, cause, ref, policy)
+), tallied as (
+    insert into adapters as known
+    select new.* from raised, unnest(
+        $42::text[], $43::text[], $44::timestamptz[], $45::bigint[], $46::bigint[], $47::bigint[], $48::bigint[],
+        $49::bigint[], $50::bigint[], $51::bigint[], $52::bigint[], $53::text[]
+    ) as new
+    on conflict (tenant, adapter) do update set
+        skew_us = case when excluded.last_seen >= known.last_seen then excluded.skew_us else known.skew_us end,
+        last_seen = greatest(known.last_seen, excluded.last_seen),
+        aggregated = known.aggregated + excluded.aggregated,
+        stored = known.stored + excluded.stored,
+        replayed = known.replayed + excluded.replayed,
+        stale_generation = known.stale_generation + excluded.stale_generation,
+        out_of_order = known.out_of_order + excluded.out_of_order,
+        unknown_after_first = known.unknown_after_first + excluded.unknown_after_first,
+        generation_ahead = known.generation_ahead + excluded.generation_ahead,
+        last_discard = case when excluded.last_discard = '' then known.last_discard else excluded.last_discard end
+)
+select base from raised;
+
+-- What follows is rare. It comes after `write`, so that the head's lock keeps writers from waiting for one another's
+-- unique keys in a circle.
+
+-- name: remove_facets
+delete from facets using unnest($1::text[], $2::text[]) as gone (id, token), resources r
+where r.id = gone.id and facets.token = gone.token and facets.number = r.number;
+
+-- name: remove_reports
+delete from reports using unnest($1::text[], $2::text[]) as gone (resource_id, adapter)
+where reports.resource_id = gone.resource_id and reports.adapter = gone.adapter;
+
+-- name: remove_resources
+with gone as (delete from resources where id = any ($1::text[]))
+delete from reports where resource_id = any ($1::text[]);
+
+-- name: edit_resources
+update resources r
+set tenant = new.tenant, name = new.name, is_deleting = new.is_deleting, resource = new.resource
+from unnest($1::text[], $2::text[], $3::text[], $4::boolean[], $5::text[])
+    as new (id, tenant, name, is_deleting, resource)
+where r.id = new.id;
+
+-- name: insert_resources
+insert into resources
+    (id, kind, parent_id, tenant, name, created_time, is_deleting, severity, revision, wake_at, policy_version,
+     resource, status, answer)
+select * from unnest(
+    $1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::timestamptz[], $7::boolean[], $8::smallint[],
+    $9::bigint[], $10::timestamptz[], $11::bigint[], $12::text[], $13::text[], $14::bytea[]
+);
+
+-- name: insert_facets
+insert into facets (token, number)
+select new.token, r.number from unnest($1::text[], $2::text[]) as new (id, token) join resources r on r.id = new.id
+on conflict do nothing;
+
+-- name: insert_remembered
+insert into idempotency (key, digest, resource_id, answer, time)
+select * from unnest($1::text[], $2::text[], $3::text[], $4::bytea[], $5::timestamptz[]);
+
+-- ── reads ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+-- name: read_answers
+select id, kind, tenant, parent_id, answer, revision from resources where id = any ($1::text[]);
+
+-- name: read_record
+-- One statement is one snapshot: the reports are those the status was made from.
+select resource, status, answer, revision, wake_at, policy_version,
+    array(select body from reports where resource_id = id order by adapter) as reports
+from resources
+where id = $1 and kind = $2
+    and ($3::text[] is null or tenant = any ($3)) and ($4::text is null or parent_id = $4);
+
+-- name: read_children
+select resource, status, answer, revision, wake_at, policy_version,
+    array(select body from reports where resource_id = id order by adapter) as reports
+from resources
+where parent_id = $1 and ($2::text[] is null or tenant = any ($2))
+order by id;
+
+-- name: read_reports_now
+select adapter, body from reports where resource_id = $1 and generation = $2;
+
+-- name: read_reports_then
+-- The last logged of each adapter. One without a body said what the nearest before it said that has one.
+select distinct on (adapter) adapter, report_id, effective_time, received_time, coalesce(body, (
+    select said.body from report_log said
+    where said.resource_id = last.resource_id and said.adapter = last.adapter
+        and said.generation = last.generation and said.sequence < last.sequence and said.body is not null
+    order by said.sequence desc limit 1
+)) as body
+from report_log last
+where resource_id = $1 and generation = $2
+order by adapter, sequence desc;
+
+-- name: read_adapters
+select adapter, last_seen, skew_us, aggregated, stored, replayed, stale_generation, out_of_order,
+    unknown_after_first, generation_ahead, last_discard
+from adapters where $1::text[] is null or tenant = any ($1);
+
+-- name: read_transitions
+select position, subject, before, after, time, reason, message, cause, ref, policy
+from transitions where resource_id = $1
+order by position desc, ordinal desc limit $2;
+
+-- ── time and policy ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+-- name: read_due
+-- At least one row, for the clock; ask for one resource more than wanted to learn when the next one is due.
+select statement_timestamp() as now, due.id, due.wake_at
+from (values (true)) as always left join (
+    select id, wake_at from resources where wake_at is not null order by wake_at, id limit $1
+) as due on true
+order by due.wake_at, due.id;
+
+-- name: read_outdated
+select id from resources where policy_version < $1 order by policy_version, id limit $2;
+
+-- name: count_outdated
+select count(*) from resources where policy_version < $1;
+
+-- name: lock_head
+select policy_version from head for update;
+
+-- name: read_policy
+select version, digest, text, file, time from policies where version = (select policy_version from head);
+
+-- name: activate_policy
+with raised as (update head set policy_version = policy_version + 1 returning policy_version)
+insert into policies (version, digest, text, file, time)
+select policy_version, $1, $2, $3, clock_timestamp() from raised
+returning version, digest, text, file, time;
+
+-- name: try_claim
+select pg_try_advisory_lock(1212566612, hashtext($1));
+
+-- name: release_claim
+select pg_advisory_unlock(1212566612, hashtext($1));
+
+-- ── retention ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+-- name: prune_events
+-- The newest event of a living resource stays: its position is the resource's revision.
+delete from events where position = any (array(
+    select old.position from events old
+    where old.time < statement_timestamp() - $1::interval
+        and not exists (select from resources r where r.id = old.resource_id and r.revision = old.position)
+    order by old.time limit $2
+));
+
+-- name: prune_reports
+-- The newest row of an adapter and generation stays while the resource lives; and a body stays while the row after
+-- it says the same and therefore has none.
+delete from report_log where sequence = any (array(
+    select old.sequence from report_log old
+    left join lateral (
+        select body is not null as has_body from report_log newer
+        where newer.resource_id = old.resource_id and newer.adapter = old.adapter
+            and newer.generation = old.generation and newer.sequence > old.sequence
+        order by newer.sequence limit 1
+    ) as next on true
+    where old.received_time < statement_timestamp() - $1::interval
+        and case
+            when next.has_body is null then not exists (select from resources r where r.id = old.resource_id)
+            else next.has_body or old.body is null
+        end
+    order by old.received_time limit $2
+));
+
+-- name: prune_transitions
+delete from transitions where ctid = any (array(
+    select ctid from transitions where time < statement_timestamp() - $1::interval order by time limit $2
+));
+
+-- name: prune_keys
+delete from idempotency where key = any (array(
+    select key from idempotency where time < statement_timestamp() - $1::interval order by time limit $2
+));
+
+-- ── the schema ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+-- name: read_server
+select current_setting('server_version_num')::integer as version, current_setting('server_version') as full_version,
+    current_setting('server_encoding') as encoding, current_setting('fsync') as fsync;
+
+-- name: is_read_only
+select pg_is_in_recovery() or current_setting('transaction_read_only')::boolean;
+
+-- name: has_migrations_table
+select to_regclass('schema_migrations') is not null;
+
+-- name: read_versions
+select version from schema_migrations;
+
+-- name: lock_migrations
+-- Held until the transaction ends.
+select pg_advisory_xact_lock(1212566612, 0);
+
+-- name: create_migrations_table
+create table if not exists schema_migrations (
+    version integer primary key,
+    name text not null,
+    applied_time timestamptz not null default clock_timestamp()
+);
+
+-- name: record_migration
+insert into schema_migrations (version, name) values ($1, $2);

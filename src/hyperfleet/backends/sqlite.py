@@ -1,0 +1,238 @@
+"""The store in one SQLite file: durable, shared by several processes if need be, and nothing to install.
+
+Point reads and the statements of a transaction take microseconds and run where they are asked for, in the event loop:
+two threads that both run Python only get in each other's way. What waits for the disk or for other processes (to begin
+and to commit), and every longer scan, runs in threads and holds up nobody.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Final
+
+from hyperfleet.backends import sqlite_reading as reading
+from hyperfleet.backends.clock import SystemClock
+from hyperfleet.backends.file_claim import FileClaim
+from hyperfleet.backends.record_cache import RecordCache
+from hyperfleet.backends.rows import to_micros
+from hyperfleet.backends.sqlite_connection import (
+    SQL,
+    connect,
+    make_durable,
+    migrate,
+    read_versions,
+    transaction,
+    translate,
+    translating,
+)
+from hyperfleet.backends.sqlite_loading import load
+from hyperfleet.backends.sqlite_session import Session
+from hyperfleet.backends.sqlite_writing import write
+from hyperfleet.errors import StoreUnavailable
+from hyperfleet.model.report import StoredReport
+from hyperfleet.ports import (
+    AdapterRecord,
+    Answer,
+    Clock,
+    Due,
+    Group,
+    Needs,
+    PolicyVersion,
+    Pruning,
+    Query,
+    Record,
+    Recorded,
+    Scope,
+    Work,
+)
+
+_READ_ANSWER: Final = SQL["read_answer"]
+_READ_ANSWER_BELOW: Final = SQL["read_answer_below"]
+_READ_ANSWER_OF_TENANTS: Final = SQL["read_answer_of_tenants"]
+_READ_ANSWER_BELOW_OF_TENANTS: Final = SQL["read_answer_below_of_tenants"]
+
+
+class SqliteStore:
+    """Keeps everything in one file, and in the two that SQLite puts beside it while it is open."""
+
+    def __init__(self, path: str | Path, clock: Clock | None = None) -> None:
+        """Name the file; `open` opens it."""
+        self._path = Path(path)
+        self._clock = clock or SystemClock()
+        self._session: Session | None = None
+        self._cache = RecordCache()
+
+    # opening and closing
+
+    async def open(self) -> None:
+        """Open the file, create or migrate its tables; refuse tables newer than this code."""
+        if self._session is None:
+            self._cache = RecordCache()  # data versions of another connection cannot be compared with those seen before
+            self._session = await asyncio.to_thread(Session.open, self._path, self._clock)
+
+    async def close(self) -> None:
+        """Finish what is running and let go of every connection."""
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+    async def check(self) -> None:
+        """Return if the file can be written to now: by writing."""
+        await self._opened().write(_touch)
+
+    async def migrate(self) -> list[str]:
+        """Create or migrate the tables, whether the store is open or not; return the migrations applied."""
+        return await asyncio.to_thread(_migrate, self._path, self._clock)
+
+    async def schema_version(self) -> int:
+        """Return the version of the tables; 0: there are none."""
+        return await asyncio.to_thread(_read_version, self._path)
+
+    def _opened(self) -> Session:
+        if self._session is None:
+            raise StoreUnavailable(f"{self._path}: the store is not open")
+        return self._session
+
+    # writing
+
+    async def transact(self, needs: Needs, work: Work) -> int:
+        """Lock and load, call `work`, write what it returns, commit; return the position before the first event."""
+        session = self._opened()
+        try:
+            async with session.writing() as connection:
+                loaded, found, position = load(connection, needs, self._clock, self._cache)
+                changes = work(loaded)
+                if not changes.is_empty:
+                    write(connection, changes, found, position)
+        except BaseException:
+            self._cache = RecordCache()  # a caller that goes away during the commit does not learn whether it was done
+            raise
+        self._cache.keep(changes, position, found)
+        return position
+
+    # reading one resource
+
+    async def read_answer(self, kind: str, id_: str, scope: Scope, parent_id: str | None = None) -> Answer | None:
+        """Return the stored answer of one resource."""
+        session = self._session or self._opened()
+        try:
+            if scope.tenants is None:
+                if parent_id is None:
+                    row = session.point.execute(_READ_ANSWER, (id_, kind)).fetchone()
+                else:
+                    row = session.point.execute(_READ_ANSWER_BELOW, (id_, kind, parent_id)).fetchone()
+            elif parent_id is None:
+                tenants = reading.tenants_of(scope)
+                row = session.point.execute(_READ_ANSWER_OF_TENANTS, (id_, kind, tenants)).fetchone()
+            else:
+                tenants = reading.tenants_of(scope)
+                row = session.point.execute(_READ_ANSWER_BELOW_OF_TENANTS, (id_, kind, parent_id, tenants)).fetchone()
+        except sqlite3.DatabaseError as error:
+            raise translate(error, self._path) from error
+        return None if row is None else Answer(id_, *row)
+
+    async def read_record(self, kind: str, id_: str, scope: Scope, parent_id: str | None = None) -> Record | None:
+        """Return one resource with its status and reports, as of one moment."""
+        with translating(self._path):
+            return reading.read_record(self._opened().point, kind, id_, scope, parent_id)
+
+    async def read_children(self, parent_id: str, scope: Scope) -> tuple[Record, ...]:
+        """Return the children of a resource."""
+        return await self._opened().scan(reading.read_children, parent_id, scope)
+
+    async def read_reports_at(self, resource_id: str, generation: int) -> tuple[StoredReport, ...]:
+        """Return the last report of each adapter at one generation, by adapter name."""
+        return await self._opened().scan(reading.read_reports_at, resource_id, generation)
+
+    async def read_transitions(self, resource_id: str, limit: int = 100) -> tuple[Recorded, ...]:
+        """Return the last transitions of a resource, the newest first."""
+        return await self._opened().scan(reading.read_transitions, resource_id, limit)
+
+    # reading many
+
+    async def find(self, query: Query) -> tuple[Answer, ...]:
+        """Return the resources of a query, in order; at most `query.limit`."""
+        return await self._opened().scan(reading.find, query)
+
+    async def count(self, query: Query) -> int:
+        """Count the resources of a query, without regard to its page."""
+        return await self._opened().scan(reading.count, query)
+
+    async def summarize(self, query: Query, prefixes: tuple[str, ...]) -> tuple[Group, ...]:
+        """Count the resources of a query by what follows each token prefix; the largest group first."""
+        return await self._opened().scan(reading.summarize, query, prefixes)
+
+    async def adapters(self, scope: Scope) -> tuple[AdapterRecord, ...]:
+        """Return every adapter that was ever heard of, by name."""
+        return await self._opened().scan(reading.read_adapters, scope)
+
+    # time and policy
+
+    async def due(self, limit: int) -> Due:
+        """Return resources whose `wake_at` has come."""
+        return await self._opened().scan(reading.read_due, self._clock.now(), limit)
+
+    async def outdated(self, policy_version: int, limit: int) -> tuple[tuple[str, ...], int]:
+        """Return ids of resources computed under an earlier policy version, and how many there are in all."""
+        return await self._opened().scan(reading.read_outdated, policy_version, limit)
+
+    async def claim(self, task: str) -> FileClaim | None:
+        """Take a task that one process at a time may do; None: another one is at it."""
+        return FileClaim.take(self._path.with_name(f"{self._path.name}-{task}.lock"))
+
+    async def activate_policy(self, digest: str, text: str, file: str) -> PolicyVersion:
+        """Put a policy in force, unless the one in force has the same digest; return what is in force."""
+        return await self._opened().write(_activate_policy, digest, text, file, self._clock)
+
+    async def active_policy(self) -> PolicyVersion | None:
+        """Return the policy in force."""
+        return await self._opened().scan(reading.read_policy)
+
+    async def prune(self, task: Pruning, limit: int) -> int:
+        """Delete up to `limit` rows of a log that are past their time; return how many went."""
+        rows = await self._opened().scan(reading.find_prunable, task, self._clock.now(), limit)
+        return await self._opened().write(_delete, SQL[f"prune_{task.log}"], rows)
+
+
+# ── what runs in the thread that writes ──────────────────────────────────────────────────────────────────────────
+
+
+def _activate_policy(connection: sqlite3.Connection, digest: str, text: str, file: str, clock: Clock) -> PolicyVersion:
+    with transaction(connection):
+        active = reading.read_policy(connection)
+        if active is not None and active.digest == digest:
+            return active
+        version = PolicyVersion(active.version + 1 if active else 1, digest, text, file, clock.now())
+        connection.execute(SQL["insert_policy"], (version.version, digest, text, file, to_micros(version.time)))
+        connection.execute(SQL["use_policy"], (version.version,))
+        return version
+
+
+def _delete(connection: sqlite3.Connection, statement: str, rows: Sequence[tuple[int | str]]) -> int:
+    with transaction(connection):
+        return connection.executemany(statement, rows).rowcount
+
+
+def _touch(connection: sqlite3.Connection) -> None:
+    with transaction(connection):
+        connection.execute(SQL["touch_head"])
+
+
+# ── what opens the file for a moment ─────────────────────────────────────────────────────────────────────────────
+
+
+def _migrate(path: Path, clock: Clock) -> list[str]:
+    with translating(path), closing(connect(path, cache_mib=1)) as connection:
+        make_durable(connection, path)
+        return migrate(connection, path, clock)
+
+
+def _read_version(path: Path) -> int:
+    if not path.exists():
+        return 0
+    with translating(path), closing(connect(path, cache_mib=1)) as connection:
+        return max(read_versions(connection, path), default=0)

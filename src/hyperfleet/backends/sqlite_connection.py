@@ -1,0 +1,116 @@
+"""Connections to an SQLite file: how they are set up, brought to the current schema, and what their errors mean."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from hyperfleet.backends.migrations import load_migrations, pending
+from hyperfleet.backends.rows import to_micros
+from hyperfleet.backends.statements import load_statements
+from hyperfleet.errors import Contended, SchemaMismatch, StoreUnavailable
+from hyperfleet.ports import Clock
+
+SQL: Final = load_statements("sqlite")
+MIGRATIONS: Final = load_migrations("sqlite")
+
+_BUSY_TIMEOUT: Final = 10_000  # ms that a writer waits for those of other processes
+_PAGE_SIZE: Final = 8192  # a resource fits in one page; with 4096 most need a second, and the file grows by half
+_CHECKPOINT: Final = 4_000  # pages of log before it is moved into the file: 32 MB, some seconds of heavy load
+_FULL: Final = 2  # `pragma synchronous`: a commit is on the disk when it returns
+_CONTENTION: Final = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+_DUPLICATES: Final = {sqlite3.SQLITE_CONSTRAINT_UNIQUE, sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY}
+
+
+@contextmanager
+def translating(path: Path) -> Iterator[None]:
+    """Turn what SQLite says of its file into our errors; a mistake in how it is used stays what it is."""
+    try:
+        yield
+    except (sqlite3.ProgrammingError, sqlite3.InterfaceError):
+        raise
+    except sqlite3.DatabaseError as error:
+        raise translate(error, path) from error
+
+
+def translate(error: sqlite3.DatabaseError, path: Path) -> Exception:
+    """Return the error of ours that an error of SQLite amounts to."""
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
+    if code & 0xFF in _CONTENTION or code in _DUPLICATES:
+        return Contended(f"{path}: {error}")
+    if code & 0xFF == sqlite3.SQLITE_CONSTRAINT:
+        return error
+    return StoreUnavailable(f"{path}: {error}")
+
+
+def connect(path: Path, *, cache_mib: int) -> sqlite3.Connection:
+    """Open the file, which must be there or be creatable, with transactions left to us."""
+    if not path.parent.is_dir():
+        raise StoreUnavailable(f"{path}: the directory {path.parent} does not exist; create it first")
+    if path.is_dir():
+        raise StoreUnavailable(f"{path} is a directory, not an SQLite database")
+    # A connection is used by one thread at a time, but not always by the one that opened it.
+    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, cached_statements=256)
+    connection.execute(f"pragma busy_timeout = {_BUSY_TIMEOUT}")
+    connection.execute(f"pragma cache_size = {-1024 * cache_mib}")
+    return connection
+
+
+def make_durable(connection: sqlite3.Connection, path: Path) -> None:
+    """Switch to write-ahead logging with a flush at each commit, and make sure that both took effect."""
+    connection.execute(f"pragma page_size = {_PAGE_SIZE}")  # counts only while the file is empty
+    (mode,) = connection.execute("pragma journal_mode = wal").fetchone()
+    connection.execute(f"pragma synchronous = {_FULL}")
+    connection.execute(f"pragma wal_autocheckpoint = {_CHECKPOINT}")
+    (level,) = connection.execute("pragma synchronous").fetchone()
+    if mode != "wal" or level != _FULL:
+        raise StoreUnavailable(f"{path}: no write-ahead logging (mode {mode}) or no flushing (level {level}) here")
+
+
+@contextmanager
+def transaction(connection: sqlite3.Connection, kind: str = "immediate") -> Iterator[None]:
+    """Commit what is done inside, or nothing of it."""
+    connection.execute(f"begin {kind}")
+    try:
+        yield
+        connection.execute("commit")
+    except BaseException:
+        if connection.in_transaction:  # some errors have ended it already
+            connection.execute("rollback")
+        raise
+
+
+def read_versions(connection: sqlite3.Connection, path: Path) -> set[int]:
+    """Return which migrations a database has; refuse one that is somebody else's."""
+    tables, ours = connection.execute(SQL["count_tables"]).fetchone()
+    if tables and not ours:
+        raise SchemaMismatch(f"{path} is an SQLite database, but not one of hyperfleet's; name another file")
+    return {version for (version,) in connection.execute(SQL["read_versions"])} if ours else set()
+
+
+def migrate(connection: sqlite3.Connection, path: Path, clock: Clock) -> list[str]:
+    """Apply the migrations that are missing, all or none; return their names."""
+    if not pending(MIGRATIONS, read_versions(connection, path)):
+        return []
+    with transaction(connection, "exclusive"):
+        missing = pending(MIGRATIONS, read_versions(connection, path))  # another process may have been faster
+        connection.execute(SQL["create_schema_migrations"])
+        for migration in missing:
+            for statement in split_script(migration.script):
+                connection.execute(statement)
+            applied = (migration.version, migration.name, to_micros(clock.now()))
+            connection.execute(SQL["record_migration"], applied)
+    return [migration.name for migration in missing]
+
+
+def split_script(script: str) -> Iterator[str]:
+    """Yield the statements of a script: SQLite's own way to run one would commit in between."""
+    statement = ""
+    for line in script.splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""

@@ -1,0 +1,177 @@
+"""What readers ask of an SQLite connection: each function is one read, as of one moment.
+
+Lists choose where to begin by counting, because SQLite keeps no statistics of our tokens: a walk in the order of names
+finds common things at once, and takes for ever to find something rare.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final
+
+from hyperfleet.backends.listing import (
+    Dialect,
+    Start,
+    build_count,
+    build_find,
+    build_probe,
+    build_summary,
+    groups_of,
+    page_of,
+)
+from hyperfleet.backends.rows import (
+    AdapterRow,
+    TransitionRow,
+    as_heard,
+    decode_report,
+    from_micros,
+    merge_adapters,
+    to_micros,
+)
+from hyperfleet.backends.sqlite_connection import SQL, transaction
+from hyperfleet.backends.sqlite_loading import as_list, read_records
+from hyperfleet.model.report import StoredReport
+from hyperfleet.ports import (
+    AdapterRecord,
+    Answer,
+    Due,
+    Group,
+    PolicyVersion,
+    Pruning,
+    Query,
+    Record,
+    Recorded,
+    Scope,
+    Term,
+)
+
+DIALECT: Final = Dialect("?", to_micros, collects_ranges=True, unindexed="+")
+
+_FEW: Final = 1_000  # resources that are quicker fetched and sorted than met on a walk through all
+
+
+def tenants_of(scope: Scope) -> str | None:
+    """Write the tenants of a scope as statements take them; None: whoever."""
+    return None if scope.tenants is None else as_list(scope.tenants)
+
+
+def read_record(
+    connection: sqlite3.Connection, kind: str, id_: str, scope: Scope, parent_id: str | None
+) -> Record | None:
+    """Return one resource with its status and reports."""
+    with transaction(connection, "deferred"):
+        row = connection.execute(SQL["find_record"], (id_, kind, parent_id, tenants_of(scope))).fetchone()
+        return read_records(connection, row)[0] if row else None
+
+
+def read_children(connection: sqlite3.Connection, parent_id: str, scope: Scope) -> tuple[Record, ...]:
+    """Return the children of a resource, in the order of their ids."""
+    with transaction(connection, "deferred"):
+        rows = connection.execute(SQL["find_children"], (parent_id, tenants_of(scope))).fetchall()
+        return read_records(connection, [id_ for (id_,) in rows])
+
+
+def read_reports_at(connection: sqlite3.Connection, resource_id: str, generation: int) -> tuple[StoredReport, ...]:
+    """Return the last report of each adapter at a generation: the current one if it is of it, else from the log."""
+    with transaction(connection, "deferred"):
+        now = connection.execute(SQL["read_reports_now"], (resource_id, generation)).fetchall()
+        then = connection.execute(SQL["read_reports_then"], (resource_id, generation)).fetchall()
+    reports = {
+        adapter: as_heard(decode_report(body), report_id, from_micros(effective), from_micros(received))
+        for adapter, report_id, effective, received, body in then
+    }
+    reports |= {adapter: decode_report(body) for adapter, body in now}
+    return tuple(report for _, report in sorted(reports.items()))
+
+
+def find(connection: sqlite3.Connection, query: Query) -> tuple[Answer, ...]:
+    """Return the page of a query."""
+    with transaction(connection, "deferred"):
+        statement = build_find(query, DIALECT, _choose_start(connection, query))
+        return page_of(connection.execute(statement.sql, statement.parameters))
+
+
+def count(connection: sqlite3.Connection, query: Query) -> int:
+    """Count the resources of a query."""
+    with transaction(connection, "deferred"):
+        statement = build_count(query, DIALECT, _choose_start(connection, query))
+        (number,) = connection.execute(statement.sql, statement.parameters).fetchone()
+        return int(number)
+
+
+def summarize(connection: sqlite3.Connection, query: Query, prefixes: tuple[str, ...]) -> tuple[Group, ...]:
+    """Count the resources of a query by what follows each prefix."""
+    with transaction(connection, "deferred"):
+        statement = build_summary(query, prefixes, DIALECT, _choose_start(connection, query))
+        return groups_of(connection.execute(statement.sql, statement.parameters))
+
+
+def _choose_start(connection: sqlite3.Connection, query: Query) -> Start:
+    """Return the rarest of what a query asks for, if it is rare enough to begin with."""
+    if query.parent_id is not None:
+        return None  # a family is small, and has an index
+    starts: list[tuple[Start, Term | datetime]] = [(term, term) for term in query.terms if not term.is_negated]
+    if query.updated_since is not None:
+        starts.append(("events", query.updated_since))
+    rarest, least = None, _FEW + 1
+    for start, asked in starts:
+        statement = build_probe(asked, DIALECT, least)
+        (number,) = connection.execute(statement.sql, statement.parameters).fetchone()
+        if number < least:
+            rarest, least = start, number
+    return rarest
+
+
+def read_adapters(connection: sqlite3.Connection, scope: Scope) -> tuple[AdapterRecord, ...]:
+    """Return what is known of each adapter."""
+    rows = connection.execute(SQL["read_adapters"], (tenants_of(scope),))
+    return merge_adapters(
+        AdapterRow(name, from_micros(last_seen), skew, tuple(counts), last_discard)
+        for name, last_seen, skew, last_discard, *counts in rows
+    )
+
+
+def read_transitions(connection: sqlite3.Connection, resource_id: str, limit: int) -> tuple[Recorded, ...]:
+    """Return the last transitions of a resource, the newest first."""
+    rows = connection.execute(SQL["read_transitions"], (resource_id, limit))
+    return tuple(
+        TransitionRow(position, subject, before, after, from_micros(time), *rest).recorded()
+        for position, subject, before, after, time, *rest in rows
+    )
+
+
+def read_due(connection: sqlite3.Connection, now: datetime, limit: int) -> Due:
+    """Return whose time has come, and when the next one's will."""
+    rows = connection.execute(SQL["read_wakes"], (limit + 1,)).fetchall()
+    instant = to_micros(now)
+    ids = [id_ for id_, wake_at in rows[:limit] if wake_at <= instant]
+    following = rows[len(ids) :]
+    return Due(now, tuple(ids), from_micros(following[0][1]) if following else None)
+
+
+def read_outdated(connection: sqlite3.Connection, policy_version: int, limit: int) -> tuple[tuple[str, ...], int]:
+    """Return ids computed under an earlier policy, and how many there are."""
+    with transaction(connection, "deferred"):
+        ids = tuple(id_ for (id_,) in connection.execute(SQL["read_outdated"], (policy_version, limit)))
+        if len(ids) < limit:
+            return ids, len(ids)
+        (number,) = connection.execute(SQL["count_outdated"], (policy_version,)).fetchone()
+        return ids, number
+
+
+def read_policy(connection: sqlite3.Connection) -> PolicyVersion | None:
+    """Return the policy in force."""
+    row = connection.execute(SQL["read_policy"]).fetchone()
+    if row is None:
+        return None
+    version, digest, text, file, time = row
+    return PolicyVersion(version, digest, text, file, from_micros(time))
+
+
+def find_prunable(
+    connection: sqlite3.Connection, task: Pruning, now: datetime, limit: int
+) -> Sequence[tuple[int | str]]:
+    """Return the keys of rows that are past their time and that nothing needs."""
+    return connection.execute(SQL[f"prunable_{task.log}"], (to_micros(now - task.keep), limit)).fetchall()

@@ -1,0 +1,131 @@
+"""The connections and threads of an open SQLite file.
+
+One connection writes, for one transaction after the other. One serves point reads, in the event loop. A few serve
+lists, each in whichever thread took the job. `SqliteStore` says what is done with them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Concatenate, Final, ParamSpec, Self, TypeVar
+
+from hyperfleet.backends.sqlite_connection import connect, make_durable, migrate, translating
+from hyperfleet.ports import Clock
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_SCANNERS: Final = 2  # lists at once; the processor is the limit, and writers want their share
+# The pages that connections keep for themselves: the system keeps the rest of the file in memory that is not ours.
+_WRITER_CACHE: Final = 16  # MiB
+_READER_CACHE: Final = 8
+
+
+class Session:
+    """What is open while a store is."""
+
+    def __init__(self, path: Path, writer: sqlite3.Connection, readers: list[sqlite3.Connection]) -> None:
+        """Take over connections: one to write, one for point reads and the rest for lists."""
+        self._path = path
+        self._writer = writer
+        self.point, *self._scanners = readers
+        self._turn = asyncio.Lock()  # one transaction at a time
+        self._writing = ThreadPoolExecutor(1, "sqlite-writer")
+        self._scanning = ThreadPoolExecutor(len(self._scanners), "sqlite-reader")
+
+    @classmethod
+    def open(cls, path: Path, clock: Clock) -> Self:
+        """Open the file and bring it up to date; blocks."""
+        with translating(path), ExitStack() as cleanup:
+            writer = connect(path, cache_mib=_WRITER_CACHE)
+            cleanup.callback(writer.close)
+            make_durable(writer, path)
+            migrate(writer, path, clock)
+            readers = []
+            for _ in range(1 + _SCANNERS):
+                readers.append(connect(path, cache_mib=_READER_CACHE))
+                cleanup.callback(readers[-1].close)
+            cleanup.pop_all()
+            return cls(path, writer, readers)
+
+    @asynccontextmanager
+    async def writing(self) -> AsyncIterator[sqlite3.Connection]:
+        """Begin a transaction, let the caller run its statements, and commit; whatever it raises undoes them.
+
+        Only what may wait is done in the thread that writes. Its jobs run in their order, so a caller that is cancelled
+        leaves nothing half done: what was begun is undone before anybody else begins.
+        """
+        async with self._turn:
+            try:
+                await self._run(_begin)
+                with translating(self._path):
+                    yield self._writer
+                await self._run(_commit)
+            except BaseException:
+                self._writing.submit(_roll_back, self._writer)
+                raise
+
+    async def _run(self, job: Callable[[sqlite3.Connection], None]) -> None:
+        def run() -> None:
+            with translating(self._path):
+                job(self._writer)
+
+        await asyncio.get_running_loop().run_in_executor(self._writing, run)
+
+    async def write(self, job: Callable[Concatenate[sqlite3.Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Do a job with the connection that writes, after those that came before."""
+
+        def run() -> T:
+            with translating(self._path):
+                return job(self._writer, *args, **kwargs)
+
+        async with self._turn:
+            return await asyncio.get_running_loop().run_in_executor(self._writing, run)
+
+    async def scan(self, job: Callable[Concatenate[sqlite3.Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Do a job with a connection that reads, as soon as one is free."""
+
+        def run() -> T:
+            connection = self._scanners.pop()  # there are as many as threads
+            try:
+                with translating(self._path):
+                    return job(connection, *args, **kwargs)
+            finally:
+                self._scanners.append(connection)
+
+        return await asyncio.get_running_loop().run_in_executor(self._scanning, run)
+
+    async def close(self) -> None:
+        """Finish what was begun, then let go."""
+        async with self._turn:  # comes after all who wait for theirs
+            await asyncio.to_thread(self._let_go)
+
+    def _let_go(self) -> None:
+        """Close every connection and move the log into the file; blocks."""
+        self._scanning.shutdown()
+        self._writing.shutdown()
+        for reader in (self.point, *self._scanners):
+            reader.close()
+        # Another process may be reading: then the log stays, and whoever closes last moves it.
+        self._writer.execute("pragma busy_timeout = 0")
+        self._writer.execute("pragma wal_checkpoint(truncate)")
+        self._writer.close()
+
+
+def _begin(connection: sqlite3.Connection) -> None:
+    connection.execute("begin immediate")
+
+
+def _commit(connection: sqlite3.Connection) -> None:
+    connection.execute("commit")
+
+
+def _roll_back(connection: sqlite3.Connection) -> None:
+    """Undo a transaction, if there is one: some errors have ended it already."""
+    if connection.in_transaction:
+        connection.execute("rollback")

@@ -1,0 +1,205 @@
+"""Writing the changes of one transaction to an SQLite connection: one statement for each kind of row, many rows each.
+
+Called with the write lock held, so nothing that was loaded can have changed.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
+from typing import Final
+
+from hyperfleet.backends.record_cache import Found
+from hyperfleet.backends.rows import counts_in_order, encode, severity_of, to_micros
+from hyperfleet.backends.sqlite_connection import SQL
+from hyperfleet.model.report import StoredReport
+from hyperfleet.ports import Changes, Record
+
+Row = tuple[object, ...]
+
+_MICROSECOND: Final = timedelta(microseconds=1)
+
+
+def write(connection: sqlite3.Connection, changes: Changes, found: Found, base: int) -> None:
+    """Write changes whose first event comes after position `base`."""
+    if changes.inserted:
+        (last,) = connection.execute(SQL["read_last_number"]).fetchone()
+        ids = (record.resource.id for record in changes.inserted)
+        found.numbers.update((id_, last + 1 + place) for place, id_ in enumerate(ids))
+    writing = _Writing(changes, found, base)
+    for statement, rows_of in _STEPS:
+        if rows := list(rows_of(writing)):
+            connection.executemany(statement, rows)
+
+
+class _Writing:
+    """The rows of one transaction, by the statement that writes them."""
+
+    def __init__(self, changes: Changes, found: Found, base: int) -> None:
+        self._changes = changes
+        self._found = found
+        self._first = base + 1
+        self._encoded: dict[int, str] = {}  # by object: a report is saved and logged in the same words
+
+    def head(self) -> Iterator[Row]:
+        if self._changes.events:
+            yield (self._first - 1 + len(self._changes.events),)
+
+    def removed(self) -> Iterator[Row]:
+        return ((resource.id,) for resource in self._changes.removed)
+
+    def edited(self) -> Iterator[Row]:
+        for record in self._changes.updated:
+            resource = record.resource
+            if resource.id in self._changes.edited:
+                number = self._found.numbers[resource.id]
+                yield resource.tenant, resource.name, resource.is_deleting, encode(resource).decode(), number
+
+    def inserted(self) -> Iterator[Row]:
+        for record in self._changes.inserted:
+            resource, status = record.resource, record.status
+            yield (
+                self._found.numbers[resource.id],
+                resource.id,
+                resource.kind,
+                resource.parent_id,
+                resource.tenant,
+                resource.name,
+                to_micros(resource.created_time),
+                resource.is_deleting,
+                severity_of(status),
+                self._revision(resource.id) or 0,
+                _micros(record.wake_at),
+                record.policy_version,
+                record.answer,
+                encode(status).decode(),
+                encode(resource).decode(),
+            )
+
+    def statuses(self) -> Iterator[Row]:
+        for record in self._changes.updated:
+            id_ = record.resource.id
+            yield self._revision(id_), record.answer, encode(record.status).decode(), self._found.numbers[id_]
+
+    def places(self) -> Iterator[Row]:
+        """Yield what indexes hold of a status, if it changed."""
+        for record in self._changes.updated:
+            id_ = record.resource.id
+            if _place(record) != _place(self._found.records[id_]):
+                yield *_place(record), self._found.numbers[id_]
+
+    def reports(self) -> Iterator[Row]:
+        for id_, stored in self._changes.reports:
+            yield id_, stored.report.adapter, stored.report.observed_generation, self._encode(stored)
+
+    def retired(self) -> Iterator[Row]:
+        return iter(self._changes.retired)
+
+    def log(self) -> Iterator[Row]:
+        for logged in self._changes.log:
+            stored = logged.stored
+            yield (
+                logged.resource_id,
+                stored.report.adapter,
+                stored.report.observed_generation,
+                None if logged.event is None else self._first + logged.event,
+                to_micros(stored.last_heard),
+                to_micros(stored.effective_time),
+                stored.id,
+                None if logged.is_same else self._encode(stored),
+            )
+
+    def events(self) -> Iterator[Row]:
+        for position, draft in enumerate(self._changes.events, self._first):
+            resource = draft.resource
+            yield (
+                position,
+                draft.type,
+                resource.id,
+                resource.kind,
+                resource.parent_id,
+                resource.tenant,
+                resource.generation,
+                to_micros(draft.time),
+                draft.answer,
+            )
+
+    def transitions(self) -> Iterator[Row]:
+        for position, draft in enumerate(self._changes.events, self._first):
+            for ordinal, moved in enumerate(draft.transitions):
+                yield (
+                    position,
+                    ordinal,
+                    draft.resource.id,
+                    moved.subject,
+                    moved.before,
+                    moved.after,
+                    to_micros(moved.time),
+                    moved.reason,
+                    moved.message,
+                    draft.cause.kind,
+                    draft.cause.ref,
+                    draft.policy,
+                )
+
+    def facets_added(self) -> Iterator[Row]:
+        return ((token, self._found.numbers[id_]) for id_, token in self._changes.facets_added)
+
+    def facets_removed(self) -> Iterator[Row]:
+        return ((token, self._found.numbers[id_]) for id_, token in self._changes.facets_removed)
+
+    def tallies(self) -> Iterator[Row]:
+        for tally in self._changes.tallies:
+            skew = tally.skew // _MICROSECOND
+            yield (
+                tally.tenant,
+                tally.adapter,
+                to_micros(tally.last_seen),
+                skew,
+                tally.last_discard,
+                *counts_in_order(tally.counts),
+            )
+
+    def remembered(self) -> Iterator[Row]:
+        for answer in self._changes.remembered:
+            yield answer.key, answer.digest, answer.resource_id, answer.answer, to_micros(answer.time)
+
+    def _revision(self, id_: str) -> int | None:
+        place = self._changes.revisions.get(id_)
+        return None if place is None else self._first + place
+
+    def _encode(self, stored: StoredReport) -> str:
+        encoded = self._encoded.get(id(stored))
+        if encoded is None:
+            encoded = self._encoded[id(stored)] = encode(stored).decode()
+        return encoded
+
+
+def _place(record: Record) -> tuple[int, int | None, int]:
+    return severity_of(record.status), _micros(record.wake_at), record.policy_version
+
+
+def _micros(instant: datetime | None) -> int | None:
+    return None if instant is None else to_micros(instant)
+
+
+# In this order, so that a name is free again before somebody else takes it.
+_STEPS: Final[tuple[tuple[str, Callable[[_Writing], Iterator[Row]]], ...]] = (
+    (SQL["delete_resource"], _Writing.removed),
+    (SQL["delete_reports"], _Writing.removed),
+    (SQL["update_resource"], _Writing.edited),
+    (SQL["insert_resource"], _Writing.inserted),
+    (SQL["update_status"], _Writing.statuses),
+    (SQL["update_place"], _Writing.places),
+    (SQL["retire_report"], _Writing.retired),
+    (SQL["save_report"], _Writing.reports),
+    (SQL["log_report"], _Writing.log),
+    (SQL["insert_event"], _Writing.events),
+    (SQL["insert_transition"], _Writing.transitions),
+    (SQL["remove_facet"], _Writing.facets_removed),
+    (SQL["add_facet"], _Writing.facets_added),
+    (SQL["tally"], _Writing.tallies),
+    (SQL["remember"], _Writing.remembered),
+    (SQL["raise_head"], _Writing.head),
+)

@@ -1,0 +1,216 @@
+"""The store port: deadlines, policies, claims, pruning and the schema."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+import pytest
+
+from hyperfleet.errors import StoreUnavailable
+from hyperfleet.ports import Changes, LoggedReport, Needs, PolicyVersion, Query, Remembered, Store
+from tests.contract.stores import (
+    START,
+    DurableStore,
+    changed,
+    created,
+    look,
+    make_draft,
+    make_record,
+    make_resource,
+    make_stored,
+    moved,
+    prune_all,
+    write,
+)
+
+pytestmark = pytest.mark.anyio
+
+DAY = timedelta(days=1)
+
+
+async def now_of(store: Store) -> datetime:
+    return (await look(store, Needs())).now
+
+
+# ── deadlines ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_due_is_whose_time_has_come_the_longest_overdue_first(store: Store) -> None:
+    assert (await store.due(5)).next_wake is None
+    now = await now_of(store)
+    wakes = {"cls-1": now + DAY, "cls-2": now - DAY, "cls-3": now - 2 * DAY, "cls-4": None, "cls-5": now + 2 * DAY}
+    await write(store, created(*(make_record(id_, wake_at=wake) for id_, wake in wakes.items())))
+    due = await store.due(5)
+    assert due.ids == ("cls-3", "cls-2")
+    assert due.next_wake == now + DAY
+    assert due.now >= now
+    some = await store.due(1)
+    assert (some.ids, some.next_wake) == (("cls-3",), now - DAY)
+
+
+async def test_an_alarm_can_be_moved_and_switched_off(store: Store) -> None:
+    now = await now_of(store)
+    await write(store, created(make_record("cls-1", wake_at=now - DAY), make_record("cls-2", wake_at=now - DAY)))
+    await write(store, changed(make_record("cls-1", wake_at=now + DAY), make_record("cls-2", wake_at=None)))
+    due = await store.due(5)
+    assert (due.ids, due.next_wake) == ((), now + DAY)
+
+
+# ── policies ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_policy_is_in_force_until_another_one_is(store: Store) -> None:
+    assert await store.active_policy() is None
+    first = await store.activate_policy("d1", "text ü", "file")
+    assert (first.version, first.digest, first.text, first.file) == (1, "d1", "text ü", "file")
+    assert await store.activate_policy("d1", "other words", "elsewhere") == first
+    second = await store.activate_policy("d2", "", "")
+    again = await store.activate_policy("d1", "text ü", "file")
+    assert [second.version, again.version] == [2, 3]
+    assert await store.active_policy() == again
+    assert (await look(store, Needs())).policy_version == 3
+
+
+async def test_replicas_agree_on_the_policy_in_force(replicas: list[Store]) -> None:
+    version: PolicyVersion = await replicas[0].activate_policy("d1", "a", "b")
+    assert await replicas[1].active_policy() == version
+    assert await replicas[1].activate_policy("d1", "a", "b") == version
+
+
+async def test_outdated_is_what_was_computed_under_an_earlier_policy(store: Store) -> None:
+    versions = {"cls-1": 1, "cls-2": 2, "cls-3": 1, "cls-4": 3}
+    await write(store, created(*(make_record(id_, policy_version=version) for id_, version in versions.items())))
+    assert await store.outdated(1, 10) == ((), 0)
+    assert await store.outdated(2, 10) == (("cls-1", "cls-3"), 2)
+    ids, total = await store.outdated(3, 1)
+    assert (len(ids), total) == (1, 3)
+    await write(store, changed(make_record("cls-1", policy_version=3)))
+    ids, total = await store.outdated(3, 10)
+    assert (set(ids), total) == ({"cls-2", "cls-3"}, 2)
+
+
+# ── claims ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_task_is_done_by_one_at_a_time(store: Store) -> None:
+    claim = await store.claim("deadlines")
+    assert claim is not None
+    async with claim:
+        assert await store.claim("deadlines") is None
+        other = await store.claim("retention")
+        assert other is not None
+        async with other:
+            pass
+    again = await store.claim("deadlines")
+    assert again is not None
+    async with again:
+        pass
+
+
+async def test_a_task_is_done_by_one_replica_at_a_time(replicas: list[Store]) -> None:
+    claim = await replicas[0].claim("deadlines")
+    assert claim is not None
+    async with claim:
+        assert await replicas[1].claim("deadlines") is None
+    claim = await replicas[1].claim("deadlines")
+    assert claim is not None
+    async with claim:
+        pass
+
+
+# ── pruning ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_old_events_go_but_not_the_last_one_of_a_living_resource(store: Store) -> None:
+    now = await now_of(store)
+    living, gone = make_record("cls-1"), make_record("cls-2")
+    await write(store, created(living, gone, time=now - 9 * DAY))
+    for age in (8, 7, 6):
+        await write(store, changed(living, gone, time=now - age * DAY))
+    removal = make_draft(gone.resource, type_="Removed", answer=None, time=now - 5 * DAY)
+    await write(store, Changes(removed=[gone.resource], events=[removal]))
+    assert await prune_all(store, "events", 10 * DAY) == 0
+    assert await prune_all(store, "events", timedelta(days=5, hours=12)) == 7
+    assert await prune_all(store, "events", DAY) == 1
+    assert await store.count(Query("Cluster", updated_since=now - timedelta(days=6, hours=1))) == 1
+    await write(store, changed(living, time=now))
+    assert await prune_all(store, "events", DAY) == 1
+    assert await store.transact(Needs(), lambda _: Changes()) == 10
+
+
+async def test_old_transitions_go(store: Store) -> None:
+    now = await now_of(store)
+    record = make_record("cls-1")
+    old = [moved(subject, None, "True", now - 2 * DAY) for subject in ("A", "B", "C")]
+    young = moved("D", None, "True", now)
+    await write(store, Changes(inserted=[record], events=[make_draft(record.resource, *old, young)]))
+    assert await prune_all(store, "transitions", DAY) == 3
+    assert [each.transition for each in await store.read_transitions("cls-1")] == [young]
+
+
+async def test_old_idempotency_keys_go(store: Store) -> None:
+    now = await now_of(store)
+    ages = {"k1": 3, "k2": 2, "k3": 2, "k4": 0}
+    remembered = [Remembered(key, "d", "cls-1", b"", now - age * DAY) for key, age in ages.items()]
+    await write(store, Changes(inserted=[make_record("cls-1")], remembered=remembered))
+    assert await prune_all(store, "keys", DAY) == 3
+    assert (await look(store, Needs(keys=frozenset(ages)))).remembered.keys() == {"k4"}
+
+
+async def test_old_reports_go_but_not_what_a_generation_ended_with(store: Store) -> None:
+    now = await now_of(store)
+    await write(store, created(make_record("cls-1")))
+    rows = [  # generation, what it said, how old; the log has the words of the first of each run only
+        (1, "x", 9),
+        (1, "x", 8),
+        (1, "y", 7),
+        (1, "y", 6),
+        (1, "y", 5),
+        (2, "z", 4),
+        (2, "w", 3),
+        (2, "v", 0),
+    ]
+    before = None
+    for generation, said, age in rows:
+        stored = make_stored("dns", generation, said, id=f"rep-{age}", last_heard=now - age * DAY)
+        log = [LoggedReport("cls-1", stored, None, is_same=before == (generation, said))]
+        await write(store, Changes(reports=[("cls-1", stored)], log=log))
+        before = (generation, said)
+    assert await prune_all(store, "reports", timedelta(days=5, hours=12)) == 3
+    assert await prune_all(store, "reports", DAY) == 2
+    (last,) = await store.read_reports_at("cls-1", 1)
+    assert last == make_stored("dns", 1, "y", id="rep-5", last_heard=now - 5 * DAY)
+    (last,) = await store.read_reports_at("cls-1", 2)
+    assert last.id == "rep-0"
+
+
+async def test_all_old_reports_of_a_resource_that_is_gone_go(store: Store) -> None:
+    now = await now_of(store)
+    await write(store, created(make_record("cls-1")))
+    for age in (9, 8, 7):
+        stored = make_stored(last_heard=now - age * DAY)
+        log = [LoggedReport("cls-1", stored, None, is_same=age < 9)]
+        await write(store, Changes(reports=[("cls-1", stored)], log=log))
+    await write(store, Changes(removed=[make_resource()]))
+    assert await prune_all(store, "reports", timedelta(days=7, hours=12)) <= 1  # the youngest still needs the oldest
+    assert await prune_all(store, "reports", DAY) >= 2
+    assert await store.read_reports_at("cls-1", 1) == ()
+
+
+# ── the schema ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_migrating_brings_tables_once(new_store: Callable[[], DurableStore]) -> None:
+    store = new_store()
+    assert await store.schema_version() == 0
+    applied = await store.migrate()
+    assert applied[0] == "0001_initial"
+    assert await store.schema_version() == len(applied)
+    assert await store.migrate() == []
+    await store.open()
+    await write(store, created(make_record("cls-1"), time=START))
+    await store.close()
+    assert await store.schema_version() == len(applied)
+    with pytest.raises(StoreUnavailable):
+        await store.check()

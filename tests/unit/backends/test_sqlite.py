@@ -1,0 +1,242 @@
+"""What is SQLite's own: its file, its durability, other processes, and what goes wrong with files."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from hyperfleet.backends.listing import build_find
+from hyperfleet.backends.sqlite import SqliteStore
+from hyperfleet.backends.sqlite_connection import connect, make_durable, migrate
+from hyperfleet.backends.sqlite_reading import DIALECT
+from hyperfleet.errors import SchemaMismatch, StoreUnavailable
+from hyperfleet.ports import EVERYTHING, Answer, Needs, Query, Term
+from tests.contract.stores import SettableClock, created, look, make_record, write
+
+
+def run(path: Path, story: Callable[[SqliteStore], Awaitable[None]]) -> None:
+    async def told() -> None:
+        store = SqliteStore(path)
+        await store.open()
+        try:
+            await story(store)
+        finally:
+            await store.close()
+
+    asyncio.run(told())
+
+
+def refuse(path: Path) -> str:
+    """Return why a file cannot be opened."""
+    with pytest.raises((StoreUnavailable, SchemaMismatch)) as caught:
+        asyncio.run(SqliteStore(path).open())
+    return str(caught.value)
+
+
+# ── files that are not what they should be ───────────────────────────────────────────────────────────────────────
+
+
+def test_a_missing_directory_is_named(tmp_path: Path) -> None:
+    assert f"the directory {tmp_path / 'none'} does not exist" in refuse(tmp_path / "none" / "fleet.db")
+
+
+def test_a_directory_is_not_a_database(tmp_path: Path) -> None:
+    assert "is a directory" in refuse(tmp_path)
+
+
+def test_a_file_that_is_no_database_is_refused_and_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "fleet.db"
+    path.write_text("hello, I am a letter" * 100)
+    assert "not a database" in refuse(path)
+    assert path.read_text().startswith("hello")
+
+
+def test_a_database_of_somebody_else_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "fleet.db"
+    connection = sqlite3.connect(path)
+    connection.execute("create table theirs (a)")
+    connection.close()
+    assert "not one of hyperfleet's" in refuse(path)
+
+
+def test_a_database_of_a_newer_program_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "fleet.db"
+    asyncio.run(SqliteStore(path).migrate())
+    connection = sqlite3.connect(path)
+    connection.execute("insert into schema_migrations values (99, '0099_future', 0)")
+    connection.commit()
+    connection.close()
+    assert "has schema version 99" in refuse(path)
+
+
+def test_asking_for_the_version_of_a_missing_file_does_not_make_one(tmp_path: Path) -> None:
+    path = tmp_path / "fleet.db"
+    assert asyncio.run(SqliteStore(path).schema_version()) == 0
+    assert not path.exists()
+
+
+def test_a_migration_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:
+    path = tmp_path / "fleet.db"
+    connection = connect(path, cache_mib=1)
+    connection.execute("create view resources as select 1")  # in the way of the first migration, and no table
+    with pytest.raises(sqlite3.OperationalError):
+        migrate(connection, path, SettableClock())
+    assert connection.execute("select count(*) from sqlite_master where type = 'table'").fetchone() == (0,)
+    connection.close()
+
+
+# ── durability ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_commits_are_flushed_to_a_write_ahead_log(tmp_path: Path) -> None:
+    connection = connect(tmp_path / "fleet.db", cache_mib=1)
+    make_durable(connection, tmp_path / "fleet.db")
+    assert connection.execute("pragma synchronous").fetchone() == (2,)
+    assert connection.execute("pragma journal_mode").fetchone() == ("wal",)
+    connection.close()
+
+
+def test_closing_moves_the_log_into_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "fleet.db"
+
+    async def story(store: SqliteStore) -> None:
+        await write(store, created(make_record("cls-1")))
+        assert (tmp_path / "fleet.db-wal").stat().st_size > 0
+
+    run(path, story)
+    assert [file.name for file in tmp_path.iterdir()] == ["fleet.db"]
+
+
+def test_what_was_acknowledged_survives_a_kill(tmp_path: Path) -> None:
+    path = tmp_path / "fleet.db"
+    command = [sys.executable, "-c", _WRITE_AND_DIE, str(path)]
+    process = subprocess.run(command, capture_output=True, check=False)  # noqa: S603  # our own program
+    assert process.returncode == -9, process.stderr.decode()
+
+    async def story(store: SqliteStore) -> None:
+        assert isinstance(await store.read_answer("Cluster", "cls-1", EVERYTHING), Answer)
+
+    run(path, story)
+
+
+# ── other processes ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_processes_that_open_and_write_one_new_file_at_once_lose_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "fleet.db"
+    command = [sys.executable, "-c", _COUNT, str(path)]
+    processes = [subprocess.Popen(command, stderr=subprocess.PIPE) for _ in range(3)]  # noqa: S603  # our own program
+    for process in processes:
+        _, errors = process.communicate(timeout=120)
+        assert process.returncode == 0, errors.decode()
+
+    async def story(store: SqliteStore) -> None:
+        loaded = await look(store, Needs(ids=frozenset({"cls-1"})))
+        assert loaded.records["cls-1"].resource.generation == 1 + 3 * 10
+        assert loaded.records["cls-1"].revision == 1 + 3 * 10
+
+    run(path, story)
+
+
+def test_a_claim_ends_with_the_process_that_has_it(tmp_path: Path) -> None:
+    path = tmp_path / "fleet.db"
+    command = [sys.executable, "-c", _CLAIM, str(path)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE)  # noqa: S603  # our own program
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"taken\n"
+
+    async def story(store: SqliteStore) -> None:
+        assert await store.claim("deadlines") is None
+        process.kill()
+        process.communicate()
+        claim = await store.claim("deadlines")
+        assert claim is not None
+        async with claim:
+            pass
+
+    run(path, story)
+
+
+_PREAMBLE = """
+import asyncio, os, signal, sys
+from msgspec.structs import replace
+from hyperfleet.backends.sqlite import SqliteStore
+from hyperfleet.errors import Contended
+from hyperfleet.ports import Needs
+from tests.contract.stores import changed, created, insist, make_record, write
+from tests.contract.test_store import counting
+"""
+
+_WRITE_AND_DIE = (
+    _PREAMBLE
+    + """
+async def main():
+    store = SqliteStore(sys.argv[1])
+    await store.open()
+    await write(store, created(make_record("cls-1")))
+    os.kill(os.getpid(), signal.SIGKILL)
+asyncio.run(main())
+"""
+)
+
+_COUNT = (
+    _PREAMBLE
+    + """
+async def main():
+    store = SqliteStore(sys.argv[1])
+    await store.open()
+    try:
+        await write(store, created(make_record("cls-1")))
+    except Contended:
+        pass
+    for _ in range(10):
+        await insist(store, Needs(ids=frozenset({"cls-1"})), counting)
+    await store.close()
+asyncio.run(main())
+"""
+)
+
+_CLAIM = (
+    _PREAMBLE
+    + """
+async def main():
+    claim = await SqliteStore(sys.argv[1]).claim("deadlines")
+    print("taken", flush=True)
+    await asyncio.sleep(3600)
+asyncio.run(main())
+"""
+)
+
+
+# ── plans ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("query", "start", "expected"),
+    [
+        (Query("Cluster"), None, "resources_by_name"),
+        (Query("Cluster", order="createdAt"), None, "resources_by_created_time"),
+        (Query("Cluster", order="severity", is_descending=True), None, "resources_by_severity"),
+        (Query("NodePool", parent_id="cls-1"), None, "resources_by_parent"),
+        (Query("NodePool", parent_id="cls-1", order="createdAt"), None, "resources_by_parent"),
+        (Query("Cluster", after=("a", "b"), terms=(Term(("t",)),)), None, "resources_by_name"),
+        (Query("Cluster", terms=(Term(("t",)),)), Term(("t",)), "SEARCH r USING INTEGER PRIMARY KEY"),
+    ],
+)
+def test_lists_walk_an_index_and_never_the_whole_table(
+    tmp_path: Path, query: Query, start: Term | None, expected: str
+) -> None:
+    connection = connect(tmp_path / "fleet.db", cache_mib=1)
+    migrate(connection, tmp_path / "fleet.db", SettableClock())
+    statement = build_find(query, DIALECT, start)
+    rows = connection.execute(f"explain query plan {statement.sql}", statement.parameters).fetchall()
+    plan = "\n".join(row[3] for row in rows)
+    assert expected in plan
+    assert "SCAN r" not in plan
+    connection.close()
