@@ -9,6 +9,7 @@ import msgspec
 
 from hyperfleet.aggregation.loading.policy_document import policy_schema
 from hyperfleet.aggregation.templates import VARIABLES
+from hyperfleet.api.problems import CATALOGUE
 from hyperfleet.cli.serve import FLAGS
 from hyperfleet.settings import SETTINGS, settings_schema
 
@@ -17,6 +18,7 @@ SCHEMA = ROOT / "src/hyperfleet/policies/policy.schema.json"
 POLICY_GUIDE = ROOT / "docs/policy.md"
 SETTINGS_SCHEMA = ROOT / "docs/settings.schema.json"
 SETTINGS_GUIDE = ROOT / "docs/settings.md"
+API_GUIDE = ROOT / "docs/api.md"
 
 
 def schema_text() -> str:
@@ -51,6 +53,17 @@ def settings_guide_text() -> str:
     return pattern.sub(lambda _: table, SETTINGS_GUIDE.read_text())
 
 
+def api_guide_text() -> str:
+    """Return docs/api.md with the table of problem codes filled in."""
+    rows = "".join(
+        f"| `{code}` | {entry.status} | {entry.title} | {entry.remedy} |\n" for code, entry in CATALOGUE.items()
+    )
+    head = "| code | status | meaning | what to do |\n|---|---|---|---|\n"
+    table = f"<!-- generated: problem codes -->\n{head}{rows}<!-- end -->"
+    pattern = re.compile(r"<!-- generated: problem codes -->.*?<!-- end -->", re.DOTALL)
+    return pattern.sub(lambda _: table, API_GUIDE.read_text())
+
+
 def _code(text: str) -> str:
     return f"`{text}`" if text else ""
 
@@ -61,6 +74,7 @@ def main() -> None:
     POLICY_GUIDE.write_text(policy_guide_text())
     SETTINGS_SCHEMA.write_text(settings_schema_text())
     SETTINGS_GUIDE.write_text(settings_guide_text())
+    API_GUIDE.write_text(api_guide_text())
 
 
 if __name__ == "__main__":

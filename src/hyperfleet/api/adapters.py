@@ -1,0 +1,118 @@
+"""Adapters over the whole fleet: when each was last heard of, what became of its reports, who waits for it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+from msgspec import UNSET, Struct
+from msgspec.structs import asdict, replace
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from hyperfleet.api.callers import caller_of
+from hyperfleet.api.context import Context
+from hyperfleet.api.problems import Problem, Refused
+from hyperfleet.api.responses import answer_made
+from hyperfleet.api.shapes import (
+    AdapterDetail,
+    AdapterList,
+    AdapterSummary,
+    BlockedResource,
+    LastDiscard,
+    ReportCounts,
+)
+from hyperfleet.ports import AdapterRecord, Query, Scope
+from hyperfleet.services.search import blocked_by, read_group_by
+
+_SHOWN: Final = 100  # blocked resources told with one adapter
+_TAKEN_IN: Final = ("aggregated", "stored", "replayed")
+_REJECTIONS: Final = ("GenerationAhead",)  # answered with an error; every other count is of a discard
+
+Blocks = Mapping[str, int]  # kind → how many
+
+
+def routes(context: Context) -> list[Route]:
+    """Return the routes of this module, relative to the base path."""
+
+    async def list_all(request: Request) -> Response:
+        """Answer every adapter that was heard of or is waited for."""
+        return answer_made(request, AdapterList(await _find_all(context, caller_of(request).scope)))
+
+    async def read(request: Request) -> Response:
+        """Answer one adapter, and the first resources that wait for it."""
+        name, scope = request.path_params["adapter"], caller_of(request).scope
+        for adapter in await _find_all(context, scope):
+            if adapter.name == name:
+                blocked = await _find_blocked(context, scope, name)
+                return answer_made(request, AdapterDetail(**asdict(adapter), blocked=blocked))
+        raise Refused(Problem("NotFound", f"nothing was ever heard of an adapter {name}, and nobody waits for it"))
+
+    return [Route("/adapters", list_all, methods=["GET"]), Route("/adapters/{adapter}", read, methods=["GET"])]
+
+
+async def _find_all(context: Context, scope: Scope) -> tuple[AdapterSummary, ...]:
+    """Return all adapters by name, with one query for their records and one per kind for whom they block."""
+    records = {record.name: record for record in await context.store.adapters(scope)}
+    blocks = await _count_blocked(context, scope)
+    names = sorted(records.keys() | blocks.keys())
+    return tuple([_summarize(name, records.get(name), blocks.get(name, {})) for name in names])
+
+
+async def _count_blocked(context: Context, scope: Scope) -> dict[str, dict[str, int]]:
+    """Count by adapter and kind the resources that wait for it."""
+    prefixes = read_group_by("blockedBy").prefixes
+    blocks: dict[str, dict[str, int]] = defaultdict(dict)
+    for kind in context.kinds:
+        for group in await context.store.summarize(Query(kind.name, scope), prefixes):
+            (adapter,) = group.values
+            if adapter is not None:
+                blocks[adapter][kind.name] = group.count
+    return blocks
+
+
+def _summarize(name: str, record: AdapterRecord | None, blocks: Blocks) -> AdapterSummary:
+    counts = record.counts if record else {}
+    discards = {key: count for key, count in counts.items() if key not in (*_TAKEN_IN, *_REJECTIONS) and count}
+    summary = AdapterSummary(
+        name,
+        ReportCounts(*(counts.get(key, 0) for key in _TAKEN_IN)),
+        discards,
+        {key: counts[key] for key in _REJECTIONS if counts.get(key)},
+        dict(blocks),
+    )
+    if record is None:
+        return summary
+    return replace(
+        summary,
+        last_seen=record.last_seen,
+        clock_skew_seconds=record.skew.total_seconds(),
+        last_discard=msgspec.json.decode(record.last_discard, type=LastDiscard) if record.last_discard else UNSET,
+    )
+
+
+class _Phase(Struct):
+    phase: str
+
+
+class _Glance(Struct):
+    """What is told of a blocked resource, out of its stored answer."""
+
+    id: str
+    name: str
+    href: str
+    status: _Phase
+
+
+async def _find_blocked(context: Context, scope: Scope, adapter: str) -> tuple[BlockedResource, ...]:
+    """Return the resources that wait for an adapter, the worst of each kind first."""
+    blocked: list[BlockedResource] = []
+    for kind in context.kinds:
+        query = Query(kind.name, scope, terms=(blocked_by(adapter),), order="severity", limit=_SHOWN - len(blocked))
+        for answer in await context.store.find(query) if query.limit else ():
+            glance = msgspec.json.decode(answer.body, type=_Glance)
+            blocked.append(BlockedResource(glance.id, glance.name, glance.status.phase, glance.href))
+    return tuple(blocked)

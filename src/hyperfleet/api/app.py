@@ -1,0 +1,71 @@
+"""The application: which path leads where, and what becomes of errors. The composition root calls `create_app`."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import Any, Final
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Match, Route
+from starlette.types import ASGIApp, Lifespan
+
+from hyperfleet.api import adapters, health, lists, openapi, policy, resources, statuses
+from hyperfleet.api.context import Context
+from hyperfleet.api.envelope import Envelope
+from hyperfleet.api.fastlane import FastLane
+from hyperfleet.api.problems import Problem, Refused, answer_problem, from_error, from_http_error
+from hyperfleet.api.wire import BASE
+from hyperfleet.errors import HyperFleetError
+
+_LOG: Final = logging.getLogger(__name__)
+
+_ERRORS: Final = (Refused, HTTPException, HyperFleetError, Exception)
+_FLEET: Final = (statuses, resources, lists, adapters, policy)  # below the base path; what is asked most comes first
+_SERVER: Final = (health, openapi)  # at the root
+
+
+def create_app(context: Context, lifespan: Lifespan[Any] | None = None) -> ASGIApp:
+    """Put the application together."""
+    routes: list[BaseRoute] = [_move_below_base(route) for module in _FLEET for route in module.routes(context)]
+    routes += [route for module in _SERVER for route in module.routes(context)]
+    app = Starlette(routes=routes, exception_handlers=dict.fromkeys(_ERRORS, _answer_error), lifespan=lifespan)
+    app.router.redirect_slashes = False  # a redirected POST is lost on many clients
+    return FastLane(Envelope(app, context), context)
+
+
+def _move_below_base(route: Route) -> Route:
+    return Route(BASE + route.path, route.endpoint, methods=route.methods, name=route.name)
+
+
+async def _answer_error(request: Request, error: Exception) -> Response:
+    return answer_problem(_problem_of(error, request), request)
+
+
+def _problem_of(error: Exception, request: Request) -> Problem:
+    """Say what an error means to the caller; what is only for us goes to the log."""
+    match error:
+        case Refused():
+            return error.problem
+        case HTTPException(status_code=404):
+            return Problem("NotFound", "there is nothing at this path")
+        case HTTPException(status_code=405):
+            allowed = _methods_of(request, request.app.routes)
+            return Problem(
+                "MethodNotAllowed", f"this path has no {request.method}; use {allowed}", (), {"Allow": allowed}
+            )
+        case HTTPException():
+            return from_http_error(error)
+        case HyperFleetError():
+            _LOG.warning("request %s: %s: %s", request.state.request_id, type(error).__name__, error)
+    return from_error(error)  # what is not ours goes on to the envelope, which logs it
+
+
+def _methods_of(request: Request, routes: Sequence[BaseRoute]) -> str:
+    """List the methods of a path; several routes may share it."""
+    matching = [route for route in routes if route.matches(request.scope)[0] is not Match.NONE]
+    methods = {method for route in matching if isinstance(route, Route) for method in route.methods or ()}
+    return ", ".join(sorted(methods))

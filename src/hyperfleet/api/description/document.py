@@ -1,0 +1,145 @@
+"""The OpenAPI 3.1 document, put together from the tables of operations and the types that handlers encode."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from importlib.metadata import version
+from typing import Any, Final
+
+import msgspec
+from msgspec import Struct
+
+from hyperfleet.api.description.headers import describe_headers
+from hyperfleet.api.description.operations import Body, Operation, Parameter, Schema, Shape, Success
+from hyperfleet.api.problems import CATALOGUE, MEDIA_TYPE, ProblemDocument
+from hyperfleet.api.wire import ALIASES, BASE
+
+_DATA: Final = ("example", "examples", "enum", "const")  # keys below which nothing is a schema
+_REF: Final = "#/components/schemas/{name}"
+_ALWAYS: Final = ("UriTooLong", "InternalError", "Overloaded", "StoreUnavailable", "Timeout")  # whatever is asked
+_ABOUT: Final = """\
+Knows and tells the status of a fleet of Kubernetes clusters. Adapters report; the API computes one status of all \
+reports in the same write and stores it; reads return what is stored.
+
+Requests may spell our own keys in camelCase, as described here, or in snake_case, but not both in one body; answers \
+are camelCase. Every error is a problem document (RFC 9457) with a stable `code` and all that is wrong in `errors`.
+"""
+
+
+def describe(operations: Sequence[Operation]) -> Schema:
+    """Return the OpenAPI document of `operations`, whose paths are complete."""
+    _, schemas = msgspec.json.schema_components(_find_types(operations), ref_template=_REF)
+    paths: dict[str, Schema] = defaultdict(dict)
+    for operation in operations:
+        paths[operation.path][operation.method] = _hoist(_describe_operation(operation), schemas)
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "HyperFleet", "version": version("hyperfleet"), "description": _ABOUT},
+        "servers": [{"url": "/", "description": f"What is below {BASE} is also below {' and '.join(ALIASES)}."}],
+        "tags": [{"name": tag} for tag in dict.fromkeys(operation.tag for operation in operations)],
+        "paths": dict(paths),
+        "components": {"parameters": _share_parameters(operations), "schemas": dict(sorted(schemas.items()))},
+    }
+
+
+def _find_types(operations: Iterable[Operation]) -> list[type[Struct]]:
+    """Return the types that operations answer, each once."""
+    shapes = [success.shape for operation in operations for success in operation.successes]
+    groups = [shape if isinstance(shape, tuple) else (shape,) for shape in (*shapes, ProblemDocument)]
+    return list(dict.fromkeys(shape for group in groups for shape in group if isinstance(shape, type)))
+
+
+def _describe_operation(operation: Operation) -> Schema:
+    described: Schema = {
+        "operationId": operation.id,
+        "tags": [operation.tag],
+        "summary": operation.summary,
+        "responses": {
+            **{str(success.status): _describe_success(success) for success in operation.successes},
+            **_describe_refusals((*operation.refusals, *_ALWAYS)),
+        },
+    }
+    if operation.description:
+        described["description"] = operation.description
+    if operation.parameters:
+        described["parameters"] = [_refer_parameter(parameter) for parameter in operation.parameters]
+    if operation.body:
+        described["requestBody"] = _describe_body(operation.body)
+    return described
+
+
+def _share_parameters(operations: Iterable[Operation]) -> Schema:
+    """Describe the parameters that mean the same wherever they occur: all but those of paths."""
+    parameters = [each for operation in operations for each in operation.parameters if each.place != "path"]
+    return {parameter.name: _describe_parameter(parameter) for parameter in parameters}
+
+
+def _refer_parameter(parameter: Parameter) -> Schema:
+    if parameter.place == "path":
+        return _describe_parameter(parameter)
+    return {"$ref": f"#/components/parameters/{parameter.name}"}
+
+
+def _describe_parameter(parameter: Parameter) -> Schema:
+    described: Schema = {
+        "name": parameter.name,
+        "in": parameter.place,
+        "required": parameter.place == "path",
+        "description": parameter.description,
+        "schema": parameter.schema,
+    }
+    if parameter.example is not None:
+        described["example"] = parameter.example
+    return described
+
+
+def _describe_body(body: Body) -> Schema:
+    content = {"schema": _refer(body.shape), "example": body.example}
+    return {"required": body.is_required, "content": dict.fromkeys(body.content_types, content)}
+
+
+def _describe_success(success: Success) -> Schema:
+    described: Schema = {"description": success.description, "headers": describe_headers(success.headers)}
+    if success.shape is not None:
+        described["content"] = {success.content_type: {"schema": _refer(success.shape)}}
+    if success.links:
+        described["links"] = dict(success.links)
+    return described
+
+
+def _describe_refusals(codes: Iterable[str]) -> Schema:
+    """Describe the problems an operation can answer, those with the same HTTP status together."""
+    by_status: dict[int, list[str]] = defaultdict(list)
+    for code in dict.fromkeys(codes):
+        by_status[CATALOGUE[code].status].append(code)
+    return {str(status): _describe_problems(status, codes) for status, codes in sorted(by_status.items())}
+
+
+def _describe_problems(status: int, codes: Sequence[str]) -> Schema:
+    lines = [f"`{code}`: {CATALOGUE[code].title}" for code in codes]
+    return {
+        "description": "\n\n".join(lines),
+        "headers": describe_headers(("Retry-After",) if status == 503 else ()),
+        "content": {MEDIA_TYPE: {"schema": _refer(ProblemDocument)}},
+    }
+
+
+def _refer(shape: Shape) -> dict[str, Any]:
+    """Return a schema as it stands, or a reference to the component of a type."""
+    if isinstance(shape, tuple):
+        return {"anyOf": [_refer(each) for each in shape]}
+    return {"$ref": _REF.format(name=shape.__name__)} if isinstance(shape, type) else shape
+
+
+def _hoist(value: Any, schemas: dict[str, Schema]) -> Any:
+    """Move every schema that has a title among the components, and leave a reference in its place."""
+    if isinstance(value, list):
+        return [_hoist(item, schemas) for item in value]
+    if not isinstance(value, dict):
+        return value
+    hoisted = {key: item if key in _DATA else _hoist(item, schemas) for key, item in value.items()}
+    if not isinstance(value.get("title"), str):
+        return hoisted
+    schemas[value["title"]] = hoisted
+    return {"$ref": _REF.format(name=value["title"])}

@@ -1,0 +1,145 @@
+"""The query parameters of lists and summaries. Their patterns say what `services.search` reads; a test compares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, get_args
+
+from hyperfleet.api.description.operations import Parameter, Schema
+from hyperfleet.model.condition import STATUSES, TYPE_PATTERN
+from hyperfleet.model.report import ADAPTER_PATTERN
+from hyperfleet.model.status import ADAPTER_STATES, PHASES
+from hyperfleet.ports import OrderField
+from hyperfleet.services.filters import MAX_GROUPS, MAX_TERMS
+from hyperfleet.services.masks import MAX_DEPTH, MAX_PATHS
+from hyperfleet.services.search import DEFAULT_LIMIT, MAX_LIMIT
+from hyperfleet.services.selectors import MAX_VALUES
+
+
+def _any_of(words: Iterable[str]) -> str:
+    return f"(?:{'|'.join(words)})"
+
+
+def _list_of(item: str, most: int = MAX_TERMS) -> str:
+    """Return the pattern of items with commas between them."""
+    return rf"{item}(?:,{item}){{0,{most - 1}}}"
+
+
+def _selector(key: str, value: str, *, has_empty_value: bool) -> str:
+    """Return the pattern of a Kubernetes selector with such keys and values."""
+    equal = rf"(?:==?|!=)(?:{value}){'?' if has_empty_value else ''}"
+    within = rf" (?:in|notin) \({_list_of(value, MAX_VALUES)}\)"
+    return _list_of(rf"(?:!{key}|{key}(?:{equal}|{within})?)")
+
+
+_NAME: Final = r"[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
+_DNS: Final = r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*"
+_LABEL_KEY: Final = rf"(?:{_DNS}/)?{_NAME}"
+_TYPE: Final = f"(?:{TYPE_PATTERN.pattern})"
+_ADAPTER: Final = f"(?:{ADAPTER_PATTERN.pattern})"
+_STATE: Final = _any_of((*ADAPTER_STATES, "Stale"))
+_ORDER: Final = _any_of(get_args(OrderField))
+_REASON: Final = rf"(?:{_TYPE}:[A-Za-z](?:[A-Za-z0-9_:]*[A-Za-z0-9_])?|[A-Za-z][A-Za-z0-9_]*)"
+_GROUP: Final = _any_of(
+    ("phase", "reason", "blockedBy", f"(?:reason|condition):{_TYPE}", f"label:{_LABEL_KEY}", f"adapter:{_ADAPTER}")
+)
+_DURATION: Final = r"0|(?:[0-9]{1,6}h)?(?:[0-9]{1,6}m)?(?:[0-9]{1,6}s)?"  # the usual ones of `documents.durations`
+_KEY: Final = r'(?:"[^"]+"|[^\s".,]+)'
+
+
+def _text(pattern: str) -> Schema:
+    """Return the schema of a parameter; one of blanks counts as not given. (Blanks elsewhere are taken as well.)"""
+    return {"type": "string", "pattern": rf"^(?:{pattern}|\s*)$"}
+
+
+def _number(most: int) -> Schema:
+    return {"type": "integer", "minimum": 1, "maximum": most}
+
+
+FILTERS: Final = (
+    Parameter(
+        "labelSelector",
+        "query",
+        "Which labels, as in Kubernetes; all must hold. `!=` and `notin` hold for those without the label, too.",
+        _text(_selector(_LABEL_KEY, _NAME, has_empty_value=True)),
+        "environment=production,team in (platform,payments)",
+    ),
+    Parameter(
+        "conditions",
+        "query",
+        "Which conditions, with the grammar of labels; all must hold. A type alone: it is True.",
+        _text(_selector(_TYPE, _any_of(STATUSES), has_empty_value=False)),
+        "Ready!=True",
+    ),
+    Parameter(
+        "phase",
+        "query",
+        "One of these phases; with `!`: none of them.",
+        _text(_list_of(f"!?{_any_of(PHASES)}")),
+        "Failed,Degraded",
+    ),
+    Parameter(
+        "adapterState",
+        "query",
+        "In which state adapters are; all must hold, `|` separates alternatives.",
+        _text(_list_of(rf"{_ADAPTER}:{_STATE}(?:\|{_STATE})*")),
+        "dns:Failed|Running",
+    ),
+    Parameter("blockedBy", "query", "Those that wait for this adapter.", _text(_ADAPTER), "dns"),
+    Parameter(
+        "reason",
+        "query",
+        "The reason of a condition, `Type:Reason`; without a type, that of Ready.",
+        _text(_list_of(_REASON)),
+        "AdaptersFailed",
+    ),
+    Parameter(
+        "q",
+        "query",
+        "Words; each must begin some word of the resource: of its name, its labels, its troubles.",
+        {"type": "string", "pattern": r"[^\W_]|^\s*$"},  # a letter or digit
+        "my-cluster",
+    ),
+    Parameter(
+        "updatedSince",
+        "query",
+        "Changed since then: a time with a zone, or a duration that ends now.",
+        {
+            "anyOf": [
+                {"type": "string", "format": "date-time"},
+                _text(_DURATION),
+            ]
+        },
+        "15m",
+    ),
+)
+PAGES: Final = (
+    Parameter(
+        "orderBy",
+        "query",
+        "In which order; `-` before it or `desc` behind it turns it round. `severity`: the worst phase first.",
+        _text(f"-?{_ORDER}|{_ORDER} (?:asc|desc)"),
+        "name",
+    ),
+    Parameter("limit", "query", f"How many at most; {DEFAULT_LIMIT} unless told.", _number(MAX_LIMIT), 20),
+    Parameter("continue", "query", "Where to go on: what the page before gave as `continue`. Opaque."),
+    Parameter(
+        "page", "query", "Which page, from 1. With `total`, instead of `limit` and `continue`.", _number(1_000_000_000)
+    ),
+    Parameter("size", "query", f"How many on a page; {DEFAULT_LIMIT} unless told.", _number(MAX_LIMIT)),
+    Parameter(
+        "fields",
+        "query",
+        "Only these parts of each resource, and its id: dotted paths; a key with dots in it stands in quotes.",
+        _text(_list_of(rf"{_KEY}(?:\.{_KEY}){{0,{MAX_DEPTH - 1}}}", MAX_PATHS)),
+        "id,name,status.phase",
+    ),
+)
+GROUP_BY: Final = Parameter(
+    "groupBy",
+    "query",
+    "What to count by, up to four, each once: `phase`, `reason`, `reason:Type`, `condition:Type`, `label:key`, "
+    "`adapter:name`, `blockedBy`; `phase` unless told.",
+    _text(_list_of(_GROUP, MAX_GROUPS)),
+    "phase,label:environment",
+)

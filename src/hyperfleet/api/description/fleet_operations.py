@@ -1,0 +1,149 @@
+"""The operations on many resources, on adapters, on the policy, and on the server itself."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from hyperfleet.api.description.filters import FILTERS, GROUP_BY, PAGES
+from hyperfleet.api.description.operations import HTML, Operation, Parameter, Success
+from hyperfleet.api.description.places import Place, noun_of
+from hyperfleet.api.description.resource_operations import IF_NONE_MATCH, NOT_MODIFIED
+from hyperfleet.api.shapes import (
+    AdapterDetail,
+    AdapterList,
+    Catalogue,
+    CatalogueEntry,
+    Liveness,
+    PolicyInForce,
+    Readiness,
+    ResourceList,
+    Summary,
+)
+from hyperfleet.api.wire import BASE
+
+_FLEET: Final = "Fleet"
+_SERVER: Final = "Server"
+_READING: Final = ("InvalidQuery", "InvalidHeader")
+
+
+def lists_of(place: Place) -> list[Operation]:
+    """Return the lists and summaries of a kind: of all its resources and, if it has a parent, of those below one."""
+    name, tag, nouns, fleet = place.kind.name, place.tag, place.nouns, f"{BASE}/{place.kind.plural}"
+    if place.parent is None:
+        return _lists(fleet, name, tag, nouns, ())
+    below = f"{nouns} of a {noun_of(place.parent)}"
+    return [
+        *_lists(place.collection, name, tag, below, place.collection_parameters),
+        *_lists(fleet, f"All{name}", tag, f"{nouns} of the whole fleet", ()),
+    ]
+
+
+def _lists(path: str, name: str, tag: str, what: str, above: tuple[Parameter, ...]) -> list[Operation]:
+    refusals = (*_READING, "NotFound") if above else _READING
+    return [
+        Operation(
+            "get",
+            path,
+            f"list{name}s",
+            tag,
+            f"List the {what}",
+            (Success(200, "One page.", ResourceList, ("ETag",)), NOT_MODIFIED),
+            "All filters must hold. Pages follow each other by `continue`, or are asked for by `page` and `size`.",
+            (*above, *FILTERS, *PAGES, IF_NONE_MATCH),
+            refusals=refusals,
+        ),
+        Operation(
+            "get",
+            f"{path}:summary",
+            f"summarize{name}s",
+            tag,
+            f"Count the {what} by what they have in common",
+            (Success(200, "The groups, the largest first.", Summary, ("ETag",)), NOT_MODIFIED),
+            "",
+            (*above, GROUP_BY, *FILTERS, IF_NONE_MATCH),
+            refusals=refusals,
+        ),
+    ]
+
+
+def fleet_operations() -> list[Operation]:
+    """Return the operations on adapters and on the policy."""
+    adapter = Parameter("adapter", "path", "The name of the adapter.", example="dns")
+    return [
+        Operation(
+            "get",
+            f"{BASE}/adapters",
+            "listAdapters",
+            _FLEET,
+            "List the adapters",
+            (Success(200, "Every adapter that was heard of or is waited for.", AdapterList, ("ETag",)), NOT_MODIFIED),
+            "When each was last heard of, what became of its reports, and how many resources wait for it.",
+            (IF_NONE_MATCH,),
+            refusals=("InvalidHeader",),
+        ),
+        Operation(
+            "get",
+            f"{BASE}/adapters/{{adapter}}",
+            "getAdapter",
+            _FLEET,
+            "Read one adapter, and which resources wait for it",
+            (Success(200, "The adapter.", AdapterDetail, ("ETag",)), NOT_MODIFIED),
+            "",
+            (adapter, IF_NONE_MATCH),
+            refusals=("InvalidHeader", "NotFound"),
+        ),
+        Operation(
+            "get",
+            f"{BASE}/policy",
+            "getPolicy",
+            _FLEET,
+            "Read the policy in force",
+            (Success(200, "The policy.", PolicyInForce, ("ETag",)), NOT_MODIFIED),
+            "",
+            (IF_NONE_MATCH,),
+            refusals=("InvalidHeader", "NotFound"),
+        ),
+        Operation(
+            "post",
+            f"{BASE}/policy:reload",
+            "reloadPolicy",
+            _FLEET,
+            "Put what now stands in the policy file in force",
+            (Success(200, "It is in force; resources are computed anew meanwhile.", PolicyInForce),),
+            "A file with problems changes nothing; each problem is told with its line and column.",
+            refusals=("InvalidPolicy",),
+        ),
+    ]
+
+
+def server_operations() -> list[Operation]:
+    """Return the operations on the server itself, outside the base path."""
+    code = Parameter("code", "path", "The code of a problem.", example="NotFound")
+    html = {"type": "string"}
+    return [
+        _plain("/healthz", "getLiveness", "Ask whether the process lives", (Success(200, "It does.", Liveness),)),
+        _plain(
+            "/readyz",
+            "getReadiness",
+            "Ask whether the server can do its work",
+            (Success(200, "It can.", Readiness), Success(503, "It cannot, for these reasons.", Readiness)),
+        ),
+        _plain("/openapi.json", "getDescription", "Read this document", (Success(200, "It.", {"type": "object"}),)),
+        _plain("/docs", "getDocs", "Read this document as a page", (Success(200, "It.", html, content_type=HTML),)),
+        _plain("/problems", "listProblems", "List the codes of problems", (Success(200, "All of them.", Catalogue),)),
+        Operation(
+            "get",
+            "/problems/{code}",
+            "getProblem",
+            _SERVER,
+            "Read what a code means and what to do about it",
+            (Success(200, "The entry.", CatalogueEntry),),
+            "",
+            (code,),
+            refusals=("NotFound",),
+        ),
+    ]
+
+
+def _plain(path: str, id_: str, summary: str, successes: tuple[Success, ...]) -> Operation:
+    return Operation("get", path, id_, _SERVER, summary, successes)

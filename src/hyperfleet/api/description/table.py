@@ -1,0 +1,24 @@
+"""Every operation of the API, in the order in which a newcomer meets them."""
+
+from __future__ import annotations
+
+from hyperfleet.api.context import Context
+from hyperfleet.api.description import fleet_operations, resource_operations, status_operations
+from hyperfleet.api.description.operations import Operation
+from hyperfleet.api.description.places import Place
+
+
+def list_operations(context: Context) -> list[Operation]:
+    """Return the operations on every kind there is, then those on the fleet and on the server."""
+    operations: list[Operation] = []
+    for kind in context.kinds:
+        place = Place(kind, context.kinds)
+        operations += fleet_operations.lists_of(place)
+        operations += resource_operations.operations_on(place)
+        operations += status_operations.operations_on(place)
+    return [
+        *operations,
+        status_operations.batch_operation(context.limits.batch),
+        *fleet_operations.fleet_operations(),
+        *fleet_operations.server_operations(),
+    ]

@@ -1,0 +1,111 @@
+"""What every request gets, whatever it asks for: one address, an id, a time limit, and an answer.
+
+The outermost layer of the application. It must not look into bodies and knows nothing of resources.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from itertools import count
+from typing import Final
+from uuid import uuid4
+
+from msgspec import Struct
+from starlette.requests import ClientDisconnect, Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from hyperfleet.api.context import Context
+from hyperfleet.api.problems import Problem, answer_problem, from_code, from_error
+from hyperfleet.api.wire import ALIASES, BASE
+
+_LOG: Final = logging.getLogger(__name__)
+_MAX_ADDRESS: Final = 16_384  # characters; what proxies let through, twice
+_SHOWN: Final = 1_024  # characters of a path that logs and problems repeat
+_SANE_ID: Final = re.compile(rb"[\x21-\x7e]{1,128}")
+
+
+# Ids of requests are made for every one of them, so cheaply: of this process, and counted.
+_ids: Final = map(f"req-{uuid4().hex[:12]}-{{:x}}".format, count(1))
+
+
+def new_request_id() -> str:
+    """Make an id for a request that has none."""
+    return next(_ids)
+
+
+class Envelope(Struct, frozen=True):
+    """An application in which no request goes unanswered."""
+
+    app: ASGIApp
+    context: Context
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, and see to it that it is answered in time."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        request_id = _find_id(scope) or new_request_id()
+        scope["state"] = {**scope.get("state", {}), "request_id": request_id, "path": scope["path"][:_SHOWN]}
+        reply = _Reply(send, request_id, scope["method"] == "HEAD")
+        problem = await self._pass_on(scope, receive, reply)
+        if problem is not None:
+            await reply.make_up(problem, Request(scope, receive))
+
+    async def _pass_on(self, scope: Scope, receive: Receive, reply: _Reply) -> Problem | None:
+        """Let the application answer; return what must be answered in its place."""
+        if len(scope["path"]) + len(scope["query_string"]) > _MAX_ADDRESS:
+            return from_code("UriTooLong")
+        try:
+            async with asyncio.timeout(self.context.limits.time.total_seconds()):
+                await self.app(_under_base(scope), receive, reply)
+        except ClientDisconnect:
+            return None  # nobody is left to be told
+        except TimeoutError:
+            return from_code("Timeout")
+        except Exception as error:  # noqa: BLE001  # the outermost loop: whatever it is, the caller gets an answer
+            state = scope["state"]
+            _LOG.exception("request %s failed: %s %r", state["request_id"], scope["method"], state["path"])
+            return from_error(error)
+        return None
+
+
+class _Reply:
+    """The way back to the caller: adds the request id, and sends no body where none may be."""
+
+    def __init__(self, send: Send, request_id: str, is_head: bool) -> None:
+        self._send = send
+        self._header = (b"x-request-id", request_id.encode())
+        self._is_head = is_head
+        self._is_begun = False
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self._is_begun = True
+            message = {**message, "headers": [*message["headers"], self._header]}
+        elif self._is_head and message["type"] == "http.response.body":
+            message = {**message, "body": b""}
+        await self._send(message)
+
+    async def make_up(self, problem: Problem, request: Request) -> None:
+        """Answer with a problem, unless an answer was begun."""
+        if not self._is_begun:
+            await answer_problem(problem, request)(request.scope, request.receive, self)
+
+
+def _find_id(scope: Scope) -> str:
+    """Return the id that the caller gave the request, if it is fit for a log."""
+    for name, value in scope["headers"]:
+        if name == b"x-request-id" and _SANE_ID.fullmatch(value):
+            return bytes(value).decode("ascii")
+    return ""
+
+
+def _under_base(scope: Scope) -> Scope:
+    """Bring a request under the base path, whichever of its names was used."""
+    path = scope["path"]
+    for alias in ALIASES:
+        if path.startswith(f"{alias}/"):
+            return {**scope, "path": BASE + path.removeprefix(alias)}
+    return scope

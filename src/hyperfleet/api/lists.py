@@ -1,0 +1,135 @@
+"""Lists and summaries of resources: of a kind over the whole fleet, or below one parent.
+
+The items of a list are the stored answers as they are; only a field mask makes us look into them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+from msgspec import UNSET, Raw, Struct
+from msgspec.structs import replace
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from hyperfleet.aggregation import BodyProblem
+from hyperfleet.api.callers import caller_of
+from hyperfleet.api.context import Context
+from hyperfleet.api.problems import Refused, from_query, from_refusal
+from hyperfleet.api.requests import checked_target
+from hyperfleet.api.responses import answer_made
+from hyperfleet.api.shapes import ResourceList, Summary
+from hyperfleet.api.wire import BASE, path_of
+from hyperfleet.model.kind import Kind
+from hyperfleet.ports import Answer
+from hyperfleet.services.results import Target, not_found
+from hyperfleet.services.search import (
+    FieldMask,
+    SearchResult,
+    apply_mask,
+    encode_continue,
+    read_fields,
+    read_group_by,
+    read_query,
+)
+
+_FIELDS: Final = "fields"
+_GROUP_BY: Final = "groupBy"
+_DEFAULT_GROUP: Final = "phase"
+_FOR_LISTS_ONLY: Final = ("orderBy", "limit", "continue", "page", "size")
+
+
+def routes(context: Context) -> list[Route]:
+    """Return the routes of this module, relative to the base path."""
+    parents = [(kind, context.kinds.get(kind.parent or "")) for kind in context.kinds]
+    places = [_Collection(context, kind) for kind in context.kinds]
+    places += [_Collection(context, kind, parent) for kind, parent in parents if parent]
+    return [
+        route
+        for place in places
+        for route in (
+            Route(place.path, place.list, methods=["GET"]),
+            Route(f"{place.path}:summary", place.summarize, methods=["GET"]),
+        )
+    ]
+
+
+class _Collection(Struct, frozen=True):
+    """The handlers for the resources of a kind: all of them, or those below the parent that the path names."""
+
+    context: Context
+    kind: Kind
+    parent: Kind | None = None
+
+    @property
+    def path(self) -> str:
+        """Return where it is, below the base path."""
+        return path_of(self.kind, self.context.kinds) if self.parent else f"/{self.kind.plural}"
+
+    async def list(self, request: Request) -> Response:
+        """Answer one page of resources."""
+        mask = read_fields(_joined(request, _FIELDS))
+        search = await self._search(request, mask.errors, read_elsewhere=_FIELDS)
+        return answer_made(request, await self._find(request, search, mask))
+
+    async def summarize(self, request: Request) -> Response:
+        """Count resources by what they have in common."""
+        group_by = read_group_by(_joined(request, _GROUP_BY) or _DEFAULT_GROUP)
+        strays = [
+            BodyProblem(name, "UnknownParameter", f"{name} is for lists; a summary has no pages")
+            for name in _FOR_LISTS_ONLY
+            if _joined(request, name)
+        ]
+        search = await self._search(request, (*group_by.errors, *strays), read_elsewhere=_GROUP_BY)
+        assert search.query is not None  # noqa: S101  # or it had errors
+        groups = await self.context.store.summarize(search.query, group_by.prefixes)
+        counted = [{**dict(zip(group_by.names, group.values, strict=True)), "count": group.count} for group in groups]
+        total = await self.context.store.count(search.query)
+        return answer_made(request, Summary(group_by.names, total, tuple(counted)))
+
+    # steps
+
+    async def _search(self, request: Request, errors: Sequence[BodyProblem], read_elsewhere: str) -> SearchResult:
+        """Read the filters, and tell at once whatever is wrong with any parameter; then look for the parent."""
+        scope, parent_id = caller_of(request).scope, self._parent_id(request)
+        given = {name: request.query_params.getlist(name) for name in request.query_params}
+        now = self.context.clock.now()
+        search = read_query(given, self.kind.name, scope, parent_id, now, read_elsewhere={read_elsewhere})
+        if search.errors or errors:
+            raise Refused(from_query((*search.errors, *errors)))
+        if self.parent is not None and parent_id is not None:
+            parent = checked_target(Target(self.parent, parent_id))
+            if await self.context.store.read_answer(self.parent.name, parent_id, scope) is None:
+                raise Refused(from_refusal(not_found(parent)))
+        return search
+
+    async def _find(self, request: Request, search: SearchResult, mask: FieldMask) -> ResourceList:
+        """Find one page; one more than asked for is looked for, to know whether there is another."""
+        query, store = search.query, self.context.store
+        assert query is not None  # noqa: S101  # or it had errors
+        answers = await store.find(replace(query, limit=query.limit + 1))
+        page, has_more = answers[: query.limit], len(answers) > query.limit
+        path = self.path.format(parent_id=self._parent_id(request))
+        items = tuple([Raw(_masked(answer, mask)) for answer in page])
+        shown = ResourceList(f"{self.kind.name}List", BASE + path, items)
+        if search.is_paged:
+            total = await store.count(query)
+            return replace(shown, page=query.offset // query.limit + 1, size=query.limit, total=total)
+        return replace(shown, continue_=encode_continue(query, page[-1]) if has_more else UNSET)
+
+    def _parent_id(self, request: Request) -> str | None:
+        return str(request.path_params["parent_id"]) if self.parent else None
+
+
+def _joined(request: Request, name: str) -> str:
+    """Return the values of a list parameter as one; repeating it adds to it."""
+    return ",".join(value for value in request.query_params.getlist(name) if value.strip())
+
+
+def _masked(answer: Answer, mask: FieldMask) -> bytes:
+    if not mask.paths:
+        return answer.body
+    return msgspec.json.encode(apply_mask(msgspec.json.decode(answer.body), mask.paths))

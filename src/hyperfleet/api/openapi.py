@@ -1,0 +1,67 @@
+"""What the API tells of itself: `/openapi.json`, the same as a page at `/docs`, and what the codes of problems mean.
+
+Outside the base path: the `type` of a problem document leads to `/problems/{code}`.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import Route
+
+from hyperfleet.api.context import Context
+from hyperfleet.api.description.document import describe
+from hyperfleet.api.description.page import render
+from hyperfleet.api.description.table import list_operations
+from hyperfleet.api.problems import CATALOGUE, Problem, Refused
+from hyperfleet.api.responses import answer_json, answer_made
+from hyperfleet.api.shapes import Catalogue, CatalogueEntry
+
+# The page has no scripts and fetches nothing; should one ever get into it, browsers will not run it.
+_PAGE_HEADERS: Final = {
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'",
+    "Cache-Control": "no-cache",
+}
+
+
+def routes(context: Context) -> list[Route]:
+    """Return the routes of this module; their paths are absolute."""
+    operations = list_operations(context)
+    document = describe(operations)
+    encoded = msgspec.json.encode(document)
+
+    async def read_document(request: Request) -> Response:
+        """Answer the OpenAPI document."""
+        return answer_json(request, encoded)
+
+    async def read_page(request: Request) -> Response:
+        """Answer the page, with examples that go to the server it was asked from."""
+        return HTMLResponse(render(operations, document, str(request.base_url)), headers=_PAGE_HEADERS)
+
+    return [
+        Route("/openapi.json", read_document, methods=["GET"]),
+        Route("/docs", read_page, methods=["GET"]),
+        Route("/problems", _list_problems, methods=["GET"]),
+        Route("/problems/{code}", _read_problem, methods=["GET"]),
+    ]
+
+
+async def _list_problems(request: Request) -> Response:
+    """Answer the whole catalogue."""
+    return answer_made(request, Catalogue(tuple([_entry(code) for code in CATALOGUE])))
+
+
+async def _read_problem(request: Request) -> Response:
+    """Answer what one code means."""
+    code = request.path_params["code"]
+    if code not in CATALOGUE:
+        raise Refused(Problem("NotFound", "there is no problem with that code; /problems lists them all"))
+    return answer_made(request, _entry(code))
+
+
+def _entry(code: str) -> CatalogueEntry:
+    entry = CATALOGUE[code]
+    return CatalogueEntry(code, f"/problems/{code}", entry.status, entry.title, entry.remedy)

@@ -1,0 +1,56 @@
+"""The policy in force: read it, and put what now stands in the policy file in force for every replica."""
+
+from __future__ import annotations
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from hyperfleet.api.context import Context
+from hyperfleet.api.problems import Problem, Refused
+from hyperfleet.api.responses import answer_made, answer_written
+from hyperfleet.api.shapes import PolicyFault, PolicyInForce, Recomputing
+from hyperfleet.documents.problem import Problem as DocumentProblem
+from hyperfleet.errors import DocumentError
+from hyperfleet.ports import PolicyVersion
+
+
+def routes(context: Context) -> list[Route]:
+    """Return the routes of this module, relative to the base path."""
+
+    async def read(request: Request) -> Response:
+        """Answer the policy in force, and how many resources are still to be computed with it."""
+        version = await context.store.active_policy()
+        if version is None:
+            raise Refused(Problem("NotFound", "no policy is in force yet"))
+        return answer_made(request, await _present(version, context))
+
+    async def reload(request: Request) -> Response:
+        """Read the policy file again and put it in force; with problems in it, nothing changes."""
+        try:
+            version = await context.policies.activate()
+        except DocumentError as error:
+            raise Refused(_refuse(error)) from error
+        return answer_written(request, 200, msgspec.json.encode(await _present(version, context)))
+
+    return [Route("/policy", read, methods=["GET"]), Route("/policy:reload", reload, methods=["POST"])]
+
+
+async def _present(version: PolicyVersion, context: Context) -> PolicyInForce:
+    _, remaining = await context.store.outdated(version.version, 1)
+    return PolicyInForce(
+        version.version, version.digest, version.file, version.time, version.text, Recomputing(remaining)
+    )
+
+
+def _refuse(error: DocumentError) -> Problem:
+    """Tell every problem of the file with its place; warnings are told beside the errors, not without them."""
+    found = tuple(_locate(problem) for problem in error.problems)
+    file = error.problems[0].place.file if error.problems else "the policy"
+    return Problem("InvalidPolicy", f"{file} has {len(found)} problems; the policy in force stays as it is", found)
+
+
+def _locate(problem: DocumentProblem) -> PolicyFault:
+    place = problem.place
+    return PolicyFault(problem.code, problem.message, place.path, line=place.line, column=place.column)

@@ -1,0 +1,236 @@
+"""Reading a request: its body within limits, its preconditions, its idempotency key.
+
+Handlers call this and get values; whatever is wrong ends the request as `Refused`. What the body means is `intake`'s.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import re
+import zlib
+from collections.abc import Callable, Iterator
+from gzip import GzipFile
+from typing import Final
+
+import msgspec
+import zstandard
+from starlette.requests import Request
+
+from hyperfleet.aggregation import BodyProblem
+from hyperfleet.api.context import Limits
+from hyperfleet.api.problems import Problem, Refused, from_body, from_header, from_refusal
+from hyperfleet.documents import pointer
+from hyperfleet.model.kind import Kind, Kinds
+from hyperfleet.services.results import Caller, Preconditions, Target, not_found
+
+JSON: Final = ("application/json",)
+MERGE_PATCH: Final = ("application/merge-patch+json", "application/json")
+ENCODINGS: Final = "gzip, zstd"
+
+_MAX_KEY: Final = 255  # characters of an idempotency key; a UUID has 36
+_MAX_WINDOW: Final = 8 * 1024 * 1024  # of memory that a zstd frame may ask for: what every decoder must support
+_INTEGERS: Final = range(-(2**63), 2**64)  # what JSON libraries of other languages read without loss
+
+_ID: Final = re.compile(r"[A-Za-z0-9][-A-Za-z0-9_.]{0,127}")
+_DIGITS: Final = bytes.maketrans(b"123456789", b"000000000")
+_LONG_NUMBER: Final = b"0" * 19
+_PRINTABLE: Final = re.compile(r"[\x21-\x7e]+")
+_ENTITY_TAG: Final = re.compile(r'\s*(?P<weak>W/)?"(?P<value>[\x21\x23-\x7e\x80-\xff]*)"\s*(?:,|$)')
+_REVISION: Final = re.compile(r"(\d{1,19})(-gzip|-zstd)?")
+
+
+# ── what it is about ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def target_of(request: Request, kind: Kind) -> Target:
+    """Return the resource that a path names."""
+    return checked_target(Target(kind, request.path_params["id"], request.path_params.get("parent_id")))
+
+
+def parent_of(request: Request, kinds: Kinds, kind: Kind) -> str | None:
+    """Return the id of the parent that a path names, for a resource that has no id yet."""
+    above = kinds.get(kind.parent) if kind.parent else None
+    return checked_target(Target(above, request.path_params["parent_id"])).id if above else None
+
+
+def is_id(text: str) -> bool:
+    """Tell whether a text can be an id."""
+    return _ID.fullmatch(text) is not None
+
+
+def checked_target(target: Target) -> Target:
+    """Go on only with what can be an id; the rest is not found, and no store is bothered with it."""
+    if is_id(target.id) and is_id(target.parent_id or target.id):
+        return target
+    raise Refused(from_refusal(not_found(target)))
+
+
+# ── the body ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def read_json(request: Request, limits: Limits, media_types: tuple[str, ...] = JSON, most: int = 0) -> object:
+    """Read the body as JSON: of these media types, of `most` bytes after inflation, nested as deep as allowed."""
+    return parse_json(await read_body(request, limits, media_types, most), limits)
+
+
+async def read_body(request: Request, limits: Limits, media_types: tuple[str, ...] = JSON, most: int = 0) -> bytes:
+    """Read the body as it was sent, without its content encoding."""
+    _check_media_type(request, media_types)
+    return _inflate(request, await _read_bytes(request, most or limits.body_bytes), most or limits.body_bytes)
+
+
+def parse_json(raw: bytes, limits: Limits) -> object:
+    """Read JSON; whatever cannot be stored, or is nested too deep, is told at once."""
+    errors: tuple[BodyProblem, ...]
+    try:
+        body = msgspec.json.decode(raw)
+    except RecursionError:
+        errors = (_too_deep("", limits),)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        message = f"the body is not JSON: {error}" if raw else "the body is empty; send JSON"
+        errors = (BodyProblem("", "MalformedJson", message),)
+    else:
+        errors = tuple(_find_unreadable(body, "", limits)) if is_suspicious(raw, limits.depth) else ()
+        if not errors:
+            return body
+    raise Refused(from_body(errors))
+
+
+def _check_media_type(request: Request, media_types: tuple[str, ...]) -> None:
+    """Refuse a body of another type; one without a type is taken for JSON."""
+    given = request.headers.get("content-type", "")
+    media_type, _, parameters = given.partition(";")
+    if media_type.strip().lower() not in ("", *media_types):
+        message = f"the body is {media_type.strip()[:80]}; send {' or '.join(media_types)}"
+        raise Refused(Problem("UnsupportedMediaType", message))
+    charset = parameters.partition("charset=")[2].strip(' "').lower()
+    if charset not in ("", "utf-8", "utf8"):
+        raise Refused(Problem("UnsupportedMediaType", "JSON is written in UTF-8"))
+
+
+async def _read_bytes(request: Request, most: int) -> bytes:
+    """Read no more than allowed, whatever the length that was promised."""
+    promised = request.headers.get("content-length", "")
+    if promised.isdecimal() and len(promised) < 20 and int(promised) > most:
+        raise Refused(_too_large(most))
+    chunks, size = [], 0
+    async for chunk in request.stream():
+        size += len(chunk)
+        if size > most:
+            raise Refused(_too_large(most))
+        chunks.append(chunk)
+    return b"".join(chunks)
+
+
+def _inflate(request: Request, raw: bytes, most: int) -> bytes:
+    """Undo the content encoding; the limit counts what comes out, so that little cannot become endless."""
+    encoding = request.headers.get("content-encoding", "identity").strip().lower()
+    if encoding == "identity":
+        return raw
+    try:
+        inflated = _inflater(encoding, raw)(most + 1)
+    except (OSError, EOFError, zlib.error, zstandard.ZstdError):
+        problem = BodyProblem("", "BadEncoding", f"the body is not {encoding}, as its Content-Encoding says")
+        raise Refused(from_body((problem,))) from None
+    if len(inflated) > most:
+        raise Refused(_too_large(most))
+    return inflated
+
+
+def _inflater(encoding: str, raw: bytes) -> Callable[[int], bytes]:
+    """Return what reads up to so many bytes of an inflated body."""
+    match encoding:
+        case "gzip" | "x-gzip":
+            return GzipFile(fileobj=io.BytesIO(raw)).read
+        case "zstd":
+            decompressor = zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW)
+            return decompressor.stream_reader(raw, read_across_frames=True).read
+    message = f"the content encoding is {encoding[:80]}; we read {ENCODINGS}"
+    raise Refused(Problem("UnsupportedMediaType", message, headers={"Accept-Encoding": ENCODINGS}))
+
+
+def is_suspicious(raw: bytes, depth: int) -> bool:
+    """Tell cheaply whether a body may hold what `_find_unreadable` looks for; most cannot."""
+    return raw.count(b"{") + raw.count(b"[") > depth or b"\\u0000" in raw or _LONG_NUMBER in raw.translate(_DIGITS)
+
+
+def _find_unreadable(value: object, at: str, limits: Limits, depth: int = 0) -> Iterator[BodyProblem]:
+    """Find what is JSON and yet not to be stored: deep nesting, NUL, numbers that others would read otherwise."""
+    if isinstance(value, dict | list):
+        if depth == limits.depth:
+            yield _too_deep(at, limits)
+            return
+        for key, child in value.items() if isinstance(value, dict) else enumerate(value):
+            if isinstance(key, str) and "\0" in key:
+                yield BodyProblem(at, "BadFormat", "a key has a NUL (\\u0000), which is not text")
+            else:
+                yield from _find_unreadable(child, pointer.join(at, key), limits, depth + 1)
+    elif isinstance(value, str) and "\0" in value:
+        yield BodyProblem(at, "BadFormat", "NUL (\\u0000) is not text")
+    elif isinstance(value, int) and value not in _INTEGERS:
+        yield BodyProblem(at, "OutOfRange", "an integer of more than 64 bits; send it as a string")
+
+
+def _too_deep(at: str, limits: Limits) -> BodyProblem:
+    return BodyProblem(at, "TooDeep", f"nested too deeply; at most {limits.depth} levels are allowed")
+
+
+def _too_large(most: int) -> Problem:
+    return Problem("BodyTooLarge", f"the body has more than {most} bytes")
+
+
+# ── headers ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def preconditions_of(request: Request) -> Preconditions:
+    """Return which revisions a write is meant for."""
+    if "if-none-match" in request.headers:
+        if request.headers["if-none-match"].strip() != "*":
+            raise Refused(from_header("If-None-Match", 'with entity tags it is for GET; a write takes If-Match: "12"'))
+        return Preconditions(revisions=frozenset())  # nothing may be there, but what is not there is not found
+    value = ",".join(request.headers.getlist("if-match"))
+    if not value or value.strip() == "*":
+        return Preconditions()
+    tags = _read_tags("If-Match", value)
+    return Preconditions(revisions=_revisions(tag for tag, is_weak in tags if not is_weak))
+
+
+def known_tags(request: Request) -> frozenset[str] | None:
+    """Return the entity tags a reader already has, without their encoding; None: all there may be."""
+    value = ",".join(request.headers.getlist("if-none-match"))
+    if value.strip() == "*":
+        return None
+    return frozenset(re.sub("-(gzip|zstd)$", "", tag) for tag, _ in _read_tags("If-None-Match", value))
+
+
+def _read_tags(header: str, value: str) -> list[tuple[str, bool]]:
+    """Take a list of entity tags apart: each with whether it is weak."""
+    tags, at = [], 0
+    while at < len(value):
+        match = _ENTITY_TAG.match(value, at)
+        if match is None:
+            raise Refused(from_header(header, 'must be * or a list of entity tags in quotes, such as "12"'))
+        tags.append((match["value"], match["weak"] is not None))
+        at = match.end()
+    return tags
+
+
+def _revisions(tags: Iterator[str]) -> frozenset[int]:
+    matches = (_REVISION.fullmatch(tag) for tag in tags)
+    return frozenset(int(match[1]) for match in matches if match)
+
+
+def idempotency_key_of(request: Request, caller: Caller) -> str:
+    """Return the idempotency key with whose it is and where it was sent; nothing, if there is none."""
+    key = request.headers.get("idempotency-key")
+    if key is None:
+        return ""
+    if not _PRINTABLE.fullmatch(key) or len(key) > _MAX_KEY:
+        raise Refused(from_header("Idempotency-Key", f"must be 1 to {_MAX_KEY} printable ASCII characters"))
+    return "\n".join((caller.tenant, caller.name, request.scope["path"], key))
+
+
+def digest_of(body: object) -> str:
+    """Name a body by what it says, whatever the order of its keys."""
+    return hashlib.blake2b(msgspec.json.encode(body, order="deterministic"), digest_size=16).hexdigest()

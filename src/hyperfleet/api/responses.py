@@ -1,0 +1,112 @@
+"""Writing a response: entity tags, 304, compression, preferences.
+
+A stored answer is sent as it is. Its entity tag is its revision, with the content encoding as a suffix, because an
+entity tag names bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import zlib
+from collections.abc import Callable, Mapping
+from typing import Final
+
+import msgspec
+import zstandard
+from starlette.requests import Request
+from starlette.responses import Response
+
+from hyperfleet.api.requests import known_tags
+
+_WORTHWHILE: Final = 1024  # bytes; below that a packet is a packet
+_GZIP: Final = 16 + zlib.MAX_WBITS  # zlib's way to say: with a gzip header
+
+_NO_STORE: Final = "no-store"
+_REVALIDATE: Final = "no-cache"
+
+
+def _gzip(body: bytes) -> bytes:
+    return zlib.compress(body, 1, _GZIP)
+
+
+def _zstd(body: bytes) -> bytes:
+    return zstandard.ZstdCompressor(level=1).compress(body)
+
+
+_COMPRESSORS: Final[Mapping[str, Callable[[bytes], bytes]]] = {"zstd": _zstd, "gzip": _gzip}  # the better one first
+
+
+def answer_stored(request: Request, body: bytes, revision: int) -> Response:
+    """Answer a GET with a stored answer, or with 304 if the reader has it."""
+    return _answer_read(request, body, str(revision))
+
+
+def answer_made(request: Request, shape: msgspec.Struct) -> Response:
+    """Answer a GET with something made for it."""
+    return answer_json(request, msgspec.json.encode(shape))
+
+
+def answer_json(request: Request, body: bytes) -> Response:
+    """Answer a GET with JSON that has no revision; its entity tag is made from its bytes."""
+    return _answer_read(request, body, hashlib.blake2b(body, digest_size=8).hexdigest())
+
+
+def answer_written(
+    request: Request, status: int, body: bytes, revision: int = 0, headers: Mapping[str, str] | None = None
+) -> Response:
+    """Answer a write with what stands there now; `revision` 0: it does not stand there any more."""
+    tag = str(revision) if revision else ""
+    return _send(request, status, body, tag, {"Cache-Control": _NO_STORE, **(headers or {})})
+
+
+def prefers_minimal(request: Request) -> bool:
+    """Tell whether a writer asked for a short answer (RFC 7240)."""
+    preferences = ",".join(request.headers.getlist("prefer")).split(",")
+    return any(each.partition(";")[0].replace(" ", "").lower() == "return=minimal" for each in preferences)
+
+
+def _answer_read(request: Request, body: bytes, tag: str) -> Response:
+    known = known_tags(request)
+    if known is None or tag in known:
+        encoding = _choose_encoding(request, body)
+        headers = {"ETag": _entity_tag(tag, encoding), "Cache-Control": _REVALIDATE, "Vary": "Accept-Encoding"}
+        return Response(status_code=304, headers=headers)
+    return _send(request, 200, body, tag, {"Cache-Control": _REVALIDATE})
+
+
+def _send(request: Request, status: int, body: bytes, tag: str, headers: Mapping[str, str]) -> Response:
+    encoding = _choose_encoding(request, body)
+    sent = {"Vary": "Accept-Encoding", **headers}
+    if tag:
+        sent["ETag"] = _entity_tag(tag, encoding)
+    if encoding:
+        sent["Content-Encoding"] = encoding
+        body = _COMPRESSORS[encoding](body)
+    return Response(body, status, sent, "application/json")
+
+
+def _entity_tag(tag: str, encoding: str) -> str:
+    return f'"{tag}-{encoding}"' if encoding else f'"{tag}"'
+
+
+def _choose_encoding(request: Request, body: bytes) -> str:
+    """Return the content encoding that the reader likes best; none for what is short."""
+    accepted = request.headers.get("accept-encoding")
+    if accepted is None or len(body) < _WORTHWHILE:
+        return ""
+    weights = _read_weights(accepted)
+    anything = weights.get("*", 0.0)
+    best = max(_COMPRESSORS, key=lambda name: weights.get(name, anything))  # of equals, the first
+    weight = weights.get(best, anything)
+    return best if weight > 0 and weight >= weights.get("identity", 0.0) else ""
+
+
+def _read_weights(accepted: str) -> dict[str, float]:
+    """Read `gzip;q=0.5, zstd`; what is not a weight counts as nothing."""
+    weights = {}
+    for item in accepted.split(","):
+        name, _, parameter = item.partition(";")
+        key, _, value = parameter.partition("=")
+        weight = value.strip() if key.strip().lower() == "q" else "1"
+        weights[name.strip().lower()] = float(weight) if weight.replace(".", "", 1).isdecimal() else 0.0
+    return weights

@@ -1,0 +1,173 @@
+"""How answers about the fleet look: summaries, adapters, the policy, health. `wire` has the shapes of resources.
+
+The handlers encode these, and `openapi` describes the very same types, so that the two cannot tell different stories.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Final, Literal
+
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
+
+from hyperfleet.api.problems import Fault
+
+# Stored answers are put into a list unread; `fields` leaves only parts of them, and always the id.
+_ITEM: Final = {
+    "anyOf": [
+        {"$ref": "#/components/schemas/ResourceAnswer"},
+        {"title": "Masked", "type": "object", "required": ["id"], "properties": {"id": {"type": "string"}}},
+    ]
+}
+
+Count = Annotated[int, Meta(ge=0)]
+Time = Annotated[datetime, Meta(tz=True)]
+
+
+class ResourceList(Struct, frozen=True, rename="camel"):
+    """One page of resources."""
+
+    type: Annotated[str, Meta(description="The kind and `List`: `ClusterList`.")]
+    href: str
+    items: tuple[Annotated[Raw, Meta(extra_json_schema=_ITEM)], ...]
+    continue_: Annotated[
+        str | UnsetType, Meta(description="Send it as `continue` for the next page; absent: this was the last one.")
+    ] = field(default=UNSET, name="continue")
+    page: Annotated[Count | UnsetType, Meta(description="If one was asked for by number.")] = UNSET
+    size: Annotated[Count | UnsetType, Meta(description="How many there are on a page.")] = UNSET
+    total: Annotated[Count | UnsetType, Meta(description="How many fit the filters, on all pages.")] = UNSET
+
+
+class Summary(Struct, frozen=True, rename="camel"):
+    """How many resources there are of each sort."""
+
+    group_by: Annotated[tuple[str, ...], Meta(description="What they are grouped by, as it was asked for.")]
+    total: Annotated[
+        Count, Meta(description="How many resources fit the filters; each counts once, however many groups it is in.")
+    ]
+    groups: Annotated[
+        tuple[dict[str, str | int | None], ...],
+        Meta(
+            description="The largest group first: one value for each of `groupBy` (null: the resources without one) "
+            "and `count`."
+        ),
+    ]
+
+
+class ReportCounts(Struct, frozen=True, rename="camel"):
+    """How many reports of an adapter were taken in, by what became of them."""
+
+    aggregated: Annotated[Count, Meta(description="Stored, and the status computed anew with them.")]
+    stored: Annotated[Count, Meta(description="Stored only: they said `Available=Unknown`.")]
+    replayed: Annotated[Count, Meta(description="Sent again, word for word; nothing changed.")]
+
+
+class LastDiscard(Struct, frozen=True, rename="camel"):
+    """The last report of an adapter that was not stored."""
+
+    cause: str
+    resource: Annotated[str, Meta(description="The id of the resource it was about.")]
+    time: Time
+
+
+class AdapterSummary(Struct, frozen=True, rename="camel"):
+    """What is known of one adapter over all resources."""
+
+    name: str
+    reports: ReportCounts
+    discards: Annotated[dict[str, Count], Meta(description="Reports answered, counted and not stored, by cause.")]
+    rejected: Annotated[dict[str, Count], Meta(description="Reports answered with an error, by its code.")]
+    blocks: Annotated[
+        dict[str, Count], Meta(description="How many resources of each kind wait for this adapter to become Ready.")
+    ]
+    last_seen: Annotated[
+        Time | UnsetType, Meta(description="When it was last heard of; absent: never, it is only waited for.")
+    ] = UNSET
+    clock_skew_seconds: Annotated[
+        float | UnsetType, Meta(description="By how much its clock was ahead of ours in its last report.")
+    ] = UNSET
+    last_discard: LastDiscard | UnsetType = UNSET
+
+
+class AdapterList(Struct, frozen=True, rename="camel"):
+    """Every adapter that was ever heard of or is waited for, by name."""
+
+    items: tuple[AdapterSummary, ...]
+
+
+class BlockedResource(Struct, frozen=True, rename="camel"):
+    """A resource that is not Ready because an adapter has not done its part."""
+
+    id: str
+    name: str
+    phase: str
+    href: str
+
+
+class AdapterDetail(AdapterSummary, frozen=True, rename="camel", kw_only=True):
+    """One adapter, and which resources wait for it."""
+
+    blocked: Annotated[
+        tuple[BlockedResource, ...],
+        Meta(description="The first 100 of them, worst first; the list filter `blockedBy` gives all."),
+    ]
+
+
+class Recomputing(Struct, frozen=True, rename="camel"):
+    """How far the fleet is from being computed under the policy in force."""
+
+    remaining: Annotated[Count, Meta(description="Resources whose status is still that of an earlier policy.")]
+
+
+class PolicyInForce(Struct, frozen=True, rename="camel"):
+    """The policy every status is computed with."""
+
+    version: Annotated[int, Meta(ge=1, description="Rises whenever another policy is put in force.")]
+    digest: Annotated[str, Meta(description="Names what the policy says; comments and layout do not matter.")]
+    file: Annotated[str, Meta(description="Where it was read.")]
+    activated_at: Time
+    text: Annotated[str, Meta(description="The YAML as it was read.")]
+    recomputation: Recomputing
+
+
+class PolicyFault(Fault, frozen=True, rename="camel", kw_only=True):
+    """One problem of a policy file."""
+
+    line: Annotated[int, Meta(ge=0, description="In the file, from 1.")]
+    column: Annotated[int, Meta(ge=0, description="In the line, from 1.")]
+
+
+class Liveness(Struct, frozen=True, rename="camel"):
+    """The process answers."""
+
+    status: Literal["alive"] = "alive"
+
+
+class Unreadiness(Struct, frozen=True, rename="camel"):
+    """One thing that keeps this server from doing its work."""
+
+    check: Literal["store", "queue", "policy"]
+    message: str
+
+
+class Readiness(Struct, frozen=True, rename="camel"):
+    """Whether this server can take reads and writes now."""
+
+    status: Literal["ready", "notReady"]
+    reasons: Annotated[tuple[Unreadiness, ...], Meta(description="Empty when ready.")] = ()
+
+
+class CatalogueEntry(Struct, frozen=True, rename="camel"):
+    """What a problem's code means and what to do about it."""
+
+    code: str
+    type: Annotated[str, Meta(description="The address of this entry; problem documents carry it.")]
+    status: Annotated[int, Meta(ge=400, le=599, description="The HTTP status it comes with.")]
+    title: str
+    remedy: Annotated[str, Meta(description="What to do about it.")]
+
+
+class Catalogue(Struct, frozen=True, rename="camel"):
+    """Every code a problem document can have."""
+
+    items: tuple[CatalogueEntry, ...]

@@ -1,0 +1,274 @@
+"""Taking in what adapters report, one by one or in batches, and telling what they reported.
+
+The same sub-resources stand below every resource. Whether a report counts is decided by services; a report that is
+discarded is answered like any other, and the answer says so.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+import msgspec
+from msgspec import UNSET, Struct
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from hyperfleet.aggregation import BodyProblem, read_plain
+from hyperfleet.api.callers import caller_of
+from hyperfleet.api.context import Context
+from hyperfleet.api.problems import Problem, Refused, from_body, from_error, from_query, from_refusal
+from hyperfleet.api.requests import (
+    MERGE_PATCH,
+    checked_target,
+    is_suspicious,
+    parse_json,
+    read_body,
+    read_json,
+    target_of,
+)
+from hyperfleet.api.responses import answer_made, answer_written, prefers_minimal
+from hyperfleet.api.submissions import (
+    BatchEntry,
+    Reading,
+    Sent,
+    read_batch,
+    read_batch_entry,
+    read_report_of,
+    read_reports,
+)
+from hyperfleet.api.wire import (
+    BatchAnswer,
+    BatchResult,
+    adapter_status,
+    minimal_report_answer,
+    outcome_of,
+    path_of,
+    report_answer,
+    status_id_of,
+    status_object,
+)
+from hyperfleet.model.kind import Kind
+from hyperfleet.model.report import ADAPTER_PATTERN, MAX_ADAPTER_NAME
+from hyperfleet.ports import Record
+from hyperfleet.services.reports import RetireAdapter, Submission, TakeReports
+from hyperfleet.services.results import Caller, Refusal, Reported, Target, not_found
+
+_GENERATION: Final = re.compile(r"[1-9][0-9]{0,17}")
+_REPORT_PREFIX: Final = "rpt"
+
+
+def routes(context: Context) -> list[Route]:
+    """Return the routes of this module, below the base path."""
+    found = [Route("/statuses:batch", _Batches(context).take, methods=["POST"])]
+    for kind in context.kinds:
+        handlers = _Statuses(context, kind)
+        path = path_of(kind, context.kinds) + "/{id}/statuses"
+        found += [
+            Route(path, handlers.read, methods=["GET"]),
+            Route(path, handlers.post, methods=["POST"]),
+            Route(path + "/{status_id}", handlers.read_by_id, methods=["GET"]),
+            Route(path + "/{status_id}", handlers.patch, methods=["PATCH"]),
+            Route(path + "/adapters/{adapter}", handlers.read_adapter, methods=["GET"]),
+            Route(path + "/adapters/{adapter}", handlers.put_adapter, methods=["PUT"]),
+            Route(path + "/adapters/{adapter}", handlers.retire_adapter, methods=["DELETE"]),
+        ]
+    return found
+
+
+class _Statuses(Struct, frozen=True):
+    """The handlers below the resources of one kind."""
+
+    context: Context
+    kind: Kind
+
+    # reading
+
+    async def read(self, request: Request) -> Response:
+        """Return what every adapter last reported, on the whole or at one generation."""
+        target = target_of(request, self.kind)
+        return await self._answer(request, target, _generation_asked(request))
+
+    async def read_by_id(self, request: Request) -> Response:
+        """Return the status object of that id."""
+        target = target_of(request, self.kind)
+        return await self._answer(request, target, _generation_named(request, target))
+
+    async def read_adapter(self, request: Request) -> Response:
+        """Return what one adapter last reported."""
+        target, adapter = target_of(request, self.kind), _adapter_of(request)
+        stored = (await self._find(request, target)).reports.get(adapter)
+        if stored is None:
+            raise Refused(Problem("NotFound", f"{adapter} has not reported on {target.id}"))
+        return answer_made(request, adapter_status(stored))
+
+    # reporting
+
+    async def post(self, request: Request) -> Response:
+        """Take in one report, or several of different adapters together."""
+        target = target_of(request, self.kind)
+        raw = await read_body(request, self.context.limits)
+        return await self._take(request, target, self._read(raw))
+
+    async def patch(self, request: Request) -> Response:
+        """Take in a report, if there is a status object already; the guide's way."""
+        target = target_of(request, self.kind)
+        reading = self._read(await read_body(request, self.context.limits, MERGE_PATCH))
+        if reading.errors:
+            raise Refused(from_body(reading.errors))
+        _generation_named(request, target)
+        await self._find(request, target)
+        return await self._take(request, target, reading, first=200)
+
+    async def put_adapter(self, request: Request) -> Response:
+        """Take in the report of the adapter that the path names."""
+        target, adapter = target_of(request, self.kind), _adapter_of(request)
+        body = await read_json(request, self.context.limits)
+        return await self._take(request, target, read_report_of(body, adapter))
+
+    async def retire_adapter(self, request: Request) -> Response:
+        """Forget what an adapter reported, because it will report no more."""
+        command = RetireAdapter(target_of(request, self.kind), _adapter_of(request), caller_of(request))
+        result = await self.context.committer.submit(command)
+        if isinstance(result, Refusal):
+            raise Refused(from_refusal(result))
+        return Response(status_code=204)
+
+    # steps
+
+    def _read(self, raw: bytes) -> Reading:
+        """Read a body with reports: the short way if it is one plain report, else the long way."""
+        limits = self.context.limits
+        plain = None if is_suspicious(raw, limits.depth) else read_plain(raw)
+        return Reading((Sent(plain),)) if plain is not None else read_reports(parse_json(raw, limits), limits.batch)
+
+    async def _take(self, request: Request, target: Target, reading: Reading, first: int = 201) -> Response:
+        if reading.errors:
+            raise Refused(from_body(reading.errors))
+        submissions = tuple(
+            [Submission(sent.report, self.context.new_id(_REPORT_PREFIX), sent.pointer) for sent in reading.sent]
+        )
+        result = await self.context.committer.submit(TakeReports(target, submissions, caller_of(request)))
+        if isinstance(result, Refusal):
+            raise Refused(from_refusal(result))
+        status = first if reading.is_bundle and result.is_first else 200
+        return self._answer_report(request, status, result, reading)
+
+    def _answer_report(self, request: Request, status: int, reported: Reported, reading: Reading) -> Response:
+        notes = {sent.report.adapter: sent.notes for sent in reading.sent}
+        outcomes = tuple([outcome_of(verdict, notes[verdict.adapter]) for verdict in reported.verdicts])
+        if prefers_minimal(request):
+            body = msgspec.json.encode(minimal_report_answer(reported, outcomes))
+            return answer_written(request, status, body, headers={"Preference-Applied": "return=minimal"})
+        return answer_written(
+            request, status, msgspec.json.encode(report_answer(reported, outcomes, self.context.kinds))
+        )
+
+    async def _answer(self, request: Request, target: Target, generation: int | None) -> Response:
+        record = await self._find(request, target)
+        reports = tuple(record.reports.values())
+        if generation is not None:
+            reports = await self.context.store.read_reports_at(target.id, generation)
+        if not reports:
+            raise Refused(Problem("NotFound", f"nobody has reported on {target.id} at generation {generation}"))
+        return answer_made(request, status_object(record.resource, reports, generation, self.context.kinds))
+
+    async def _find(self, request: Request, target: Target) -> Record:
+        """Return the resource, if anybody has reported on it: without a report there is no status object."""
+        scope = caller_of(request).scope
+        record = await self.context.store.read_record(self.kind.name, target.id, scope, target.parent_id)
+        if record is None:
+            raise Refused(from_refusal(not_found(target)))
+        if not record.reports:
+            raise Refused(Problem("NotFound", f"nobody has reported on {target.id} yet"))
+        return record
+
+
+class _Batches(Struct, frozen=True):
+    """The handler of reports on many resources."""
+
+    context: Context
+
+    async def take(self, request: Request) -> Response:
+        """Take in many reports, each as if it had come alone."""
+        limits = self.context.limits
+        body = await read_json(request, limits, most=limits.batch_bytes)
+        entries, errors = read_batch(body, limits.batch)
+        if errors:
+            raise Refused(from_body(errors))
+        read = [read_batch_entry(entry, f"/reports/{index}", self.context.kinds) for index, entry in enumerate(entries)]
+        results = await self._submit(request, read)
+        refused = sum(1 for result in results if result.problem is not UNSET)
+        answer = BatchAnswer(tuple(results), len(results) - refused, refused)
+        return answer_written(request, 200, msgspec.json.encode(answer))
+
+    async def _submit(self, request: Request, entries: list[BatchEntry]) -> list[BatchResult]:
+        caller = caller_of(request)
+        results: dict[int, BatchResult] = {}
+        commands: dict[int, TakeReports] = {}
+        for index, entry in enumerate(entries):
+            try:
+                commands[index] = self._command(entry, caller)
+            except Refused as refused:
+                results[index] = _refused(index, refused.problem)
+        answers = await self.context.committer.submit_all(list(commands.values()))
+        for index, answer in zip(commands, answers, strict=True):
+            results[index] = _result(index, answer)
+        return [results[index] for index in range(len(entries))]
+
+    def _command(self, entry: BatchEntry, caller: Caller) -> TakeReports:
+        if entry.errors or entry.target is None or entry.sent is None:
+            raise Refused(from_body(entry.errors))
+        submission = Submission(entry.sent.report, self.context.new_id(_REPORT_PREFIX), entry.sent.pointer)
+        return TakeReports(checked_target(entry.target), (submission,), caller)
+
+
+def _result(index: int, answer: Reported | Refusal | BaseException) -> BatchResult:
+    """Say what became of one entry of a batch."""
+    if isinstance(answer, Refusal):
+        return _refused(index, from_refusal(answer))
+    if isinstance(answer, Reported):
+        verdict = answer.verdicts[0]
+        return BatchResult(index, 200, verdict.outcome, verdict.cause or UNSET, answer.record.status.phase)
+    if isinstance(answer, Exception):
+        return _refused(index, from_error(answer))
+    raise answer
+
+
+def _refused(index: int, problem: Problem) -> BatchResult:
+    return BatchResult(index, problem.status, problem=problem.document())
+
+
+def _adapter_of(request: Request) -> str:
+    """Return the adapter that a path names; what cannot be one is not found."""
+    adapter = str(request.path_params["adapter"])
+    if len(adapter) > MAX_ADAPTER_NAME or not ADAPTER_PATTERN.fullmatch(adapter):
+        raise Refused(Problem("NotFound", "there is no adapter of that name"))
+    return adapter
+
+
+def _generation_asked(request: Request) -> int | None:
+    """Read the query parameters of the status object."""
+    errors = [
+        BodyProblem(name, "UnknownParameter", "the only parameter here is generation")
+        for name in request.query_params
+        if name != "generation"
+    ]
+    values = request.query_params.getlist("generation")
+    if len(values) > 1 or (values and not _GENERATION.fullmatch(values[0])):
+        errors.append(BodyProblem("generation", "BadFormat", "generation must be one integer from 1"))
+    if errors:
+        raise Refused(from_query(errors))
+    return int(values[0]) if values else None
+
+
+def _generation_named(request: Request, target: Target) -> int | None:
+    """Return the generation in the id of a status object; the id must be this resource's."""
+    given, own = str(request.path_params["status_id"]), status_id_of(target.id)
+    if given == own:
+        return None
+    generation = given.removeprefix(f"{own}-gen")
+    if generation == given or not _GENERATION.fullmatch(generation):
+        raise Refused(Problem("NotFound", f"the status object of {target.id} is {own}"))
+    return int(generation)

@@ -1,0 +1,187 @@
+"""What bodies with reports mean: one report, several of one resource, or a batch over the fleet.
+
+A report itself is read by `aggregation.read_report`; here is what stands around it. As everywhere, our own keys are
+camelCase or snake_case, not both in one body; the entries of a batch are judged one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from msgspec import Struct
+
+from hyperfleet.aggregation import BodyProblem, ReadReport, read_report
+from hyperfleet.api.intake import name_type
+from hyperfleet.documents import pointer
+from hyperfleet.documents.wording import count, quote
+from hyperfleet.model.kind import Kind, Kinds
+from hyperfleet.model.report import Report
+from hyperfleet.services.results import Target
+
+_TELLING_KEYS: Final = frozenset({"observedGeneration", "observed_generation"})  # every report has one of them
+_BUNDLE_KEYS: Final = ("adapterStatuses", "adapter_statuses")
+# What a status object has beside them when we answer it; it may be sent back.
+_IGNORED_KEYS: Final = (
+    *("id", "type", "href", "generation", "clusterId", "cluster_id", "nodePoolId", "node_pool_id"),
+    *("resourceId", "resource_id", "lastUpdated", "last_updated"),
+)
+
+
+class Sent(Struct, frozen=True):
+    """A report as it was sent: where it stood in the body, and what is odd about it."""
+
+    report: Report
+    pointer: str = ""
+    notes: tuple[BodyProblem, ...] = ()
+
+
+class Reading(Struct, frozen=True):
+    """What came of a body with reports on one resource."""
+
+    sent: tuple[Sent, ...] = ()
+    is_bundle: bool = False
+    errors: tuple[BodyProblem, ...] = ()
+
+
+class BatchEntry(Struct, frozen=True):
+    """One entry of a batch: a report and what it is about, or errors."""
+
+    target: Target | None = None
+    sent: Sent | None = None
+    errors: tuple[BodyProblem, ...] = ()
+
+
+def read_reports(body: object, most: int) -> Reading:
+    """Read one report, or several under `adapterStatuses`."""
+    key = next((key for key in _BUNDLE_KEYS if isinstance(body, dict) and key in body), None)
+    if key is None or not isinstance(body, dict):
+        return _reading([_Part("", read_report(body))], is_bundle=False)
+    entries, at = body[key], f"/{key}"
+    if not isinstance(entries, list) or not 1 <= len(entries) <= most:
+        found = count(len(entries), "report") if isinstance(entries, list) else name_type(entries)
+        message = f"{key} must be a list of 1 to {most} reports, not {found}"
+        return Reading(errors=(BodyProblem(at, "WrongType", message),))
+    strays = [
+        BodyProblem(pointer.join("", other), "UnknownField", f"{quote(other)} does not go with {key}")
+        for other in body
+        if other not in (key, *_IGNORED_KEYS)
+    ]
+    placed = [(f"{at}/{index}", entry) for index, entry in enumerate(entries)]
+    parts = [_Part(place, read_report(entry, place)) for place, entry in placed]
+    errors = [*strays, *_find_mixture([key], placed), *_find_duplicates(parts)]
+    return _reading(parts, is_bundle=True, errors=errors)
+
+
+def read_report_of(body: object, adapter: str) -> Reading:
+    """Read the report of the adapter that the path names; the body need not name it again."""
+    if isinstance(body, dict):
+        if body.get("adapter") not in (None, adapter):
+            message = f"the path says {adapter}"
+            return Reading(errors=(BodyProblem("/adapter", "Contradiction", message),))
+        body = {**body, "adapter": adapter}
+    return _reading([_Part("", read_report(body))], is_bundle=False)
+
+
+def read_batch(body: object, most: int) -> tuple[list[object], tuple[BodyProblem, ...]]:
+    """Take a batch apart; each entry is read on its own, so that a bad one cannot spoil the others."""
+    if not isinstance(body, dict) or body.keys() != {"reports"}:
+        return [], (BodyProblem("", "WrongType", 'the body must be {"reports": […]} and nothing else'),)
+    entries = body["reports"]
+    if not isinstance(entries, list):
+        return [], (BodyProblem("/reports", "WrongType", f"reports must be a list, not {name_type(entries)}"),)
+    if not 1 <= len(entries) <= most:
+        return [], (BodyProblem("/reports", "OutOfRange", f"{count(len(entries), 'report')}; send 1 to {most}"),)
+    return entries, ()
+
+
+def read_batch_entry(entry: object, at: str, kinds: Kinds) -> BatchEntry:
+    """Read one entry of a batch: a report, and which resource it is about."""
+    if not isinstance(entry, dict):
+        return BatchEntry(errors=(BodyProblem(at, "WrongType", f"an entry must be an object, not {name_type(entry)}"),))
+    names = {spelling: kind for kind in kinds for spelling in _id_keys(kind)}
+    ids = {key: value for key, value in entry.items() if key in names}
+    target, errors = _read_target(ids, names, at)
+    rest = {key: value for key, value in entry.items() if key not in names}
+    read = read_report(rest, at)
+    mixture = _find_mixture(ids, [(at, rest)])
+    sent = Sent(read.report, at, read.notes) if read.report is not None else None
+    return BatchEntry(target, sent, (*errors, *mixture, *read.errors))
+
+
+class _Part(Struct, frozen=True):
+    """One report of a body, read."""
+
+    pointer: str
+    read: ReadReport
+
+
+def _reading(parts: list[_Part], *, is_bundle: bool, errors: Iterable[BodyProblem] = ()) -> Reading:
+    found = (*errors, *(error for part in parts for error in part.read.errors))
+    sent = [Sent(part.read.report, part.pointer, part.read.notes) for part in parts if part.read.report is not None]
+    return Reading(() if found else tuple(sent), is_bundle, found)
+
+
+def _find_duplicates(parts: list[_Part]) -> list[BodyProblem]:
+    """Find adapters that speak twice: which of the two would count?"""
+    errors: list[BodyProblem] = []
+    seen: dict[str, str] = {}
+    for part in parts:
+        report = part.read.report
+        if report is None:
+            continue
+        if report.adapter in seen:
+            message = f"{report.adapter} already reports at {seen[report.adapter]}"
+            errors.append(BodyProblem(f"{part.pointer}/adapter", "DuplicateAdapter", message))
+        seen.setdefault(report.adapter, part.pointer)
+    return errors
+
+
+def _id_keys(kind: Kind) -> tuple[str, str]:
+    """Return how the id of a kind is spelt: `nodePoolId` and `node_pool_id`."""
+    camel = f"{kind.name[0].lower()}{kind.name[1:]}Id"
+    return camel, "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in camel)
+
+
+def _read_target(ids: Mapping[str, Any], names: Mapping[str, Kind], at: str) -> tuple[Target | None, list[BodyProblem]]:
+    """Find the resource that an entry is about: the lowest that it names; what is above it may be named too."""
+    errors = [
+        BodyProblem(f"{at}/{key}", "WrongType", f"{key} must be a string, not {name_type(value)}")
+        for key, value in ids.items()
+        if not isinstance(value, str)
+    ]
+    if errors:
+        return None, errors
+    by_kind = {names[key].name: (names[key], value) for key, value in ids.items()}
+    lowest = [
+        kind for kind, _ in by_kind.values() if not any(other.parent == kind.name for other, _ in by_kind.values())
+    ]
+    if len(lowest) != 1:
+        wanted = " or ".join(dict.fromkeys(_id_keys(kind)[0] for kind in names.values()))
+        return None, [BodyProblem(at, "MissingField", f"say which resource the report is about: {wanted}")]
+    kind, id_ = by_kind[lowest[0].name]
+    parent = by_kind.get(kind.parent or "")
+    return Target(kind, id_, parent[1] if parent else None), []
+
+
+def _find_mixture(around: Iterable[str], entries: Iterable[tuple[str, object]]) -> list[BodyProblem]:
+    """Find reports that are spelt otherwise than the keys around them, or than the reports before them."""
+    spelling = _spelling_of(around)
+    errors = []
+    for at, entry in entries:
+        own = _spelling_of(_TELLING_KEYS & entry.keys()) if isinstance(entry, dict) else ""
+        if spelling and own and own != spelling:
+            message = f"this report is {own}, what stands before it is {spelling}; use one spelling in a body"
+            errors.append(BodyProblem(at, "MixedSpelling", message))
+        spelling = spelling or own
+    return errors
+
+
+def _spelling_of(keys: Iterable[str]) -> str:
+    """Tell how keys are spelt; nothing if they have one word each."""
+    for key in keys:
+        if "_" in key:
+            return "snake_case"
+        if key != key.lower():
+            return "camelCase"
+    return ""

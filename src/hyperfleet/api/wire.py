@@ -1,0 +1,376 @@
+"""How resources and their statuses look on the wire. Wire names live here and, for requests, in `intake`.
+
+`present` is called in every write: what it returns is stored, and is what every GET answers. So it must be cheap and
+must depend on nothing but the record and the kinds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Annotated, Any, Final
+
+import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from hyperfleet.aggregation import BodyProblem
+from hyperfleet.api.problems import ProblemDocument
+from hyperfleet.model.condition import Condition, ConditionStatus
+from hyperfleet.model.kind import CLUSTER, NODE_POOL, Kind, Kinds
+from hyperfleet.model.report import StoredReport
+from hyperfleet.model.resource import Resource
+from hyperfleet.model.status import AdapterState, AdapterSummary, Phase, RawResult, Status
+from hyperfleet.ports import Record
+from hyperfleet.services.results import Reported, Verdict
+
+BASE: Final = "/api/hyperfleet/v1"
+ALIASES: Final = ("/v1", "/api/v1")  # the documents use all three
+KINDS: Final = Kinds()
+
+Time = Annotated[datetime, Meta(tz=True)]
+Generation = Annotated[int, Meta(ge=1)]
+
+
+# ── a resource ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class RawAnswer(Struct, frozen=True, rename="camel"):
+    """What a damped rule says now, when it differs from what is still published."""
+
+    status: ConditionStatus
+    since: Time
+
+
+class ConditionAnswer(Struct, frozen=True, rename="camel"):
+    """A condition that we computed."""
+
+    type: str
+    status: ConditionStatus
+    reason: str
+    message: str
+    observed_generation: int
+    last_transition_time: Time | None
+    raw: RawAnswer | UnsetType = UNSET
+
+
+class AdapterAnswer(Struct, frozen=True, rename="camel"):
+    """One adapter that reported, on one line."""
+
+    name: str
+    available: ConditionStatus
+    observed_generation: int
+    state: AdapterState
+    since: Annotated[Time, Meta(description="Since when it has been in this state.")]
+    last_updated: Annotated[Time, Meta(description="The effective time of its last report.")]
+    stale: Annotated[bool, Meta(description="It has been silent for too long.")]
+
+
+class StatusAnswer(Struct, frozen=True, rename="camel"):
+    """How a resource is, computed from all reports."""
+
+    phase: Phase
+    phase_description: str
+    phase_since: Time
+    conditions: tuple[ConditionAnswer, ...]
+    adapters: tuple[AdapterAnswer, ...]
+    last_updated: Time
+
+
+class MetadataAnswer(Struct, frozen=True, rename="camel"):
+    """What we know of a resource beside its spec."""
+
+    created_at: Time
+    updated_at: Annotated[Time, Meta(description="Of the last edit; before that, of the creation.")]
+    labels: Mapping[str, str]
+    created_by: str | UnsetType = UNSET
+    deletion_timestamp: Time | UnsetType = UNSET
+    cluster_id: Annotated[str | UnsetType, Meta(description="Of whatever is below a cluster.")] = UNSET
+    parent_id: Annotated[str | UnsetType, Meta(description="Of whatever is below something else.")] = UNSET
+
+
+class ResourceAnswer(Struct, frozen=True, rename="camel"):
+    """A cluster, a node pool or a resource of another kind."""
+
+    id: str
+    type: Annotated[str, Meta(description="The kind.")]
+    href: str
+    name: str
+    generation: Generation
+    spec: Mapping[str, Any]
+    metadata: MetadataAnswer
+    status: StatusAnswer
+
+
+_encode: Final = msgspec.json.Encoder().encode
+
+
+def present(record: Record, kinds: Kinds = KINDS) -> bytes:
+    """Render a resource with its status."""
+    resource = record.resource
+    kind = kinds.get(resource.kind)
+    if kind is None:
+        raise ValueError(f"{resource.id} is a {resource.kind}, and there is no such kind")
+    answer = ResourceAnswer(
+        resource.id,
+        kind.name,
+        href_of(kind, resource.id, resource.parent_id, kinds),
+        resource.name,
+        resource.generation,
+        resource.spec,
+        _present_metadata(kind, resource),
+        _present_status(record.status),
+    )
+    return _encode(answer)
+
+
+def path_of(kind: Kind, kinds: Kinds, parent: str = "{parent_id}") -> str:
+    """Return where the resources of a kind are, below the base path: `/clusters/{parent_id}/nodepools`."""
+    above = kinds.get(kind.parent) if kind.parent else None
+    return f"/{above.plural}/{parent}/{kind.plural}" if above else f"/{kind.plural}"
+
+
+def href_of(kind: Kind, id_: str, parent_id: str | None, kinds: Kinds = KINDS) -> str:
+    """Return the canonical address of a resource."""
+    return f"{BASE}{path_of(kind, kinds, parent_id or '')}/{id_}"
+
+
+def _present_metadata(kind: Kind, resource: Resource) -> MetadataAnswer:
+    parent_id = resource.parent_id or UNSET
+    is_below_cluster = kind.parent == CLUSTER.name
+    return MetadataAnswer(
+        resource.created_time,
+        resource.updated_time or resource.created_time,
+        resource.labels,
+        resource.created_by or UNSET,
+        resource.deletion_time or UNSET,
+        parent_id if is_below_cluster else UNSET,
+        UNSET if is_below_cluster else parent_id,
+    )
+
+
+def _present_status(status: Status) -> StatusAnswer:
+    return StatusAnswer(
+        status.phase,
+        status.phase_description,
+        status.phase_since,
+        tuple([_present_condition(condition, status.raw.get(condition.type)) for condition in status.conditions]),
+        tuple([_present_adapter(adapter) for adapter in status.adapters]),
+        status.last_updated,
+    )
+
+
+def _present_condition(condition: Condition, raw: RawResult | None) -> ConditionAnswer:
+    differs = raw is not None and raw.status != condition.status
+    return ConditionAnswer(
+        condition.type,
+        condition.status,
+        condition.reason,
+        condition.message,
+        condition.observed_generation,
+        condition.last_transition_time,
+        RawAnswer(raw.status, raw.since) if raw is not None and differs else UNSET,
+    )
+
+
+def _present_adapter(adapter: AdapterSummary) -> AdapterAnswer:
+    return AdapterAnswer(
+        adapter.name,
+        adapter.available,
+        adapter.observed_generation,
+        adapter.state,
+        adapter.state_since,
+        adapter.last_updated,
+        adapter.stale,
+    )
+
+
+# ── what adapters reported ───────────────────────────────────────────────────────────────────────────────────────
+
+
+class ReportedCondition(Struct, frozen=True, rename="camel"):
+    """A condition that an adapter reported; its time is ours."""
+
+    type: str
+    status: ConditionStatus
+    reason: str
+    message: str
+    last_transition_time: Time | None
+
+
+class AdapterStatus(Struct, frozen=True, rename="camel"):
+    """The last report of one adapter."""
+
+    adapter: str
+    observed_generation: Generation
+    conditions: tuple[ReportedCondition, ...]
+    last_updated: Annotated[Time, Meta(description="When the adapter saw this, by its clock unless that runs ahead.")]
+    id: Annotated[str, Meta(description="Names this report in the history of the resource.")]
+    data: Mapping[str, Any] | UnsetType = UNSET
+    metadata: Mapping[str, Any] | UnsetType = UNSET
+
+
+class StatusObject(Struct, frozen=True, rename="camel", kw_only=True):
+    """What every adapter last reported of one resource."""
+
+    id: str
+    type: Annotated[str, Meta(description="`clusterStatus` or `nodePoolStatus`.")]
+    href: str
+    cluster_id: str | UnsetType = UNSET
+    node_pool_id: str | UnsetType = UNSET
+    resource_id: Annotated[str | UnsetType, Meta(description="Of a kind that is neither.")] = UNSET
+    generation: Annotated[Generation | UnsetType, Meta(description="If one was asked for.")] = UNSET
+    adapter_statuses: tuple[AdapterStatus, ...]
+    last_updated: Time
+
+
+class Note(Struct, frozen=True, rename="camel"):
+    """Something that is legal but likely not meant."""
+
+    pointer: str
+    code: str
+    message: str
+
+
+class OutcomeAnswer(Struct, frozen=True, rename="camel"):
+    """What became of one report."""
+
+    adapter: str
+    outcome: Annotated[str, Meta(description="`aggregated`, `stored` or `discarded`.")]
+    reason: Annotated[str | UnsetType, Meta(description="Why it was discarded.")] = UNSET
+    report_id: Annotated[str | UnsetType, Meta(description="Of the report that is stored now.")] = UNSET
+    replayed: Annotated[bool | UnsetType, Meta(description="This very report had been accepted before.")] = UNSET
+    notes: tuple[Note, ...] | UnsetType = UNSET
+
+
+class ReportAnswer(StatusObject, frozen=True, rename="camel", kw_only=True):
+    """What became of the reports of one request, and what every adapter has reported now."""
+
+    phase: Phase
+    outcomes: tuple[OutcomeAnswer, ...]
+    outcome: Annotated[str | UnsetType, Meta(description="If there was one report: what became of it.")] = UNSET
+    reason: str | UnsetType = UNSET
+    removed: Annotated[bool | UnsetType, Meta(description="The removal of the resource is complete.")] = UNSET
+
+
+class MinimalReportAnswer(Struct, frozen=True, rename="camel", kw_only=True):
+    """What became of the reports of one request, for `Prefer: return=minimal`."""
+
+    phase: Phase
+    outcomes: tuple[OutcomeAnswer, ...]
+    outcome: str | UnsetType = UNSET
+    reason: str | UnsetType = UNSET
+    removed: bool | UnsetType = UNSET
+
+
+def status_id_of(resource_id: str, generation: int | None = None) -> str:
+    """Return the id of the status object of a resource, or of what was reported at one generation."""
+    return f"status-{resource_id}" if generation is None else f"status-{resource_id}-gen{generation}"
+
+
+def status_object(
+    resource: Resource, reports: Iterable[StoredReport], generation: int | None = None, kinds: Kinds = KINDS
+) -> StatusObject:
+    """Make the status object from reports, of which there must be one at least."""
+    return StatusObject(**_status_fields(resource, reports, generation, kinds))
+
+
+def _status_fields(
+    resource: Resource, reports: Iterable[StoredReport], generation: int | None, kinds: Kinds
+) -> dict[str, Any]:
+    kind = kinds.get(resource.kind) or CLUSTER
+    reports = sorted(reports, key=lambda stored: stored.report.adapter)
+    href = f"{href_of(kind, resource.id, resource.parent_id, kinds)}/statuses"
+    id_ = status_id_of(resource.id, generation)
+    return {
+        "id": id_,
+        "type": f"{kind.name[0].lower()}{kind.name[1:]}Status",
+        "href": href if generation is None else f"{href}/{id_}",
+        "generation": UNSET if generation is None else generation,
+        "adapter_statuses": tuple([adapter_status(stored) for stored in reports]),
+        "last_updated": max(stored.effective_time for stored in reports),
+        **_identify(kind, resource),
+    }
+
+
+def _identify(kind: Kind, resource: Resource) -> dict[str, str]:
+    """Name the resource by its kind: `clusterId`, also of what is below a cluster, and `nodePoolId`."""
+    own = {CLUSTER.name: "cluster_id", NODE_POOL.name: "node_pool_id"}.get(kind.name, "resource_id")
+    above = {"cluster_id": resource.parent_id} if kind.parent == CLUSTER.name and resource.parent_id else {}
+    return {**above, own: resource.id}
+
+
+def adapter_status(stored: StoredReport) -> AdapterStatus:
+    """Make the entry of one adapter in a status object."""
+    report = stored.report
+    return AdapterStatus(
+        report.adapter,
+        report.observed_generation,
+        tuple(
+            [
+                ReportedCondition(each.type, each.status, each.reason, each.message, each.last_transition_time)
+                for each in report.conditions
+            ]
+        ),
+        stored.effective_time,
+        stored.id,
+        report.data or UNSET,
+        report.metadata or UNSET,
+    )
+
+
+def outcome_of(verdict: Verdict, notes: Iterable[BodyProblem]) -> OutcomeAnswer:
+    """Say what became of one report."""
+    shown = tuple([Note(note.pointer, note.code, note.message) for note in notes])
+    return OutcomeAnswer(
+        verdict.adapter,
+        verdict.outcome,
+        verdict.cause or UNSET,
+        verdict.report_id or UNSET,
+        verdict.is_replay or UNSET,
+        shown or UNSET,
+    )
+
+
+def report_answer(reported: Reported, outcomes: tuple[OutcomeAnswer, ...], kinds: Kinds = KINDS) -> ReportAnswer:
+    """Answer a request with reports."""
+    record = reported.record
+    status = _status_fields(record.resource, record.reports.values(), None, kinds)
+    return ReportAnswer(**status, **_result_fields(reported, outcomes))
+
+
+def minimal_report_answer(reported: Reported, outcomes: tuple[OutcomeAnswer, ...]) -> MinimalReportAnswer:
+    """Answer a request with reports as shortly as can be."""
+    return MinimalReportAnswer(**_result_fields(reported, outcomes))
+
+
+def _result_fields(reported: Reported, outcomes: tuple[OutcomeAnswer, ...]) -> dict[str, Any]:
+    is_single = len(outcomes) == 1
+    return {
+        "phase": reported.record.status.phase,
+        "outcomes": outcomes,
+        "outcome": outcomes[0].outcome if is_single else UNSET,
+        "reason": outcomes[0].reason if is_single else UNSET,
+        "removed": reported.is_gone or UNSET,
+    }
+
+
+# ── many reports at once ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+class BatchResult(Struct, frozen=True, rename="camel"):
+    """What became of one entry of a batch."""
+
+    index: int
+    status: Annotated[int, Meta(description="The HTTP status it would have had alone.")]
+    outcome: str | UnsetType = UNSET
+    reason: str | UnsetType = UNSET
+    phase: Phase | UnsetType = UNSET
+    problem: ProblemDocument | UnsetType = UNSET
+
+
+class BatchAnswer(Struct, frozen=True, rename="camel"):
+    """What became of a batch."""
+
+    results: tuple[BatchResult, ...]
+    accepted: Annotated[int, Meta(description="How many were answered, be it with a discard.")]
+    refused: int

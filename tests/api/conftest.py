@@ -1,0 +1,56 @@
+"""The fixtures of the API's tests. Every test that takes `client` runs on every store there is."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hyperfleet.api.context import Limits
+from hyperfleet.backends.memory import MemoryStore
+from hyperfleet.backends.postgres import PostgresStore
+from hyperfleet.backends.sqlite import SqliteStore
+from hyperfleet.ports import Store
+from tests.api.fleet import Fleet, HandClock, open_fleet
+
+
+@pytest.fixture
+def clock() -> HandClock:
+    """Give the clock of a store that has none; PostgreSQL has its own and does not look at it."""
+    return HandClock()
+
+
+@pytest.fixture(params=["memory", "sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def store(request: pytest.FixtureRequest, tmp_path: Path, clock: HandClock) -> Store:
+    """Give an empty store of each sort."""
+    match request.param:
+        case "memory":
+            return MemoryStore(clock)
+        case "sqlite":
+            return SqliteStore(tmp_path / "fleet.db", clock)
+        case _:
+            url = request.getfixturevalue("postgres_url")
+            asyncio.run(PostgresStore(url).migrate())
+            return PostgresStore(url)
+
+
+@pytest.fixture
+def limits() -> Limits:
+    """Give the limits of the server; a test module may have its own."""
+    return Limits()
+
+
+@pytest.fixture
+def client(store: Store, clock: HandClock, limits: Limits) -> Iterator[Fleet]:
+    """Give a client of a server with an empty store."""
+    with open_fleet(store, clock, limits) as fleet:
+        yield fleet
+
+
+@pytest.fixture
+def memory_client(clock: HandClock, limits: Limits) -> Iterator[Fleet]:
+    """Give a client for what no store has a part in."""
+    with open_fleet(MemoryStore(clock), clock, limits) as fleet:
+        yield fleet

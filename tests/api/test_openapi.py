@@ -1,0 +1,333 @@
+"""What the API tells of itself is true: the document has every route, and only these; examples work; shapes fit."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from html.parser import HTMLParser
+from typing import Any
+
+import jsonschema
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from starlette.routing import Route
+
+from hyperfleet.api import adapters, health, lists, openapi, policy, resources, statuses
+from hyperfleet.api.context import Context
+from hyperfleet.api.description import requests
+from hyperfleet.api.description.filters import FILTERS, GROUP_BY, PAGES
+from hyperfleet.api.description.operations import Operation
+from hyperfleet.api.description.page import curl
+from hyperfleet.api.description.table import list_operations
+from hyperfleet.api.intake import read_creation, read_force_reason, read_merge_patch, read_replacement
+from hyperfleet.api.problems import CATALOGUE
+from hyperfleet.api.submissions import read_batch, read_report_of, read_reports
+from hyperfleet.api.wire import BASE
+from hyperfleet.model.kind import CLUSTER
+from hyperfleet.ports import EVERYTHING
+from hyperfleet.services.search import read_fields, read_group_by, read_query
+from tests.api.fleet import ROOT, START, Fleet, path_of, problem_of
+
+VERBS = {"get", "post", "put", "patch", "delete"}
+
+
+def document_of(client: Fleet) -> dict[str, Any]:
+    return dict(client.get(f"{ROOT}/openapi.json").json())
+
+
+def methods_of(context: Context) -> set[tuple[str, str]]:
+    """Return every method and path that the application has; parameters of paths have no names here."""
+    below = [route for module in (resources, lists, statuses, adapters, policy) for route in module.routes(context)]
+    server = [route for module in (health, openapi) for route in module.routes(context)]
+    return {
+        (method.lower(), re.sub(r"\{\w+\}", "{}", path))
+        for path, route in [*((BASE + each.path, each) for each in below), *((each.path, each) for each in server)]
+        for method in _methods(route)
+    }
+
+
+def _methods(route: Route) -> set[str]:
+    return (route.methods or set()) - {"HEAD"}  # it goes with GET
+
+
+def test_the_document_has_every_route_and_only_these(memory_client: Fleet) -> None:
+    described = {
+        (verb, re.sub(r"\{\w+\}", "{}", path))
+        for path, item in document_of(memory_client)["paths"].items()
+        for verb in item
+    }
+    assert described == methods_of(memory_client.context)
+
+
+def test_the_document_is_sound(memory_client: Fleet) -> None:
+    document = document_of(memory_client)
+    assert document["openapi"] == "3.1.0"
+    for reference in re.findall(r'"\$ref":"#/([^"]+)"', memory_client.get(f"{ROOT}/openapi.json").text):
+        found: Any = document
+        for part in reference.split("/"):
+            found = found[part]
+    ids = [operation["operationId"] for item in document["paths"].values() for operation in item.values()]
+    assert len(ids) == len(set(ids))
+    for schema in document["components"]["schemas"].values():
+        jsonschema.Draft202012Validator.check_schema(schema)
+
+
+def test_no_two_schemas_share_a_name(memory_client: Fleet) -> None:
+    named: dict[str, Any] = {}
+
+    def look_into(value: Any) -> None:
+        for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+            look_into(inner)
+        if isinstance(value, dict) and isinstance(value.get("title"), str):
+            assert named.setdefault(value["title"], value) == value
+
+    for operation in list_operations(memory_client.context):
+        look_into(operation.body.shape if operation.body else {})
+    assert "Report" in named
+
+
+def test_every_link_leads_to_an_operation(memory_client: Fleet) -> None:
+    operations = [each for item in document_of(memory_client)["paths"].values() for each in item.values()]
+    ids = {operation["operationId"] for operation in operations}
+    links = [
+        link["operationId"]
+        for operation in operations
+        for response in operation["responses"].values()
+        for link in response.get("links", {}).values()
+    ]
+    assert links
+    assert set(links) <= ids
+
+
+def test_every_parameter_of_a_path_is_described(memory_client: Fleet) -> None:
+    for operation in list_operations(memory_client.context):
+        named = {parameter.name for parameter in operation.parameters if parameter.place == "path"}
+        assert named == set(re.findall(r"\{(\w+)\}", operation.path)), operation.id
+
+
+def fits(document: dict[str, Any], name: str, value: Any) -> None:
+    schema = {"$ref": f"#/components/schemas/{name}", "components": document["components"]}
+    jsonschema.Draft202012Validator(schema).validate(value)
+
+
+def test_answers_fit_their_shapes(memory_client: Fleet) -> None:
+    document = document_of(memory_client)
+    cluster = memory_client.create(labels={"tier": "web"})
+    pool = memory_client.create_pool(cluster)
+    fits(document, "ReportAnswer", memory_client.report(cluster, "dns", "False/Broken", colour="blue"))
+    fits(document, "ResourceAnswer", memory_client.get(path_of(pool)).json())
+    fits(document, "StatusObject", memory_client.get(f"{path_of(cluster)}/statuses").json())
+    fits(document, "ResourceList", memory_client.get("/clusters?page=1").json())
+    fits(document, "Summary", memory_client.get("/clusters:summary?groupBy=blockedBy").json())
+    fits(document, "AdapterList", memory_client.get("/adapters").json())
+    fits(document, "AdapterDetail", memory_client.get("/adapters/validation").json())
+    fits(document, "PolicyInForce", memory_client.get("/policy").json())
+    fits(document, "Readiness", memory_client.get(f"{ROOT}/readyz").json())
+    fits(document, "ProblemDocument", memory_client.get("/clusters?limit=0").json())
+
+
+def send_example(client: Fleet, operation: Operation, cluster: str, pool: str) -> None:
+    """Send what the page shows, with ids that exist."""
+    command = shlex.split(curl(operation, ROOT))
+    method = command[command.index("--request") + 1] if "--request" in command else "GET"
+    headers = dict([command[command.index("--header") + 1].split(": ")]) if "--header" in command else {}
+    content = command[command.index("--data") + 1].encode() if "--data" in command else b""
+    url = command[-1]
+    for sample, real in (("cls-01jd3k2m9pqr5tv8wxyz", cluster), ("np-01jd3k2m9pqr5tv8wxyz", pool)):
+        url, content = url.replace(sample, real), content.replace(sample.encode(), real.encode())
+    response = client.request(method, url, headers=headers, content=content)
+    assert response.status_code in {success.status for success in operation.successes}, (url, response.text)
+
+
+def test_every_example_on_the_page_works(memory_client: Fleet) -> None:
+    cluster = memory_client.create("first")
+    pool = memory_client.create_pool(cluster, "first")
+    for resource in (cluster, pool):
+        memory_client.report(resource, "dns", "False/JobRunning", observedTime="2025-10-17T11:00:00Z")
+    operations = list_operations(memory_client.context)
+    destructive = [each for each in operations if each.method == "delete" or each.id.startswith("forceDelete")]
+    for operation in (each for each in operations if each not in destructive):
+        send_example(memory_client, operation, cluster["id"], pool["id"])
+    by_id = {operation.id: operation for operation in destructive}
+    del by_id["forceDeleteNodePool"]  # no adapter is required for one here, so DELETE is the end of it
+    order = ["retireNodePoolAdapter", "retireClusterAdapter", "deleteNodePool", "deleteCluster", "forceDeleteCluster"]
+    assert set(order) == by_id.keys()
+    for id_ in order:
+        send_example(memory_client, by_id[id_], cluster["id"], pool["id"])
+
+
+class PageParser(HTMLParser):
+    """Gathers what a page would load or run, its links and the places they may lead to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.places: set[str] = set()
+        self.links: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note a tag."""
+        self.tags.add(tag)
+        for name, value in attrs:
+            assert name not in ("src", "onclick"), "the page fetches and runs nothing"
+            if name == "id":
+                self.places.add(f"#{value}")
+            if name == "href":
+                self.links.add(value or "")
+
+
+def test_the_page_stands_alone(memory_client: Fleet) -> None:
+    answer = memory_client.get(f"{ROOT}/docs")
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+    assert "default-src 'none'" in answer.headers["content-security-policy"]
+    page = PageParser()
+    page.feed(answer.text)
+    assert not page.tags & {"script", "link", "img", "iframe"}
+    assert {link for link in page.links if link.startswith("#")} <= page.places
+    assert {link for link in page.links if not link.startswith("#")} == {"/openapi.json", "/problems"}
+    for operation in list_operations(memory_client.context):
+        assert f"#{operation.id}" in page.places
+    assert f"curl --silent --show-error {ROOT}{BASE}/adapters</pre>" in answer.text
+
+
+def test_what_a_host_header_says_is_only_text(memory_client: Fleet) -> None:
+    answer = memory_client.get(f"{ROOT}/docs", headers={"Host": "a<script>alert(1)</script>"})
+    assert "<script" not in answer.text
+
+
+def test_the_catalogue(memory_client: Fleet) -> None:
+    entries = memory_client.get(f"{ROOT}/problems").json()["items"]
+    assert [entry["code"] for entry in entries] == list(CATALOGUE)
+    for entry in entries:
+        assert memory_client.get(f"{ROOT}{entry['type']}").json() == entry
+        assert entry["title"]
+        assert entry["remedy"]
+    problem = problem_of(memory_client.get(f"{ROOT}/problems/None"), 404, "NotFound")
+    assert memory_client.get(f"{ROOT}{problem['type']}").json()["code"] == "NotFound"
+
+
+# ── what schemas say and readers do ──────────────────────────────────────────────────────────────────────────────
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 9) | st.text("aAé-./_ ", max_size=4),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text("aA-", max_size=3), inner, max_size=2),
+    max_leaves=4,
+)
+LABELS = st.dictionaries(st.text("aZ0-./é", max_size=6), st.text("aZ0-.é", max_size=3) | JSON, max_size=2)
+RESOURCE_FIELDS = {
+    "name": st.sampled_from(["a", "my-cluster", "-a", "A", "", "a" * 63, "a" * 64]) | JSON,
+    "spec": st.just({}) | JSON,
+    "labels": LABELS | JSON,
+    "type": st.sampled_from(["Cluster", "NodePool", None]),
+    "generation": st.integers() | JSON,
+    "href": JSON,
+    "status": JSON,
+    "colour": JSON,
+}
+RESOURCES = st.fixed_dictionaries({}, optional=RESOURCE_FIELDS)
+
+
+def accepts(schema: dict[str, Any], value: Any) -> bool:
+    return bool(jsonschema.Draft202012Validator(schema).is_valid(value))
+
+
+@given(RESOURCES)
+def test_schemas_of_resources_accept_what_is_read(body: dict[str, Any]) -> None:
+    assert accepts(requests.creation(CLUSTER), body) == (not read_creation(body, CLUSTER).errors)
+    body.pop("name", None)  # a replacement or patch may only repeat it, which its schema cannot say
+    assert accepts(requests.replacement(CLUSTER), body) == (not read_replacement(body, CLUSTER, "cls-1").errors)
+    assert accepts(requests.patch(CLUSTER), body) == (not read_merge_patch(body, CLUSTER, "cls-1").errors)
+
+
+@given(st.fixed_dictionaries({}, optional={"reason": st.text("a \n", max_size=3) | JSON, "other": JSON}))
+def test_the_schema_of_a_forced_deletion_accepts_what_is_read(body: dict[str, Any]) -> None:
+    assert accepts(requests.FORCE_DELETE, body) == (not read_force_reason(body)[1])
+
+
+CONDITIONS = st.lists(
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "type": st.sampled_from(["Available", "Applied", "Health", "Extra", "a/B", "-", ""]) | JSON,
+            "status": st.sampled_from(["True", "False", "Unknown", "true"]),
+            "reason": st.sampled_from(["JobRunning", "", "two words", None]),
+            "message": st.sampled_from(["a sentence", "", None]) | JSON,
+            "lastTransitionTime": JSON,
+        },
+    ),
+    max_size=2,
+).map(lambda more: [{"type": type_, "status": "True"} for type_ in ("Available", "Applied", "Health")] + more)
+REPORTS = st.fixed_dictionaries(
+    {"conditions": CONDITIONS},
+    optional={
+        "adapter": st.sampled_from(["dns", "-", ""]) | JSON,
+        "observedGeneration": st.integers(0, 2) | JSON,
+        "data": JSON,
+        "metadata": JSON,
+        "colour": JSON,
+    },
+)
+
+
+def _has_duplicates(report: dict[str, Any]) -> bool:
+    types = [condition.get("type") for condition in report["conditions"]]
+    return any(types.count(type_) > 1 for type_ in types)
+
+
+@given(REPORTS, st.booleans())
+def test_schemas_of_reports_accept_what_is_read(report: dict[str, Any], is_bundle: bool) -> None:
+    if _has_duplicates(report):
+        return  # a type may be given once, which only the text says
+    body = {"adapterStatuses": [report]} if is_bundle else report
+    assert accepts(requests.REPORT_OR_REPORTS, body) == (not read_reports(body, 10).errors)
+    report.pop("adapter", None)
+    assert accepts(requests.REPORT_OF_NAMED, report) == (not read_report_of(report, "dns").errors)
+
+
+@given(st.fixed_dictionaries({}, optional={"reports": st.lists(JSON, max_size=4) | JSON, "other": JSON}))
+def test_the_schema_of_a_batch_accepts_what_is_read(body: dict[str, Any]) -> None:
+    assert accepts(requests.batch(3), body) == (not read_batch(body, 3)[1])
+
+
+PIECES = {
+    "labelSelector": ["a", "!a", "a=b", "a==b", "a!=", "a in (b,c)", "a notin (b)", "x.io/a", "a in ()", "(", "a=é"],
+    "conditions": ["Ready", "!Ready", "Ready=True", "Ready!=False", "Ready in (True,Unknown)", "Ready=", "Ready=No"],
+    "phase": ["Failed", "!Ready", "Red", "!"],
+    "adapterState": ["dns:Failed", "dns:Failed|Stale", "dns:", "dns", ":Failed", "dns:Red"],
+    "blockedBy": ["dns", "-"],
+    "reason": ["Broken", "Ready:Broken", "Ready:", ":", "two words", "a::b", "Ready:a:b"],
+    "q": ["east", "us-east-1", "---", "é"],
+    "updatedSince": ["15m", "1h30m", "0", "yesterday"],  # and times, which few libraries check
+    "orderBy": ["name", "-name", "name desc", "severity asc", "-name desc", "colour"],
+    "fields": ["id", "status.phase", 'metadata.labels."a.b"', "a..b", '"', "."],
+    "groupBy": ["phase", "reason:Ready", "condition:Ready", "label:x.io/a", "adapter:dns", "colour", "label:"],
+}
+LISTS = ("labelSelector", "conditions", "phase", "adapterState", "reason", "fields", "groupBy")
+
+
+def is_read(name: str, value: str) -> bool:
+    match name:
+        case "fields":
+            return not read_fields(value).errors
+        case "groupBy":
+            return not read_group_by(value).errors
+        case _:
+            return not read_query({name: [value]}, "Cluster", EVERYTHING, None, START).errors
+
+
+@pytest.mark.parametrize("name", PIECES)
+def test_patterns_of_parameters_match_what_is_read(name: str) -> None:
+    (parameter,) = [each for each in (*FILTERS, *PAGES, GROUP_BY) if each.name == name]
+    values = ["", " ", *PIECES[name]]
+    if name in LISTS:
+        values += [f"{a},{b}" for a in PIECES[name] for b in PIECES[name] if a != b or name != "groupBy"]
+    schema = parameter.schema["anyOf"][1] if name == "updatedSince" else parameter.schema
+    for value in values:
+        assert accepts(schema, value) == is_read(name, value), value
+
+
+def test_every_query_parameter_is_described(memory_client: Fleet) -> None:
+    described = {parameter.name for parameter in (*FILTERS, *PAGES)}
+    (error,) = memory_client.get("/clusters?colour=blue").json()["errors"]
+    assert described - {"fields"} == set(error["message"].partition("there are ")[2].split(", "))
