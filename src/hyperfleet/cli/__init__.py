@@ -18,6 +18,8 @@ from hyperfleet.errors import HyperFleetError
 
 # name → (module, attribute, help); the help stands here so that listing loads nothing.
 _COMMANDS: Final = {
+    "serve": ("hyperfleet.cli.serve", "serve", "Run the server."),
+    "db": ("hyperfleet.cli.db", "db", "Look after the database."),
     "rules": ("hyperfleet.cli.rules", "rules", "Check policies and try out expressions."),
 }
 

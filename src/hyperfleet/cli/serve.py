@@ -1,0 +1,163 @@
+"""`hyperfleet serve`: run the server, or only check that it would start."""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+import sys
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from hyperfleet.cli.exits import FALSE, OK, UNAVAILABLE
+from hyperfleet.errors import DocumentError, StoreUnavailable
+from hyperfleet.settings import SETTINGS, Setting, conceal, find_strangers, resolve
+
+if TYPE_CHECKING:
+    from hyperfleet.settings import Resolution, Settings
+
+_BY_KEY: Final = {setting.key: setting for setting in SETTINGS}
+# The flags that set something, and the key of what they set.
+FLAGS: Final = {
+    "--listen": "listen",
+    "--database": "database",
+    "--policy": "policy",
+    "--workers": "workers",
+    "--insecure-listen": "insecureListen",
+    "--log-level": "logLevel",
+}
+_LISTEN_ERRORS: Final = {
+    errno.EADDRINUSE: "is in use by another program. Choose another one with --listen; port 0 takes any that is free",
+    errno.EACCES: "may not be used by you: ports below 1024 are for the system. Choose another one with --listen",
+    errno.EADDRNOTAVAIL: "is no address of this machine. Listen on 127.0.0.1, or on 0.0.0.0 for every network",
+}
+
+
+def _help(key: str) -> str:
+    """Return what a flag does, in the words of its setting."""
+    setting = _BY_KEY[key]
+    return f"{setting.description}.{_describe_default(setting)}"
+
+
+def _describe_default(setting: Setting) -> str:
+    return f" [default: {setting.write_default()}]" if setting.default else ""
+
+
+def _list_others() -> str:
+    """List the settings that have no flag."""
+    rows = [
+        (setting.key, setting.write_default(), setting.description)
+        for setting in SETTINGS
+        if setting.key not in FLAGS.values()
+    ]
+    return "\n".join(f"  {key:<31} {default:<8} {text}" for key, default, text in rows)
+
+
+EPILOG: Final = f"""\b
+Examples:
+  hyperfleet serve
+  hyperfleet serve --listen 127.0.0.1:0 --database memory:
+  hyperfleet serve --database postgresql://fleet@db.example.com/fleet --workers 4
+  hyperfleet serve --config hyperfleet.yaml --check
+
+\b
+Every setting can be given in three ways; the first of these that is there wins:
+  a flag                  --log-level debug
+  an environment variable HYPERFLEET_LOG_LEVEL=debug
+                          HYPERFLEET_LIMITS_MAX_DEPTH=64 (limits.maxDepth)
+  the file of --config    logLevel: debug
+A password belongs in the last two: flags are seen by everybody on the machine.
+
+\b
+Settings without a flag, and their defaults:
+{_list_others()}
+"""
+
+
+@click.command(name="serve", epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--listen", metavar="HOST:PORT", help=_help("listen"))
+@click.option("--database", metavar="URL", help=_help("database"))
+@click.option("--policy", metavar="FILE", help=_help("policy"))
+@click.option("--config", metavar="FILE", help="A YAML file with settings. [env: HYPERFLEET_CONFIG]")
+@click.option("--workers", metavar="N", help=_help("workers"))
+@click.option("--insecure-listen", is_flag=True, help=_help("insecureListen"))
+@click.option("--log-level", metavar="LEVEL", help=_help("logLevel"))
+@click.option(
+    "--check", is_flag=True, help="Check settings and policy, show what is in effect and where it is set, end."
+)
+def serve(config: str | None, check: bool, insecure_listen: bool, **texts: str | None) -> None:
+    """Run the server until it is told to stop (Ctrl-C or SIGTERM).
+
+    Without any settings it listens on this machine only, keeps its data in the file hyperfleet.db of the current
+    directory and uses the policy that is built in.
+
+    Exit codes: 0 stopped as told, 2 settings or policy are wrong, 69 the database or the address is not available.
+    With --check: 0 good, 1 not good.
+    """
+    flags = {"--" + name.replace("_", "-"): text for name, text in texts.items()}
+    flags["--insecure-listen"] = "true" if insecure_listen else None
+    for warning in find_strangers(os.environ):
+        click.echo(f"Warning: {warning}", err=True)
+    if check:
+        sys.exit(_check(flags, config))
+    sys.exit(_run(resolve(flags, os.environ, config).settings))
+
+
+def _run(settings: Settings) -> int:
+    """Run the server; what a person can cause ends as a sentence."""
+    from hyperfleet import serving
+
+    click.echo(f"Data: {conceal(settings.database)}", err=True)
+    click.echo(f"Policy: {settings.policy or 'built in'}", err=True)
+    try:
+        return serving.serve(settings)
+    except StoreUnavailable as error:
+        return _fail(conceal(str(error)))
+    except socket.gaierror:
+        return _fail(f"{settings.listen} cannot be listened at: no such host is known")
+    except OSError as error:
+        if error.errno not in _LISTEN_ERRORS:
+            raise
+        return _fail(f"{settings.listen} {_LISTEN_ERRORS[error.errno]}")
+
+
+def _fail(sentence: str) -> int:
+    click.echo(f"Error: {sentence}", err=True)
+    return UNAVAILABLE
+
+
+def _check(flags: dict[str, str | None], config: str | None) -> int:
+    """Say everything that is wrong, or show the settings in effect."""
+    try:
+        resolution = resolve(flags, os.environ, config)
+        _check_files(resolution.settings)
+    except DocumentError as error:
+        for problem in error.problems:
+            click.echo(str(problem))
+        return FALSE
+    _show(resolution)
+    return OK
+
+
+def _check_files(settings: Settings) -> None:
+    """Read what the settings point to, as a start would; warnings of the policy are told."""
+    from hyperfleet import bootstrap
+    from hyperfleet.aggregation.loading.policy_loader import check_policies
+    from hyperfleet.documents import has_errors
+    from hyperfleet.errors import PolicyError
+
+    policy = bootstrap.read_policy(settings.policy)
+    problems = check_policies(policy.text, policy.file).problems
+    if has_errors(problems):
+        raise PolicyError(problems)
+    for problem in problems:
+        click.echo(str(problem), err=True)
+    bootstrap.spec_checker(settings)
+
+
+def _show(resolution: Resolution) -> None:
+    """Write every setting and where it was given."""
+    for setting in SETTINGS:
+        line = f"{setting.key}: {setting.show(resolution.settings)}"
+        click.echo(f"{line:<48} # {resolution.origins[setting.key]}")
