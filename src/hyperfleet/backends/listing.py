@@ -42,18 +42,25 @@ class Statement(Struct, frozen=True):
     parameters: Sequence[object]
 
 
-# What a scan starts from: the resources a positive term selects, or those with recent events. None leaves it to the
-# engine, which needs statistics to choose well.
-Start = Term | Literal["events"] | None
+class Latest(Struct, frozen=True):
+    """A walk through events from the newest on down, as far as a position: the order of `updatedAt`, descending."""
+
+    floor: int
+
+
+# What a scan starts from: the resources a positive term selects, those with recent events, or the newest events. None
+# leaves it to the engine, which needs statistics to choose well.
+Start = Term | Literal["events"] | Latest | None
 
 
 def build_find(query: Query, dialect: Dialect, start: Start = None) -> Statement:
     """Select the page of a query: id, answer, revision and key of each resource."""
     builder = _Builder(dialect)
-    column = _COLUMNS[query.order]
+    # The two are equal there; but only in the order of the table it walks through need SQLite not sort.
+    column = "e.position" if isinstance(start, Latest) else _COLUMNS[query.order]
     source, conditions = builder.select_from(query, start)
     if query.after is not None:
-        conditions.append(builder.follow(query, query.after))
+        conditions.append(builder.follow(query, column, query.after))
     direction = "desc" if query.is_descending else "asc"
     return builder.finish(
         f"select r.id, r.answer, r.revision, {column} from {source} where {' and '.join(conditions)} "
@@ -162,12 +169,12 @@ class _Builder:
             conditions.append(f"exists (select 1 from events e where e.position = r.revision and e.time >= {since})")
         return source, conditions
 
-    def follow(self, query: Query, after: tuple[str | int, str]) -> str:
+    def follow(self, query: Query, column: str, after: tuple[str | int, str]) -> str:
         """Return the condition that a resource comes after the last one seen."""
         key, id_ = after
         bound = self._dialect.bind_time(from_micros(int(key))) if query.order == "createdAt" else key
         comparison = "<" if query.is_descending else ">"
-        return f"({_COLUMNS[query.order]}, r.id) {comparison} ({self.bind(bound)}, {self.bind(id_)})"
+        return f"({column}, r.id) {comparison} ({self.bind(bound)}, {self.bind(id_)})"
 
     def has_token(self, term: Term) -> str:
         """Return the condition that a row of `facets` has one of a term's tokens."""
@@ -186,9 +193,15 @@ class _Builder:
         if isinstance(start, Term):
             started = f"select distinct f.number from facets f where {self.has_token(start)}"
             return f"({started}) s cross join resources r", ["r.number = s.number"]
+        if isinstance(start, Latest):
+            joined = ["r.id = e.resource_id", "r.revision = e.position"]
+            return "events e cross join resources r", [f"e.position > {self.bind(start.floor)}", *joined]
         if start == "events" and query.updated_since is not None:
             since = self.bind(self._dialect.bind_time(query.updated_since))
-            started = f"select distinct e.resource_id from events e where e.time >= {since}"
+            column = (
+                f"{self._dialect.unindexed}e.resource_id"  # or the index is walked that gives ids in order, all of it
+            )
+            started = f"select distinct {column} as resource_id from events e where e.time >= {since}"
             return f"({started}) s cross join resources r", ["r.id = s.resource_id"]
         return "resources r", []
 

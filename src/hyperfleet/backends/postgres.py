@@ -69,7 +69,7 @@ class PostgresStore:
     """Keeps everything in one database."""
 
     def __init__(self, url: str, *, pool_size: int = 8, timeouts: Timeouts = Timeouts()) -> None:  # noqa: B008  # frozen
-        """Name the database; `open` connects. A quarter of the connections writes, a quarter reads, half reads lists."""
+        """Name the database; `open` connects. A quarter of the connections writes, half of them read lists."""
         self._url = url
         self._pool_size = pool_size
         self._timeouts = timeouts

@@ -38,9 +38,9 @@ class AnswerReader:
     def __init__(self, connections: Connections, lanes: int) -> None:
         """Run up to `lanes` statements at once, each on one of `connections`."""
         self._connections = connections
-        self._size = lanes
+        self._free_lanes = lanes
+        self._tasks: set[asyncio.Task[None]] = set()  # the event loop itself does not keep them alive
         self._waiting: Waiting = {}
-        self._lanes: set[asyncio.Task[None]] = set()
 
     async def read(self, id_: str) -> AnswerRow | None:
         """Return what is stored of a resource's answer."""
@@ -48,10 +48,11 @@ class AnswerReader:
             return None
         future: asyncio.Future[AnswerRow | None] = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(id_, []).append(future)
-        if len(self._lanes) < self._size:
-            lane = asyncio.create_task(self._serve())
-            self._lanes.add(lane)
-            lane.add_done_callback(self._lanes.discard)
+        if self._free_lanes:
+            self._free_lanes -= 1
+            task = asyncio.create_task(self._serve())
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
         return await future
 
     async def _serve(self) -> None:
@@ -65,6 +66,9 @@ class AnswerReader:
                 _fail(batch, error)
             else:
                 _answer(batch, rows)
+        self._free_lanes += (
+            1  # at once, not when the task is found to be done: who comes in between would wait for ever
+        )
 
 
 def _answer(batch: Waiting, rows: Sequence[Any]) -> None:

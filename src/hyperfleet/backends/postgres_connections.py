@@ -157,7 +157,7 @@ class Connections:
 
     def _put_back(self, connection: Connection) -> None:
         self._taken.discard(connection)
-        if connection.is_in_transaction():  # a rollback did not get through
+        if not connection.is_closed() and connection.is_in_transaction():  # a rollback did not get through
             connection.terminate()
         if not connection.is_closed():
             self._idle.append(connection)

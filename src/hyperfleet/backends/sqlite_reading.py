@@ -13,6 +13,7 @@ from typing import Final
 
 from hyperfleet.backends.listing import (
     Dialect,
+    Latest,
     Start,
     build_count,
     build_find,
@@ -49,6 +50,7 @@ from hyperfleet.ports import (
 
 DIALECT: Final = Dialect("?", to_micros, collects_ranges=True, unindexed="+")
 
+_RECENT: Final = 20_000  # events that are quicker walked through than all resources are sorted
 _FEW: Final = 1_000  # resources that are quicker fetched and sorted than met on a walk through all
 
 
@@ -89,8 +91,24 @@ def read_reports_at(connection: sqlite3.Connection, resource_id: str, generation
 def find(connection: sqlite3.Connection, query: Query) -> tuple[Answer, ...]:
     """Return the page of a query."""
     with transaction(connection, "deferred"):
-        statement = build_find(query, DIALECT, _choose_start(connection, query))
-        return page_of(connection.execute(statement.sql, statement.parameters))
+        start = _choose_start(connection, query)
+        if start is None and query.order == "updatedAt" and query.is_descending:
+            page = _find_from(connection, query, _choose_floor(connection, query))
+            if len(page) == query.limit:
+                return page
+        return _find_from(connection, query, start)
+
+
+def _find_from(connection: sqlite3.Connection, query: Query, start: Start) -> tuple[Answer, ...]:
+    statement = build_find(query, DIALECT, start)
+    return page_of(connection.execute(statement.sql, statement.parameters))
+
+
+def _choose_floor(connection: sqlite3.Connection, query: Query) -> Latest:
+    """Return how far down a page is looked for among events before all resources are sorted instead."""
+    (position, _) = connection.execute(SQL["read_head"]).fetchone()
+    top = position if query.after is None else int(query.after[0])
+    return Latest(top - _RECENT)
 
 
 def count(connection: sqlite3.Connection, query: Query) -> int:

@@ -11,7 +11,8 @@ from typing import Final
 from hyperfleet.errors import HyperFleetError
 
 _LOG: Final = logging.getLogger(__name__)
-_PAUSE_AFTER_ERROR: Final = 1.0
+_PAUSE_AFTER_ERROR: Final = 1.0  # seconds
+_PATIENCE: Final = 1.0  # seconds that a turn under way has to end
 
 
 class Loop:
@@ -23,6 +24,7 @@ class Loop:
         self._turn = turn
         self._nudge = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
+        self._is_stopping = False
 
     def start(self) -> None:
         """Set the loop going."""
@@ -33,17 +35,22 @@ class Loop:
         self._nudge.set()
 
     async def stop(self) -> None:
-        """End the loop; a turn that is under way is abandoned, its transaction is not."""
+        """End the loop; a turn that does not end soon is abandoned, its transaction is not."""
+        self._is_stopping = True
+        self._nudge.set()
         if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+            _, unfinished = await asyncio.wait({self._task}, timeout=_PATIENCE)
+            for task in unfinished:
+                task.cancel()
+            await asyncio.wait({self._task}, timeout=_PATIENCE)
 
     async def _run(self) -> None:
-        while True:
+        while not self._is_stopping:
             pause = await self._take_turn()
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._nudge.wait(), pause)
-            self._nudge.clear()
+            if not self._is_stopping:
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self._nudge.wait(), pause)
+                self._nudge.clear()
 
     async def _take_turn(self) -> float:
         try:

@@ -35,9 +35,10 @@ create table resources (
 );
 -- Only on columns that a heartbeat leaves alone: it writes the status, the answer and the revision.
 create unique index resources_living_name on resources (tenant, kind, coalesce(parent_id, ''), name) where not is_deleting;
-create index resources_by_name on resources (kind, name, id);
-create index resources_by_created_time on resources (kind, created_time, id);
-create index resources_by_severity on resources (kind, severity, id);
+-- The tenant comes last in those that lists walk along: whose a resource is can then be told without reading its row.
+create index resources_by_name on resources (kind, name, id, tenant);
+create index resources_by_created_time on resources (kind, created_time, id, tenant);
+create index resources_by_severity on resources (kind, severity, id, tenant);
 create index resources_by_parent on resources (parent_id, kind, name, id) where parent_id is not null;
 create index resources_by_wake on resources (wake_at, id) where wake_at is not null;
 create index resources_by_policy on resources (policy_version, id);

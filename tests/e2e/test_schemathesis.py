@@ -1,0 +1,40 @@
+"""Schemathesis asks a real server everything that its OpenAPI document allows, and much that it does not.
+
+No answer may be a server error or other than described, nothing that fits the document may be refused, nothing that
+does not may be accepted. Node pools are left out here: they have the handlers of clusters, and time is short.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.e2e.server import running
+
+HERE = Path(__file__).parent
+PATIENCE = 600  # seconds: a minute's work on an idle machine, which a tested one seldom is
+
+
+def test_the_server_does_what_its_openapi_document_says(tmp_path: Path) -> None:
+    with running(tmp_path, f"sqlite:{tmp_path / 'fleet.db'}") as server:
+        arguments = [
+            str(Path(sys.executable).with_name("schemathesis")),
+            f"--config-file={HERE / 'schemathesis.toml'}",
+            "run",
+            f"{server.url}/openapi.json",
+            "--max-examples=4",
+            "--exclude-path-regex=nodepools",
+        ]
+        done = subprocess.run(  # noqa: S603  # our own command
+            arguments,
+            cwd=tmp_path,
+            env={**os.environ, "SCHEMATHESIS_HOOKS": str(HERE / "schemathesis_checks.py")},
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout[-20_000:] + done.stderr[-4_000:]
+        assert "Traceback" not in server.log
