@@ -6,7 +6,7 @@ function returns, all in one transaction; and it answers reads with what is stor
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final, Literal, Protocol, Self
 
@@ -99,6 +99,8 @@ class Recorded(Struct, frozen=True):
     transition: Transition
     cause: Cause
     policy: str
+    ordinal: int = 0  # its place among those that share the position
+    since: datetime | None = None  # when the state before it began; None: there was none, or that is forgotten
 
 
 # ── what a write does ────────────────────────────────────────────────────────────────────────────────────────────
@@ -184,7 +186,8 @@ class Changes(Struct, frozen=True):
     @property
     def is_empty(self) -> bool:
         """Tell whether there is nothing to write."""
-        return not (self.inserted or self.updated or self.removed or self.reports or self.retired or self.tallies)
+        written = (self.inserted, self.updated, self.removed, self.reports, self.retired, self.tallies, self.remembered)
+        return not any(written)
 
 
 Work = Callable[[Loaded], Changes]
@@ -215,6 +218,17 @@ class Query(Struct, frozen=True):
     is_descending: bool = False
     after: tuple[str | int, str] | None = None  # the key and id of the last one seen
     offset: int = 0
+    limit: int = 100
+
+
+class HistoryQuery(Struct, frozen=True):
+    """Which transitions of a resource; the newest come first."""
+
+    resource_id: str
+    subjects: frozenset[str] = frozenset()  # none: all of them
+    since: datetime | None = None  # from then on …
+    until: datetime | None = None  # … and before then
+    before: tuple[int, int] | None = None  # position and ordinal of the last one seen
     limit: int = 100
 
 
@@ -300,6 +314,10 @@ class Store(Protocol):
         """Return one resource with its status and reports, as of one moment."""
         ...
 
+    async def read_records(self, ids: Collection[str], scope: Scope) -> tuple[Record, ...]:
+        """Return the resources of ids, in the order of ids; those that are gone or not visible are left out."""
+        ...
+
     async def read_children(self, parent_id: str, scope: Scope) -> tuple[Record, ...]:
         """Return the children of a resource."""
         ...
@@ -324,8 +342,12 @@ class Store(Protocol):
         """Return every adapter that was ever heard of, by name."""
         ...
 
-    async def read_transitions(self, resource_id: str, limit: int = 100) -> tuple[Recorded, ...]:
-        """Return the last transitions of a resource, the newest first."""
+    async def read_transitions(self, query: HistoryQuery) -> tuple[Recorded, ...]:
+        """Return transitions of a resource, the newest first; at most `query.limit`."""
+        ...
+
+    async def remembers(self, kind: str, id_: str, scope: Scope, parent_id: str | None = None) -> bool:
+        """Tell whether a resource is there or was: as long as one of its events is kept, that knows whose it was."""
         ...
 
     # time and policy

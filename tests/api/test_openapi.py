@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.routing import Route
 
-from hyperfleet.api import adapters, health, lists, openapi, policy, resources, statuses
+from hyperfleet.api import adapters, explanations, health, history, lists, openapi, policy, resources, statuses
 from hyperfleet.api.context import Context
 from hyperfleet.api.description import requests
 from hyperfleet.api.description.filters import FILTERS, GROUP_BY, PAGES
@@ -38,7 +38,8 @@ def document_of(client: Fleet) -> dict[str, Any]:
 
 def methods_of(context: Context) -> set[tuple[str, str]]:
     """Return every method and path that the application has; parameters of paths have no names here."""
-    below = [route for module in (resources, lists, statuses, adapters, policy) for route in module.routes(context)]
+    modules = (resources, lists, statuses, explanations, history, adapters, policy)
+    below = [route for module in modules for route in module.routes(context)]
     server = [route for module in (health, openapi) for route in module.routes(context)]
     return {
         (method.lower(), re.sub(r"\{\w+\}", "{}", path))
@@ -120,6 +121,8 @@ def test_answers_fit_their_shapes(memory_client: Fleet) -> None:
     fits(document, "StatusObject", memory_client.get(f"{path_of(cluster)}/statuses").json())
     fits(document, "ResourceList", memory_client.get("/clusters?page=1").json())
     fits(document, "Summary", memory_client.get("/clusters:summary?groupBy=blockedBy").json())
+    fits(document, "ExplanationAnswer", memory_client.get(f"{path_of(cluster)}:explain").json())
+    fits(document, "HistoryPage", memory_client.get(f"{path_of(cluster)}/history?limit=2").json())
     fits(document, "AdapterList", memory_client.get("/adapters").json())
     fits(document, "AdapterDetail", memory_client.get("/adapters/validation").json())
     fits(document, "PolicyInForce", memory_client.get("/policy").json())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from datetime import UTC, timedelta
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from hyperfleet.ports import (
     Answer,
     Cause,
     Changes,
+    HistoryQuery,
     Loaded,
     LoggedReport,
     NameKey,
@@ -68,7 +70,7 @@ async def test_what_is_not_there_is_none(store: Store) -> None:
     assert (await look(store, Needs(ids=frozenset({"cls-1", "a\0b"})))).records == {}
     assert await store.read_children("cls-1", EVERYTHING) == ()
     assert await store.read_reports_at("cls-1", 1) == ()
-    assert await store.read_transitions("cls-1") == ()
+    assert await store.read_transitions(HistoryQuery("cls-1")) == ()
     assert await store.adapters(EVERYTHING) == ()
 
 
@@ -319,7 +321,7 @@ async def test_removal_leaves_history_and_nothing_else(store: Store) -> None:
     base = await write(store, gone)
     assert await store.read_answer("Cluster", "cls-1", EVERYTHING) is None
     assert ids_of(await store.find(Query("Cluster", terms=(Term(("a",)),)))) == ["cls-2"]
-    assert [each.position for each in await store.read_transitions("cls-1")] == [base + 1]
+    assert [each.position for each in await store.read_transitions(HistoryQuery("cls-1"))] == [base + 1]
     await write(store, created(record))
     assert (await must_read(store, "cls-1")).reports == {}
     assert await store.count(Query("Cluster", terms=(Term(("b",)),))) == 0
@@ -334,10 +336,77 @@ async def test_transitions_are_told_newest_first(store: Store) -> None:
     )
     second = [moved("Ready", "False", "True", START + timedelta(microseconds=1)), moved("Old", "True", None)]
     await write(store, Changes(updated=[record], events=[make_draft(record.resource, *second)]))
-    recorded = [Recorded(base + 1, each, Cause("created"), "digest") for each in first]
-    recorded += [Recorded(base + 2, each, Cause("report", "rep-1"), "digest") for each in second]
-    assert await store.read_transitions("cls-1") == tuple(reversed(recorded))
-    assert await store.read_transitions("cls-1", 1) == (recorded[-1],)
+    recorded = [Recorded(base + 1, each, Cause("created"), "digest", place) for place, each in enumerate(first)]
+    report = Cause("report", "rep-1")
+    recorded += [
+        Recorded(base + 2, second[0], report, "digest", 0, START),
+        Recorded(base + 2, second[1], report, "digest", 1),  # what it was before is not known
+    ]
+    assert await store.read_transitions(HistoryQuery("cls-1")) == tuple(reversed(recorded))
+    assert await store.read_transitions(HistoryQuery("cls-1", limit=1)) == (recorded[-1],)
+
+
+async def test_transitions_by_subject_time_and_page(store: Store) -> None:
+    record, minute = make_record("cls-1"), timedelta(minutes=1)
+    phases = [None, "Pending", "Ready", "Failed", "Ready"]
+    await write(store, created(record, make_record("cls-2")))
+    for number, (before, after) in enumerate(pairwise(phases)):
+        instant = START + number * minute
+        moves = [moved("phase", before, after, instant), moved("Ready", "True" if number else None, "True", instant)]
+        stranger = make_draft(make_resource("cls-2"), moved("phase", "Failed", "Ready", instant))
+        await write(store, Changes(updated=[record], events=[make_draft(record.resource, *moves), stranger]))
+
+    async def ask(**more: Any) -> list[tuple[str, int]]:
+        found = await store.read_transitions(HistoryQuery("cls-1", **more))
+        return [(each.transition.subject, (each.transition.time - START) // minute) for each in found]
+
+    phase = frozenset({"phase"})
+    whole = await ask()
+    assert whole == [(subject, number) for number in (3, 2, 1, 0) for subject in ("Ready", "phase")]
+    assert await ask(subjects=phase) == [("phase", number) for number in (3, 2, 1, 0)]
+    assert await ask(subjects=frozenset({"phase", "Ready", "Else"})) == whole
+    assert await ask(subjects=frozenset({"Else"})) == []
+    assert await ask(since=START + minute, until=START + 2 * minute) == [("Ready", 1), ("phase", 1)]
+    pages = []
+    last: tuple[int, int] | None = None
+    while page := await store.read_transitions(HistoryQuery("cls-1", before=last, limit=3)):
+        last = (page[-1].position, page[-1].ordinal)
+        pages += [(each.transition.subject, (each.transition.time - START) // minute) for each in page]
+    assert pages == whole, "a page may end between transitions that share a position"
+    moves_of_phase = await store.read_transitions(HistoryQuery("cls-1", phase, since=START + 2 * minute))
+    assert [each.since for each in moves_of_phase] == [START + 2 * minute, START + minute]
+
+
+async def test_what_is_remembered_of_a_resource(store: Store) -> None:
+    pool = make_pool("np-1", "cls-1")
+    await write(store, created(make_record("cls-1"), make_record(pool)))
+    await write(store, Changes(removed=[pool], events=[make_draft(pool, type_="Removed", answer=None)]))
+    acme, other = Scope(frozenset({"acme"})), Scope(frozenset({"b"}))
+    for kind, id_, scope, parent, is_remembered in (
+        ("Cluster", "cls-1", EVERYTHING, None, True),
+        ("NodePool", "np-1", EVERYTHING, None, True),
+        ("NodePool", "np-1", acme, "cls-1", True),
+        ("NodePool", "np-1", acme, "cls-2", False),
+        ("NodePool", "np-1", other, "cls-1", False),
+        ("NodePool", "np-1", Scope(frozenset()), None, False),
+        ("Cluster", "np-1", EVERYTHING, None, False),
+        ("NodePool", "np-2", EVERYTHING, None, False),
+    ):
+        row = (kind, id_, scope, parent)
+        assert await store.remembers(*row) is is_remembered, row
+
+
+async def test_records_are_read_together(store: Store) -> None:
+    stranger = make_record(make_resource("cls-3", tenant="b"))
+    await write(store, created(make_record("cls-1"), make_record("cls-2"), stranger))
+    await write(store, Changes(reports=[("cls-1", make_stored())]))
+    ids = ["cls-3", "cls-1", "cls-9", "cls-1"]
+    assert await store.read_records(ids, EVERYTHING) == (
+        await must_read(store, "cls-1"),
+        await must_read(store, "cls-3"),
+    )
+    assert await store.read_records(ids, Scope(frozenset({"b"}))) == (await must_read(store, "cls-3"),)
+    assert await store.read_records([], EVERYTHING) == ()
 
 
 async def test_the_counters_of_adapters_add_up_over_the_tenants_one_may_see(store: Store) -> None:

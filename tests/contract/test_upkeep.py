@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from hyperfleet.errors import StoreUnavailable
-from hyperfleet.ports import Changes, LoggedReport, Needs, PolicyVersion, Query, Remembered, Store
+from hyperfleet.ports import Changes, HistoryQuery, LoggedReport, Needs, PolicyVersion, Query, Remembered, Store
 from tests.contract.stores import (
     START,
     DurableStore,
@@ -146,7 +146,7 @@ async def test_old_transitions_go(store: Store) -> None:
     young = moved("D", None, "True", now)
     await write(store, Changes(inserted=[record], events=[make_draft(record.resource, *old, young)]))
     assert await prune_all(store, "transitions", DAY) == 3
-    assert [each.transition for each in await store.read_transitions("cls-1")] == [young]
+    assert [each.transition for each in await store.read_transitions(HistoryQuery("cls-1"))] == [young]
 
 
 async def test_old_idempotency_keys_go(store: Store) -> None:

@@ -21,6 +21,9 @@ from hyperfleet.api.requests import known_tags
 _WORTHWHILE: Final = 1024  # bytes; below that a packet is a packet
 _GZIP: Final = 16 + zlib.MAX_WBITS  # zlib's way to say: with a gzip header
 
+JSON: Final = "application/json"
+TEXT: Final = "text/plain"
+
 _NO_STORE: Final = "no-store"
 _REVALIDATE: Final = "no-cache"
 
@@ -48,7 +51,19 @@ def answer_made(request: Request, shape: msgspec.Struct) -> Response:
 
 def answer_json(request: Request, body: bytes) -> Response:
     """Answer a GET with JSON that has no revision; its entity tag is made from its bytes."""
-    return _answer_read(request, body, hashlib.blake2b(body, digest_size=8).hexdigest())
+    return _answer_read(request, body, _tag_of(body))
+
+
+def answer_in(request: Request, body: bytes, media_type: str) -> Response:
+    """Answer a GET with something made for it, in the media type that the reader prefers."""
+    return _answer_read(request, body, _tag_of(body), media_type, "Accept, Accept-Encoding")
+
+
+def prefers_text(request: Request) -> bool:
+    """Tell whether a reader wants plain text rather than JSON."""
+    weights = _read_weights(",".join(request.headers.getlist("accept")))
+    text = weights.get("text/plain", weights.get("text/*", 0.0))
+    return text > weights.get("application/json", weights.get("application/*", weights.get("*/*", 0.0)))
 
 
 def answer_written(
@@ -65,16 +80,24 @@ def prefers_minimal(request: Request) -> bool:
     return any(each.partition(";")[0].replace(" ", "").lower() == "return=minimal" for each in preferences)
 
 
-def _answer_read(request: Request, body: bytes, tag: str) -> Response:
+def _answer_read(
+    request: Request, body: bytes, tag: str, media_type: str = JSON, vary: str = "Accept-Encoding"
+) -> Response:
     known = known_tags(request)
+    headers = {"Cache-Control": _REVALIDATE, "Vary": vary}
     if known is None or tag in known:
         encoding = _choose_encoding(request, body)
-        headers = {"ETag": _entity_tag(tag, encoding), "Cache-Control": _REVALIDATE, "Vary": "Accept-Encoding"}
-        return Response(status_code=304, headers=headers)
-    return _send(request, 200, body, tag, {"Cache-Control": _REVALIDATE})
+        return Response(status_code=304, headers={"ETag": _entity_tag(tag, encoding), **headers})
+    return _send(request, 200, body, tag, headers, media_type)
 
 
-def _send(request: Request, status: int, body: bytes, tag: str, headers: Mapping[str, str]) -> Response:
+def _tag_of(body: bytes) -> str:
+    return hashlib.blake2b(body, digest_size=8).hexdigest()
+
+
+def _send(
+    request: Request, status: int, body: bytes, tag: str, headers: Mapping[str, str], media_type: str = JSON
+) -> Response:
     encoding = _choose_encoding(request, body)
     sent = {"Vary": "Accept-Encoding", **headers}
     if tag:
@@ -82,7 +105,7 @@ def _send(request: Request, status: int, body: bytes, tag: str, headers: Mapping
     if encoding:
         sent["Content-Encoding"] = encoding
         body = _COMPRESSORS[encoding](body)
-    return Response(body, status, sent, "application/json")
+    return Response(body, status, sent, media_type)
 
 
 def _entity_tag(tag: str, encoding: str) -> str:

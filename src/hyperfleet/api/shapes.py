@@ -11,6 +11,7 @@ from typing import Annotated, Final, Literal
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 
 from hyperfleet.api.problems import Fault
+from hyperfleet.ports import CauseKind
 
 # Stored answers are put into a list unread; `fields` leaves only parts of them, and always the id.
 _ITEM: Final = {
@@ -111,6 +112,43 @@ class AdapterDetail(AdapterSummary, frozen=True, rename="camel", kw_only=True):
         tuple[BlockedResource, ...],
         Meta(description="The first 100 of them, worst first; the list filter `blockedBy` gives all."),
     ]
+
+
+class HistoryCause(Struct, frozen=True, rename="camel"):
+    """Why the status was computed when something moved."""
+
+    kind: CauseKind
+    ref: Annotated[
+        str | UnsetType, Meta(description="The id of the report, the adapter that was retired, or the child's id.")
+    ] = UNSET
+
+
+class HistoryEntry(Struct, frozen=True, rename="camel"):
+    """One move of the phase or of a condition's status."""
+
+    position: Annotated[int, Meta(ge=1, description="The revision of the resource that it made.")]
+    time: Time
+    subject: Annotated[str, Meta(description="`phase`, or the type of a condition.")]
+    from_: Annotated[str | None, Meta(description="null: it was not there before.")] = field(name="from")
+    to: Annotated[str | None, Meta(description="null: it is no longer there.")]
+    reason: str
+    message: str
+    cause: HistoryCause
+    policy: Annotated[str, Meta(description="The digest of the policy that it was computed with.")]
+    duration: Annotated[
+        str | UnsetType,
+        Meta(description="How long the state before it had lasted: `1h30m`; absent if there was none that we know of."),
+    ] = UNSET
+
+
+class HistoryPage(Struct, frozen=True, rename="camel"):
+    """One page of a resource's history, the newest first."""
+
+    href: str
+    items: tuple[HistoryEntry, ...]
+    continue_: Annotated[
+        str | UnsetType, Meta(description="Send it as `continue` for the next page; absent: this was the last one.")
+    ] = field(default=UNSET, name="continue")
 
 
 class Recomputing(Struct, frozen=True, rename="camel"):

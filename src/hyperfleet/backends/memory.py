@@ -5,12 +5,13 @@ Nothing here waits in the middle of a transaction, so in one event loop transact
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Self
 
 from hyperfleet.backends import memory_listing as listing
 from hyperfleet.backends.clock import SystemClock
 from hyperfleet.backends.memory_contents import Contents, children_of, load, prune, write
+from hyperfleet.backends.memory_history import select_history
 from hyperfleet.backends.rows import merge_adapters
 from hyperfleet.errors import StoreUnavailable
 from hyperfleet.model.report import StoredReport
@@ -20,6 +21,7 @@ from hyperfleet.ports import (
     Clock,
     Due,
     Group,
+    HistoryQuery,
     Needs,
     PolicyVersion,
     Pruning,
@@ -85,6 +87,11 @@ class MemoryStore:
             return None
         return record if parent_id in (None, record.resource.parent_id) else None
 
+    async def read_records(self, ids: Collection[str], scope: Scope) -> tuple[Record, ...]:
+        """Return the resources of ids, in the order of ids."""
+        records = [self._opened().records.get(id_) for id_ in sorted(set(ids))]
+        return tuple(record for record in records if record is not None and scope.admits(record.resource.tenant))
+
     async def read_children(self, parent_id: str, scope: Scope) -> tuple[Record, ...]:
         """Return the children of a resource."""
         children = children_of(self._opened(), parent_id)
@@ -99,10 +106,17 @@ class MemoryStore:
         reports |= {name: each for name, each in current.items() if each.report.observed_generation == generation}
         return tuple(report for _, report in sorted(reports.items()))
 
-    async def read_transitions(self, resource_id: str, limit: int = 100) -> tuple[Recorded, ...]:
-        """Return the last transitions of a resource, the newest first."""
-        history = [recorded for id_, recorded in self._opened().history if id_ == resource_id]
-        return tuple(history[::-1][:limit])
+    async def read_transitions(self, query: HistoryQuery) -> tuple[Recorded, ...]:
+        """Return transitions of a resource, the newest first; at most `query.limit`."""
+        return select_history((each for id_, each in self._opened().history if id_ == query.resource_id), query)
+
+    async def remembers(self, kind: str, id_: str, scope: Scope, parent_id: str | None = None) -> bool:
+        """Tell whether a resource is there or was, as far as events are kept."""
+        drafts = [draft for draft in self._opened().events.values() if draft.resource.id == id_]
+        if not drafts:
+            return False
+        resource = drafts[-1].resource
+        return resource.kind == kind and scope.admits(resource.tenant) and parent_id in (None, resource.parent_id)
 
     # reading many
 

@@ -153,8 +153,8 @@ class _Writing:
         for position, draft in enumerate(self._changes.events, self._first):
             self._contents.events[position] = draft
             self._contents.history += [
-                (draft.resource.id, Recorded(position, transition, draft.cause, draft.policy))
-                for transition in draft.transitions
+                (draft.resource.id, Recorded(position, transition, draft.cause, draft.policy, ordinal))
+                for ordinal, transition in enumerate(draft.transitions)
             ]
         self._contents.position += len(self._changes.events)
 

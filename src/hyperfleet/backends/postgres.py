@@ -6,7 +6,7 @@ writes. Writes, point reads, lists and claims have connections of their own, so 
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import Final, Self
 
@@ -16,7 +16,7 @@ from hyperfleet.backends import postgres_reading as reading
 from hyperfleet.backends import postgres_schema as schema
 from hyperfleet.backends.postgres_answers import AnswerReader
 from hyperfleet.backends.postgres_connections import Connection, Connections, Timeouts, transaction
-from hyperfleet.backends.postgres_loading import SQL, is_storable, load
+from hyperfleet.backends.postgres_loading import SQL, load
 from hyperfleet.backends.postgres_writing import write
 from hyperfleet.errors import StoreUnavailable
 from hyperfleet.model.report import StoredReport
@@ -25,6 +25,7 @@ from hyperfleet.ports import (
     Answer,
     Due,
     Group,
+    HistoryQuery,
     Needs,
     PolicyVersion,
     Pruning,
@@ -45,6 +46,8 @@ _BY_KEY: Final = {
     "enable_seqscan": "off",
     "max_parallel_workers_per_gather": "0",
 }
+# For lists: how rare what they look for is decides where to begin, so each is planned with its values.
+_BY_VALUE: Final = {"plan_cache_mode": "force_custom_plan"}
 _DURABLE: Final = {"synchronous_commit": "on"}  # whatever the server's default is: a commit that returns is kept
 
 
@@ -56,7 +59,7 @@ class _Session:
         points = max(1, pool_size // 4)
         self.writers = Connections(url, writers, timeouts, _BY_KEY | _DURABLE)
         self.points = Connections(url, points, timeouts, _BY_KEY)
-        self.scans = Connections(url, max(1, pool_size - writers - points), timeouts)
+        self.scans = Connections(url, max(1, pool_size - writers - points), timeouts, _BY_VALUE)
         self.claims = Connections(url, _CLAIMS, timeouts)
         self.answers = AnswerReader(self.points, lanes=points)
 
@@ -146,10 +149,13 @@ class PostgresStore:
 
     async def read_record(self, kind: str, id_: str, scope: Scope, parent_id: str | None = None) -> Record | None:
         """Return one resource with its status and reports, as of one moment."""
-        if not is_storable(id_):
-            return None
         async with self._opened().points.take() as connection:
             return await reading.read_record(connection, kind, id_, scope, parent_id)
+
+    async def read_records(self, ids: Collection[str], scope: Scope) -> tuple[Record, ...]:
+        """Return the resources of ids, in the order of ids."""
+        async with self._opened().scans.take() as connection:
+            return await reading.read_records(connection, ids, scope)
 
     async def read_children(self, parent_id: str, scope: Scope) -> tuple[Record, ...]:
         """Return the children of a resource."""
@@ -161,10 +167,15 @@ class PostgresStore:
         async with self._opened().points.take() as connection:
             return await reading.read_reports_at(connection, resource_id, generation)
 
-    async def read_transitions(self, resource_id: str, limit: int = 100) -> tuple[Recorded, ...]:
-        """Return the last transitions of a resource, the newest first."""
+    async def read_transitions(self, query: HistoryQuery) -> tuple[Recorded, ...]:
+        """Return transitions of a resource, the newest first; at most `query.limit`."""
         async with self._opened().points.take() as connection:
-            return await reading.read_transitions(connection, resource_id, limit)
+            return await reading.read_transitions(connection, query)
+
+    async def remembers(self, kind: str, id_: str, scope: Scope, parent_id: str | None = None) -> bool:
+        """Tell whether a resource is there or was, as far as events are kept."""
+        async with self._opened().points.take() as connection:
+            return await reading.remembers(connection, kind, id_, scope, parent_id)
 
     # reading many
 

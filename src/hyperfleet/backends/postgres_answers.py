@@ -13,7 +13,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from hyperfleet.backends.postgres_connections import Connections
-from hyperfleet.backends.postgres_loading import SQL, is_storable
+from hyperfleet.backends.postgres_loading import SQL, as_storable
 
 _READ_ANSWERS: Final = SQL["read_answers"]
 
@@ -44,8 +44,6 @@ class AnswerReader:
 
     async def read(self, id_: str) -> AnswerRow | None:
         """Return what is stored of a resource's answer."""
-        if not is_storable(id_):  # one such id would fail the statement for all
-            return None
         future: asyncio.Future[AnswerRow | None] = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(id_, []).append(future)
         if self._free_lanes:
@@ -61,14 +59,13 @@ class AnswerReader:
             batch, self._waiting = self._waiting, {}
             try:
                 async with self._connections.take() as connection:
-                    rows = await connection.fetch(_READ_ANSWERS, list(batch))
+                    rows = await connection.fetch(_READ_ANSWERS, [as_storable(id_) for id_ in batch])
             except Exception as error:  # noqa: BLE001  # whatever it is, those who wait must hear of it
                 _fail(batch, error)
             else:
                 _answer(batch, rows)
-        self._free_lanes += (
-            1  # at once, not when the task is found to be done: who comes in between would wait for ever
-        )
+        # Here and not when the task is found to be done: who comes in between would wait for ever.
+        self._free_lanes += 1
 
 
 def _answer(batch: Waiting, rows: Sequence[Any]) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from msgspec import Struct
+from msgspec.structs import astuple
 
 from hyperfleet.backends.postgres_connections import Connection
 from hyperfleet.backends.rows import decode_report, decode_resource, decode_status
@@ -28,7 +29,7 @@ class Ground(Struct, frozen=True):
 
 async def load(connection: Connection, needs: Needs) -> Ground:
     """Lock what a transaction needs, then load it."""
-    rows = await connection.fetch(SQL["lock_resources"], storable(needs.ids))
+    rows = await connection.fetch(SQL["lock_resources"], [as_storable(id_) for id_ in needs.ids])
     resources = {row["id"]: decode_resource(row["resource"]) for row in rows}
     families = [id_ for id_, resource in resources.items() if needs.wants_children(resource)]
     child_rows = await connection.fetch(SQL["lock_children"], families) if families else ()
@@ -59,17 +60,14 @@ def make_record(row: Any, reports: Reports, resource: Resource | None = None) ->
     )
 
 
-def storable(texts: Iterable[str]) -> list[str]:
-    """Leave out what PostgreSQL cannot hold, and so cannot have: a NUL, or half of a surrogate pair."""
-    return [text for text in texts if is_storable(text)]
+def as_storable(text: str) -> str:
+    """Return a text as something PostgreSQL can compare: it holds no NUL and no half of a surrogate pair.
 
-
-def is_storable(text: str) -> bool:
-    """Tell whether PostgreSQL can hold a text."""
-    try:
-        return b"\0" not in text.encode()
-    except UnicodeEncodeError:
-        return False
+    What has one is not there, and neither is what it becomes: such texts are refused before they are written.
+    """
+    if text.isascii() and "\0" not in text:
+        return text
+    return text.replace("\0", "\ufffd").encode(errors="replace").decode()
 
 
 def _by_resource(rows: Iterable[Any]) -> Mapping[str, Reports]:
@@ -88,11 +86,11 @@ def _by_parent(families: Sequence[str], children: Iterable[Record]) -> Mapping[s
 
 
 async def _load_names(connection: Connection, names: Collection[NameKey]) -> Mapping[NameKey, str]:
-    columns = [(name.tenant, name.kind, name.parent_id, name.name) for name in names]
-    rows = await connection.fetch(SQL["read_names"], *zip(*columns, strict=True))
+    wanted = [tuple(as_storable(part) for part in astuple(name)) for name in names]
+    rows = await connection.fetch(SQL["read_names"], *zip(*wanted, strict=True))
     return {NameKey(tenant, kind, parent_id, name): id_ for tenant, kind, parent_id, name, id_ in rows}
 
 
 async def _load_remembered(connection: Connection, keys: Collection[str]) -> Mapping[str, Remembered]:
-    rows = await connection.fetch(SQL["read_remembered"], storable(keys))
+    rows = await connection.fetch(SQL["read_remembered"], [as_storable(key) for key in keys])
     return {row["key"]: Remembered(*row) for row in rows}

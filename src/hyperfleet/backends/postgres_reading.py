@@ -6,29 +6,51 @@ the function says why.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any, Final
 
-from hyperfleet.backends.listing import Dialect, build_count, build_find, build_summary, groups_of, page_of
+from hyperfleet.backends.listing import Dialect, Latest, build_count, build_find, build_summary, groups_of, page_of
 from hyperfleet.backends.postgres_connections import Connection
-from hyperfleet.backends.postgres_loading import SQL, make_record
+from hyperfleet.backends.postgres_loading import SQL, as_storable, make_record
 from hyperfleet.backends.rows import AdapterRow, TransitionRow, as_heard, decode_report, merge_adapters
 from hyperfleet.model.report import StoredReport
-from hyperfleet.ports import AdapterRecord, Answer, Due, Group, PolicyVersion, Query, Record, Recorded, Scope
+from hyperfleet.ports import (
+    AdapterRecord,
+    Answer,
+    Due,
+    Group,
+    HistoryQuery,
+    PolicyVersion,
+    Query,
+    Record,
+    Recorded,
+    Scope,
+)
 
 DIALECT: Final = Dialect("$", lambda instant: instant)
+
+# Every resource's last event is kept, so a walk from the newest event down to the first finds them all, in the order
+# of `updatedAt`. Where it would be long, because few resources match, the planner begins elsewhere.
+_FROM_THE_NEWEST: Final = Latest(0)
 
 
 async def read_record(
     connection: Connection, kind: str, id_: str, scope: Scope, parent_id: str | None
 ) -> Record | None:
     """Return one resource with its status and reports."""
-    row = await connection.fetchrow(SQL["read_record"], id_, kind, _tenants_of(scope), parent_id)
+    row = await connection.fetchrow(SQL["read_record"], *_bound(id_, kind, _tenants_of(scope), parent_id))
     return None if row is None else _record_with_reports(row)
+
+
+async def read_records(connection: Connection, ids: Collection[str], scope: Scope) -> tuple[Record, ...]:
+    """Return the resources of ids, in the order of ids."""
+    rows = await connection.fetch(SQL["read_records"], _bound(*ids), _tenants_of(scope))
+    return tuple(_record_with_reports(row) for row in rows)
 
 
 async def read_children(connection: Connection, parent_id: str, scope: Scope) -> tuple[Record, ...]:
     """Return the children of a resource, in the order of their ids."""
-    rows = await connection.fetch(SQL["read_children"], parent_id, _tenants_of(scope))
+    rows = await connection.fetch(SQL["read_children"], *_bound(parent_id, _tenants_of(scope)))
     return tuple(_record_with_reports(row) for row in rows)
 
 
@@ -37,8 +59,8 @@ async def read_reports_at(connection: Connection, resource_id: str, generation: 
 
     The log is read last: a report that is no longer current by then has been logged.
     """
-    now = await connection.fetch(SQL["read_reports_now"], resource_id, generation)
-    then = await connection.fetch(SQL["read_reports_then"], resource_id, generation)
+    now = await connection.fetch(SQL["read_reports_now"], *_bound(resource_id, generation))
+    then = await connection.fetch(SQL["read_reports_then"], *_bound(resource_id, generation))
     reports = {
         adapter: as_heard(decode_report(body), report_id, effective, received)
         for adapter, report_id, effective, received, body in then
@@ -49,20 +71,20 @@ async def read_reports_at(connection: Connection, resource_id: str, generation: 
 
 async def find(connection: Connection, query: Query) -> tuple[Answer, ...]:
     """Return the page of a query."""
-    statement = build_find(query, DIALECT)
-    return page_of(await connection.fetch(statement.sql, *statement.parameters))
+    statement = build_find(query, DIALECT, _FROM_THE_NEWEST if query.order == "updatedAt" and query.is_descending else None)
+    return page_of(await connection.fetch(statement.sql, *_bound(*statement.parameters)))
 
 
 async def count(connection: Connection, query: Query) -> int:
     """Count the resources of a query."""
     statement = build_count(query, DIALECT)
-    return int(await connection.fetchval(statement.sql, *statement.parameters))
+    return int(await connection.fetchval(statement.sql, *_bound(*statement.parameters)))
 
 
 async def summarize(connection: Connection, query: Query, prefixes: tuple[str, ...]) -> tuple[Group, ...]:
     """Count the resources of a query by what follows each prefix."""
     statement = build_summary(query, prefixes, DIALECT)
-    return groups_of(tuple(row) for row in await connection.fetch(statement.sql, *statement.parameters))
+    return groups_of(tuple(row) for row in await connection.fetch(statement.sql, *_bound(*statement.parameters)))
 
 
 async def read_adapters(connection: Connection, scope: Scope) -> tuple[AdapterRecord, ...]:
@@ -74,10 +96,18 @@ async def read_adapters(connection: Connection, scope: Scope) -> tuple[AdapterRe
     )
 
 
-async def read_transitions(connection: Connection, resource_id: str, limit: int) -> tuple[Recorded, ...]:
-    """Return the last transitions of a resource, the newest first."""
-    rows = await connection.fetch(SQL["read_transitions"], resource_id, limit)
+async def read_transitions(connection: Connection, query: HistoryQuery) -> tuple[Recorded, ...]:
+    """Return transitions of a resource, the newest first."""
+    subjects = list(query.subjects) if query.subjects else None
+    position, ordinal = query.before or (None, None)
+    parameters = (query.resource_id, subjects, query.since, query.until, position, ordinal, query.limit)
+    rows = await connection.fetch(SQL["read_transitions"], *_bound(*parameters))
     return tuple(TransitionRow(*row).recorded() for row in rows)
+
+
+async def remembers(connection: Connection, kind: str, id_: str, scope: Scope, parent_id: str | None) -> bool:
+    """Tell whether a resource is there or was."""
+    return bool(await connection.fetchval(SQL["remembers"], *_bound(id_, kind, _tenants_of(scope), parent_id)))
 
 
 async def read_due(connection: Connection, limit: int) -> Due:
@@ -107,6 +137,11 @@ async def read_policy(connection: Connection) -> PolicyVersion | None:
 def _record_with_reports(row: Any) -> Record:
     reports = [decode_report(body) for body in row["reports"]]
     return make_record(row, {stored.report.adapter: stored for stored in reports})
+
+
+def _bound(*parameters: object) -> list[object]:
+    """Return parameters with texts that can be compared: ids come from paths, in which anything can stand."""
+    return [as_storable(value) if isinstance(value, str) else value for value in parameters]
 
 
 def _tenants_of(scope: Scope) -> list[str] | None:

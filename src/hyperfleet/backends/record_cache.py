@@ -32,7 +32,7 @@ class Kept(Struct, frozen=True):
 
 
 class RecordCache:
-    """The records last written, at most so many; the one that was not asked for longest goes first."""
+    """The records last written, at most so many; the one written longest ago goes first."""
 
     def __init__(self) -> None:
         """Start empty."""

@@ -100,16 +100,19 @@ class TransitionRow(msgspec.Struct, frozen=True):
     before: str | None
     after: str | None
     time: datetime
+    since: datetime | None  # when the state before it began
     reason: str
     message: str
     cause: CauseKind
     ref: str
     policy: str
+    ordinal: int
 
     def recorded(self) -> Recorded:
         """Return it as history tells it."""
         transition = Transition(self.subject, self.before, self.after, self.time, self.reason, self.message)
-        return Recorded(self.position, transition, Cause(self.cause, self.ref), self.policy)
+        cause = Cause(self.cause, self.ref)
+        return Recorded(self.position, transition, cause, self.policy, self.ordinal, self.since)
 
 
 def as_heard(said: StoredReport, report_id: str, effective_time: datetime, received_time: datetime) -> StoredReport:

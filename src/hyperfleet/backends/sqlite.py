@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Final
@@ -40,6 +40,7 @@ from hyperfleet.ports import (
     Clock,
     Due,
     Group,
+    HistoryQuery,
     Needs,
     PolicyVersion,
     Pruning,
@@ -140,6 +141,10 @@ class SqliteStore:
         with translating(self._path):
             return reading.read_record(self._opened().point, kind, id_, scope, parent_id)
 
+    async def read_records(self, ids: Collection[str], scope: Scope) -> tuple[Record, ...]:
+        """Return the resources of ids, in the order of ids."""
+        return await self._opened().scan(reading.read_some, ids, scope)
+
     async def read_children(self, parent_id: str, scope: Scope) -> tuple[Record, ...]:
         """Return the children of a resource."""
         return await self._opened().scan(reading.read_children, parent_id, scope)
@@ -148,9 +153,13 @@ class SqliteStore:
         """Return the last report of each adapter at one generation, by adapter name."""
         return await self._opened().scan(reading.read_reports_at, resource_id, generation)
 
-    async def read_transitions(self, resource_id: str, limit: int = 100) -> tuple[Recorded, ...]:
-        """Return the last transitions of a resource, the newest first."""
-        return await self._opened().scan(reading.read_transitions, resource_id, limit)
+    async def read_transitions(self, query: HistoryQuery) -> tuple[Recorded, ...]:
+        """Return transitions of a resource, the newest first; at most `query.limit`."""
+        return await self._opened().scan(reading.read_transitions, query)
+
+    async def remembers(self, kind: str, id_: str, scope: Scope, parent_id: str | None = None) -> bool:
+        """Tell whether a resource is there or was, as far as events are kept."""
+        return await self._opened().scan(reading.remembers, kind, id_, scope, parent_id)
 
     # reading many
 

@@ -7,7 +7,7 @@ finds common things at once, and takes for ever to find something rare.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Final
 
@@ -39,6 +39,7 @@ from hyperfleet.ports import (
     Answer,
     Due,
     Group,
+    HistoryQuery,
     PolicyVersion,
     Pruning,
     Query,
@@ -66,6 +67,13 @@ def read_record(
     with transaction(connection, "deferred"):
         row = connection.execute(SQL["find_record"], (id_, kind, parent_id, tenants_of(scope))).fetchone()
         return read_records(connection, row)[0] if row else None
+
+
+def read_some(connection: sqlite3.Connection, ids: Collection[str], scope: Scope) -> tuple[Record, ...]:
+    """Return the resources of ids, in the order of ids."""
+    with transaction(connection, "deferred"):
+        records = read_records(connection, ids)
+    return tuple(record for record in records if scope.admits(record.resource.tenant))
 
 
 def read_children(connection: sqlite3.Connection, parent_id: str, scope: Scope) -> tuple[Record, ...]:
@@ -151,13 +159,26 @@ def read_adapters(connection: sqlite3.Connection, scope: Scope) -> tuple[Adapter
     )
 
 
-def read_transitions(connection: sqlite3.Connection, resource_id: str, limit: int) -> tuple[Recorded, ...]:
-    """Return the last transitions of a resource, the newest first."""
-    rows = connection.execute(SQL["read_transitions"], (resource_id, limit))
+def read_transitions(connection: sqlite3.Connection, query: HistoryQuery) -> tuple[Recorded, ...]:
+    """Return transitions of a resource, the newest first."""
+    subjects = as_list(query.subjects) if query.subjects else None
+    span = [None if instant is None else to_micros(instant) for instant in (query.since, query.until)]
+    parameters = (query.resource_id, subjects, *span, *(query.before or (None, None)), query.limit)
+    rows = connection.execute(SQL["read_transitions"], parameters)
     return tuple(
-        TransitionRow(position, subject, before, after, from_micros(time), *rest).recorded()
-        for position, subject, before, after, time, *rest in rows
+        TransitionRow(at, subject, before, after, from_micros(time), _instant(since), *rest).recorded()
+        for at, subject, before, after, time, since, *rest in rows
     )
+
+
+def _instant(micros: int | None) -> datetime | None:
+    return None if micros is None else from_micros(micros)
+
+
+def remembers(connection: sqlite3.Connection, kind: str, id_: str, scope: Scope, parent_id: str | None) -> bool:
+    """Tell whether a resource is there or was."""
+    row = connection.execute(SQL["remembers"], (id_, kind, parent_id, tenants_of(scope))).fetchone()
+    return row is not None
 
 
 def read_due(connection: sqlite3.Connection, now: datetime, limit: int) -> Due:

@@ -1,15 +1,19 @@
 """Query parameters before anybody knows what they mean: bounded texts and lists, with a place for every mistake.
 
-`search` and `masks` read their parameters through this; it knows the name of none of them.
+`search`, `masks` and `history` read their parameters through this; it knows the name of none of them.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Final
 
+import msgspec
+
 from hyperfleet.aggregation import BodyProblem
+from hyperfleet.documents.durations import parse_duration
 from hyperfleet.documents.wording import count, quote, suggest
 
 MAX_CHARACTERS: Final = 4096  # of one parameter, all its repetitions together
@@ -19,6 +23,9 @@ _MAX_NUMBER: Final = 1_000_000_000  # beyond it is a mistake; and a page times a
 
 _UNSENDABLE: Final = re.compile("[\x00\ud800-\udfff]")
 _NUMBER: Final = re.compile(r"[0-9]{1,10}")
+_INSTANT_RULE: Final = (
+    "an RFC 3339 time with a zone such as 2025-10-17T12:00:05Z (a + is written %2B) or a duration such as 15m"
+)
 
 
 class Parameters:
@@ -63,6 +70,22 @@ class Parameters:
             return int(text)
         return None
 
+    def instant(self, name: str, now: datetime) -> datetime | None:
+        """Return a time, or that of so long ago."""
+        text = self.one(name)
+        if text is None:
+            return None
+        try:
+            return _read_time(text) if _is_time(text) else now - parse_duration(text)
+        except (ValueError, OverflowError, msgspec.ValidationError) as error:  # overflow: before the first year
+            cause = f"{quote(text)} is no time" if _is_time(text) else str(error)
+            self.refuse(name, "BadFormat", f"{cause}; {name} is {_INSTANT_RULE}")
+            return None
+
+    def is_relative(self, name: str) -> bool:
+        """Tell whether a time was given as a duration, so that it moves with the clock."""
+        return any(not _is_time(text.strip()) for text in self.all(name))
+
     def refuse(self, name: str, code: str, message: str, at: int = 0) -> None:
         """Note an error of a parameter; `at` is the character where it is, from 1."""
         if len(self.errors) < MAX_ERRORS:
@@ -79,6 +102,18 @@ class Parameters:
         else:
             return True
         return False
+
+
+def _is_time(text: str) -> bool:
+    """Tell a time from a duration: it begins with a year and a dash."""
+    return text[4:5] == "-"
+
+
+def _read_time(text: str) -> datetime:
+    time = msgspec.convert(text, datetime)
+    if time.tzinfo is None:
+        raise ValueError("no zone")
+    return time.astimezone(UTC)
 
 
 def is_storable(text: str) -> bool:

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Final, get_args
 
-import msgspec
 from msgspec import Struct
 
 from hyperfleet.aggregation import BodyProblem
-from hyperfleet.documents.durations import parse_duration
 from hyperfleet.documents.wording import quote, suggest
 from hyperfleet.ports import OrderField, Query, Scope
 from hyperfleet.services.continuation import decode_continue, encode_continue, resume
@@ -74,7 +72,7 @@ def read_query(
         scope=scope,
         parent_id=parent_id,
         terms=terms,
-        updated_since=_read_since(given, now),
+        updated_since=given.instant("updatedSince", now),
         order=order,
         is_descending=is_descending,
         offset=page.offset,
@@ -85,38 +83,7 @@ def read_query(
     return SearchResult(None if errors else query, errors, page.is_numbered)
 
 
-# ── time, order, page ────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def _read_since(given: Parameters, now: datetime) -> datetime | None:
-    text = given.one("updatedSince")
-    if text is None:
-        return None
-    try:
-        return _read_time(text) if _is_time(text) else now - parse_duration(text)
-    except (ValueError, OverflowError, msgspec.ValidationError) as error:  # overflow: before the first year
-        cause = f"{quote(text)} is no time" if _is_time(text) else str(error)
-        rule = (
-            "an RFC 3339 time with a zone such as 2025-10-17T12:00:05Z (a + is written %2B) or a duration such as 15m"
-        )
-        given.refuse("updatedSince", "BadFormat", f"{cause}; updatedSince is {rule}")
-        return None
-
-
-def _is_time(text: str) -> bool:
-    """Tell a time from a duration: it begins with a year and a dash."""
-    return text[4:5] == "-"
-
-
-def _read_time(text: str) -> datetime:
-    time = msgspec.convert(text, datetime)
-    if time.tzinfo is None:
-        raise ValueError("no zone")
-    return time.astimezone(UTC)
-
-
-def _is_relative(text: str | None) -> bool:
-    return text is not None and not _is_time(text)
+# ── order, page ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _read_order(given: Parameters) -> tuple[OrderField, bool]:
@@ -167,7 +134,7 @@ def _go_on(given: Parameters, query: Query) -> Query:
         given.refuse("continue", "BadFormat", message)
     if token is None or given.errors:
         return query
-    resumed = resume(query, token, is_since_relative=_is_relative(given.one("updatedSince")))
+    resumed = resume(query, token, is_since_relative=given.is_relative("updatedSince"))
     if resumed is None:
         given.refuse("continue", "ContinueMismatch", "this continue token belongs to another query")
     return resumed or query

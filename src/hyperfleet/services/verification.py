@@ -15,7 +15,7 @@ from hyperfleet.aggregation import Child, aggregate
 from hyperfleet.model.event import PHASE_SUBJECT
 from hyperfleet.model.kind import Kind
 from hyperfleet.model.status import Status
-from hyperfleet.ports import EVERYTHING, Query, Record, Recorded, Store
+from hyperfleet.ports import EVERYTHING, HistoryQuery, Query, Record, Recorded, Store
 from hyperfleet.services.workspace import Rules
 
 _PAGE: Final = 500
@@ -82,7 +82,7 @@ class Verification:
 
     async def _check_history(self, record: Record) -> list[Finding]:
         """Follow the transitions of each subject: each must start where the one before it ended."""
-        recorded = await self._store.read_transitions(record.resource.id, _HISTORY)
+        recorded = await self._store.read_transitions(HistoryQuery(record.resource.id, limit=_HISTORY))
         known = [entry for entry in recorded if entry.position <= record.revision]  # it may have moved on meanwhile
         findings = []
         last: dict[str, str | None] = {}

@@ -10,14 +10,16 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
-from hyperfleet.backends.listing import build_find
+from hyperfleet.backends import sqlite_reading
+from hyperfleet.backends.listing import Latest, Start, build_count, build_find
 from hyperfleet.backends.sqlite import SqliteStore
 from hyperfleet.backends.sqlite_connection import connect, make_durable, migrate
 from hyperfleet.backends.sqlite_reading import DIALECT
 from hyperfleet.errors import SchemaMismatch, StoreUnavailable
-from hyperfleet.ports import EVERYTHING, Answer, Needs, Query, Term
-from tests.contract.stores import SettableClock, created, look, make_record, write
+from hyperfleet.ports import EVERYTHING, Answer, Needs, Query, Scope, Term
+from tests.contract.stores import START, SettableClock, created, ids_of, look, make_record, write
 
 
 def run(path: Path, story: Callable[[SqliteStore], Awaitable[None]]) -> None:
@@ -227,10 +229,12 @@ asyncio.run(main())
         (Query("NodePool", parent_id="cls-1", order="createdAt"), None, "resources_by_parent"),
         (Query("Cluster", after=("a", "b"), terms=(Term(("t",)),)), None, "resources_by_name"),
         (Query("Cluster", terms=(Term(("t",)),)), Term(("t",)), "SEARCH r USING INTEGER PRIMARY KEY"),
+        (Query("Cluster", updated_since=START), "events", "SEARCH e USING INDEX events_by_time"),
+        (Query("Cluster", order="updatedAt", is_descending=True), Latest(0), "SEARCH e USING INTEGER PRIMARY KEY"),
     ],
 )
 def test_lists_walk_an_index_and_never_the_whole_table(
-    tmp_path: Path, query: Query, start: Term | None, expected: str
+    tmp_path: Path, query: Query, start: Start, expected: str
 ) -> None:
     connection = connect(tmp_path / "fleet.db", cache_mib=1)
     migrate(connection, tmp_path / "fleet.db", SettableClock())
@@ -239,4 +243,30 @@ def test_lists_walk_an_index_and_never_the_whole_table(
     plan = "\n".join(row[3] for row in rows)
     assert expected in plan
     assert "SCAN r" not in plan
+    assert not isinstance(start, Latest) or "TEMP B-TREE" not in plan, "the walk must end with the page"
     connection.close()
+
+
+def test_the_tenant_of_a_resource_is_told_without_reading_its_row(tmp_path: Path) -> None:
+    connection = connect(tmp_path / "fleet.db", cache_mib=1)
+    migrate(connection, tmp_path / "fleet.db", SettableClock())
+    statement = build_count(Query("Cluster", Scope(frozenset({"acme"}))), DIALECT)
+    ((*_, plan),) = connection.execute(f"explain query plan {statement.sql}", statement.parameters)
+    assert "COVERING INDEX" in plan
+    connection.close()
+
+
+def test_the_latest_are_found_among_all_when_events_are_of_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite_reading, "_RECENT", 3)
+
+    async def story(store: SqliteStore) -> None:
+        await write(store, created(*(make_record(f"cls-{place}") for place in range(8))))
+        query = Query("Cluster", order="updatedAt", is_descending=True, limit=5)
+        page = await store.find(query)
+        assert ids_of(page) == [f"cls-{place}" for place in (7, 6, 5, 4, 3)]
+        rest = await store.find(replace(query, after=(page[-1].key, page[-1].id)))
+        assert ids_of(rest) == ["cls-2", "cls-1", "cls-0"]
+
+    run(tmp_path / "fleet.db", story)

@@ -102,7 +102,10 @@ def _describe_body(body: Body) -> Schema:
 def _describe_success(success: Success) -> Schema:
     described: Schema = {"description": success.description, "headers": describe_headers(success.headers)}
     if success.shape is not None:
-        described["content"] = {success.content_type: {"schema": _refer(success.shape)}}
+        described["content"] = {
+            success.content_type: {"schema": _refer(success.shape)},
+            **{each: {"schema": {"type": "string"}} for each in success.other_types},
+        }
     if success.links:
         described["links"] = dict(success.links)
     return described

@@ -56,6 +56,8 @@ def _number(most: int) -> Schema:
     return {"type": "integer", "minimum": 1, "maximum": most}
 
 
+_INSTANT: Final[Schema] = {"anyOf": [{"type": "string", "format": "date-time"}, _text(_DURATION)]}
+
 FILTERS: Final = (
     Parameter(
         "labelSelector",
@@ -101,18 +103,23 @@ FILTERS: Final = (
         "my-cluster",
     ),
     Parameter(
-        "updatedSince",
-        "query",
-        "Changed since then: a time with a zone, or a duration that ends now.",
-        {
-            "anyOf": [
-                {"type": "string", "format": "date-time"},
-                _text(_DURATION),
-            ]
-        },
-        "15m",
+        "updatedSince", "query", "Changed since then: a time with a zone, or a duration that ends now.", _INSTANT, "15m"
     ),
 )
+SPAN: Final = (
+    Parameter("since", "query", "From then on: a time with a zone, or a duration that ends now.", _INSTANT, "24h"),
+    Parameter("until", "query", "Before then: a time with a zone, or a duration that ends now.", _INSTANT, "15m"),
+)
+SUBJECT: Final = Parameter(
+    "subject",
+    "query",
+    "Only of these: `phase`, and types of conditions.",
+    _text(_list_of(_TYPE)),
+    "phase,Ready",
+)
+CONDITION: Final = Parameter("condition", "query", "Only this condition, by its type.", example="Ready")
+LIMIT: Final = Parameter("limit", "query", f"How many at most; {DEFAULT_LIMIT} unless told.", _number(MAX_LIMIT), 20)
+CONTINUE: Final = Parameter("continue", "query", "Where to go on: what the page before gave as `continue`. Opaque.")
 PAGES: Final = (
     Parameter(
         "orderBy",
@@ -121,8 +128,8 @@ PAGES: Final = (
         _text(f"-?{_ORDER}|{_ORDER} (?:asc|desc)"),
         "name",
     ),
-    Parameter("limit", "query", f"How many at most; {DEFAULT_LIMIT} unless told.", _number(MAX_LIMIT), 20),
-    Parameter("continue", "query", "Where to go on: what the page before gave as `continue`. Opaque."),
+    LIMIT,
+    CONTINUE,
     Parameter(
         "page", "query", "Which page, from 1. With `total`, instead of `limit` and `continue`.", _number(1_000_000_000)
     ),

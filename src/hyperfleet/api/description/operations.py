@@ -13,6 +13,7 @@ Shape = type[Struct] | tuple[type[Struct], ...] | Schema
 
 JSON: Final = "application/json"
 MERGE_PATCH: Final = "application/merge-patch+json"
+TEXT: Final = "text/plain; charset=utf-8"
 HTML: Final = "text/html; charset=utf-8"
 
 
@@ -43,6 +44,7 @@ class Success(Struct, frozen=True):
     shape: Shape | None = None
     headers: tuple[str, ...] = ()  # names in `headers.HEADERS`; with `?` behind it: not always there
     content_type: str = JSON
+    other_types: tuple[str, ...] = ()  # of text that says the same, for those who prefer it (`Accept`)
     links: Mapping[str, Any] = field(default_factory=dict)
 
 

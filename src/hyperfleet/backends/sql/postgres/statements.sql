@@ -160,6 +160,13 @@ from resources
 where id = $1 and kind = $2
     and ($3::text[] is null or tenant = any ($3)) and ($4::text is null or parent_id = $4);
 
+-- name: read_records
+select resource, status, answer, revision, wake_at, policy_version,
+    array(select body from reports where resource_id = id order by adapter) as reports
+from resources
+where id = any ($1::text[]) and ($2::text[] is null or tenant = any ($2))
+order by id;
+
 -- name: read_children
 select resource, status, answer, revision, wake_at, policy_version,
     array(select body from reports where resource_id = id order by adapter) as reports
@@ -188,9 +195,26 @@ select adapter, last_seen, skew_us, aggregated, stored, replayed, stale_generati
 from adapters where $1::text[] is null or tenant = any ($1);
 
 -- name: read_transitions
-select position, subject, before, after, time, reason, message, cause, ref, policy
-from transitions where resource_id = $1
-order by position desc, ordinal desc limit $2;
+-- After its time: when the state before it began. What was not there before has no such time.
+select t.position, t.subject, t.before, t.after, t.time,
+    case when t.before is not null then (
+        select began.time from transitions began
+        where began.resource_id = t.resource_id and began.subject = t.subject
+            and (began.position, began.ordinal) < (t.position, t.ordinal)
+        order by began.position desc, began.ordinal desc limit 1
+    ) end,
+    t.reason, t.message, t.cause, t.ref, t.policy, t.ordinal
+from transitions t
+where t.resource_id = $1 and ($2::text[] is null or t.subject = any ($2))
+    and ($3::timestamptz is null or t.time >= $3) and ($4::timestamptz is null or t.time < $4)
+    and ($5::bigint is null or (t.position, t.ordinal) < ($5, $6::integer))
+order by t.position desc, t.ordinal desc limit $7;
+
+-- name: remembers
+-- The newest event tells; that of a living resource is never pruned.
+select true
+from (select kind, parent_id, tenant from events where resource_id = $1 order by position desc limit 1) as newest
+where kind = $2 and ($3::text[] is null or tenant = any ($3)) and ($4::text is null or parent_id = $4);
 
 -- ── time and policy ─────────────────────────────────────────────────────────────────────────────────────────────────
 

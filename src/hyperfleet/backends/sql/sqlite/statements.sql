@@ -167,9 +167,27 @@ select adapter, last_seen, skew_us, last_discard, aggregated, stored, replayed, 
 from adapters
 where ?1 is null or tenant in (select value from json_each(?1));
 
+-- After its time: when the state before it began. What was not there before has no such time.
 -- name: read_transitions
-select position, subject, before, after, time, reason, message, cause, ref, policy from transitions
-where resource_id = ? order by position desc, ordinal desc limit ?;
+select t.position, t.subject, t.before, t.after, t.time,
+       case when t.before is not null then
+           (select began.time from transitions began
+            where began.resource_id = t.resource_id and began.subject = t.subject
+              and (began.position, began.ordinal) < (t.position, t.ordinal)
+            order by began.position desc, began.ordinal desc limit 1)
+       end,
+       t.reason, t.message, t.cause, t.ref, t.policy, t.ordinal
+from transitions t
+where t.resource_id = ?1 and (?2 is null or t.subject in (select value from json_each(?2)))
+  and (?3 is null or t.time >= ?3) and (?4 is null or t.time < ?4)
+  and (?5 is null or (t.position, t.ordinal) < (?5, ?6))
+order by t.position desc, t.ordinal desc limit ?7;
+
+-- The newest event tells; that of a living resource is never pruned.
+-- name: remembers
+select 1 from (select kind, parent_id, tenant from events where resource_id = ?1 order by position desc limit 1)
+where kind = ?2 and (?3 is null or parent_id = ?3)
+and (?4 is null or tenant in (select value from json_each(?4)));
 
 -- name: read_wakes
 select id, wake_at from resources where wake_at is not null order by wake_at, id limit ?;

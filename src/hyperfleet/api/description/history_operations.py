@@ -1,0 +1,42 @@
+"""The operations that answer what changed and why: the history of a resource, and the explanation of its status."""
+
+from __future__ import annotations
+
+from hyperfleet.api.description.filters import CONDITION, CONTINUE, LIMIT, SPAN, SUBJECT
+from hyperfleet.api.description.operations import TEXT, Operation, Success
+from hyperfleet.api.description.places import Place
+from hyperfleet.api.description.resource_operations import IF_NONE_MATCH, NOT_MODIFIED
+from hyperfleet.api.explanation_wire import ExplanationAnswer
+from hyperfleet.api.shapes import HistoryPage
+
+
+def operations_on(place: Place) -> list[Operation]:
+    """Return the operations on the past and the present of resources of a kind."""
+    refusals = ("InvalidQuery", "InvalidHeader", "NotFound")
+    return [
+        Operation(
+            "get",
+            f"{place.item}:explain",
+            f"explain{place.kind.name}",
+            place.tag,
+            f"Ask why a {place.noun} has its status",
+            (Success(200, "The explanation.", ExplanationAnswer, ("ETag",), other_types=(TEXT,)), NOT_MODIFIED),
+            "From the phase to conditions, rules, the terms of their expressions and adapters, with the smallest sets "
+            "of reports that would make a condition good. With `Accept: text/plain`, as text for a terminal. It "
+            "explains the stored status, as of the moment it was computed.",
+            (*place.item_parameters, CONDITION, IF_NONE_MATCH),
+            refusals=refusals,
+        ),
+        Operation(
+            "get",
+            f"{place.item}/history",
+            f"get{place.kind.name}History",
+            place.tag,
+            f"Read what changed of a {place.noun}, when and why",
+            (Success(200, "One page, the newest first.", HistoryPage, ("ETag",)), NOT_MODIFIED),
+            "Every move of the phase and of a condition's status, also of a resource that was removed, as long as its "
+            "events are kept.",
+            (*place.item_parameters, SUBJECT, *SPAN, LIMIT, CONTINUE, IF_NONE_MATCH),
+            refusals=refusals,
+        ),
+    ]

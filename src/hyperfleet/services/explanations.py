@@ -1,0 +1,65 @@
+"""Why a stored status is as it is: gathers what it was computed from and explains it as of that moment.
+
+Called by the API. The explanation is of the status that GET shows, so it is told at the time of the write that made
+it; only the policy is the one in force, which until a resource is computed anew may not be the one it was made with.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from msgspec import Struct
+
+from hyperfleet.aggregation import Child, Explanation, Policy, explain
+from hyperfleet.aggregation.availability import READY
+from hyperfleet.model.report import AVAILABLE
+from hyperfleet.ports import EVERYTHING, Record, Scope, Store
+from hyperfleet.services.policies import PolicyBook
+from hyperfleet.services.results import Target
+
+_TRIES: Final = 3  # to read a family while nobody writes to it; then what was read last must do
+
+
+class Evidence(Struct, frozen=True):
+    """What a stored status was computed from, and the policy in force."""
+
+    record: Record
+    children: tuple[Child, ...]
+    policy: Policy
+    is_current: bool  # the stored status was computed with this policy
+
+    @property
+    def condition_types(self) -> tuple[str, ...]:
+        """Return the conditions that can be explained."""
+        return (AVAILABLE, READY, *(rule.type for rule in self.policy.rules))
+
+    def explain(self, only: str | None) -> Explanation:
+        """Explain the status, or one condition of it. Takes 2 to 33 ms: call it in a thread."""
+        record = self.record
+        now = record.status.memory.written_time
+        return explain(
+            record.resource, record.reports, self.policy, record.status, now, children=self.children, only=only
+        )
+
+
+async def gather_evidence(store: Store, policies: PolicyBook, target: Target, scope: Scope) -> Evidence | None:
+    """Read all that explains a resource; None: it is not there for this caller."""
+    record = await store.read_record(target.kind.name, target.id, scope, target.parent_id)
+    if record is None:
+        return None
+    if record.policy_version > policies.rules.policy_version:
+        await policies.refresh()  # another replica was told first
+    rules = policies.rules
+    children: tuple[Record, ...] = ()
+    for _ in range(_TRIES if rules.wants_children(record.resource) else 0):
+        children = await store.read_children(target.id, EVERYTHING)  # the status was made from all of them
+        again = await store.read_record(target.kind.name, target.id, scope, target.parent_id)
+        if again is None or again.revision == record.revision:
+            break  # a child that moves its parent gives it another revision, so these belong together
+        record = again
+    return Evidence(
+        record,
+        tuple(Child(each.resource.kind, each.resource.name, each.status.conditions) for each in children),
+        rules.policies.select(record.resource),
+        record.policy_version == rules.policy_version,
+    )
