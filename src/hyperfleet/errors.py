@@ -10,7 +10,7 @@
     │   ├── PolicyError      … and it was to be a policy
     │   └── SettingsError    … and it was to be our settings
     ├── StoreError           the store did not do what it was asked to
-    │   ├── StoreUnavailable … it cannot be reached; nothing was written, as far as anybody can know
+    │   ├── StoreUnavailable … it cannot be reached; a write under way may or may not have happened
     │   ├── Contended        … another writer was in the way; the same call may succeed if repeated
     │   └── SchemaMismatch   … its tables are not those of this version
     ├── Overloaded           more was asked of us than we can do now

@@ -136,10 +136,10 @@ class Draft(Struct, frozen=True):
     type: EventType
     resource: Resource
     time: datetime
-    answer: bytes | None  # None: only times moved, the logged report of the same position says which
+    answer: bytes | None  # None: it is gone, or only times moved and the logged report of the same position says which
     transitions: tuple[Transition, ...] = ()
     cause: Cause = Cause("report")
-    policy: str = ""  # digest of the policy in force
+    policy: str = ""  # version of the policy in force
 
 
 class LoggedReport(Struct, frozen=True):
@@ -186,8 +186,8 @@ class Changes(Struct, frozen=True):
     @property
     def is_empty(self) -> bool:
         """Tell whether there is nothing to write."""
-        written = (self.inserted, self.updated, self.removed, self.reports, self.retired, self.tallies, self.remembered)
-        return not any(written)
+        rows = (self.inserted, self.updated, self.removed, self.reports, self.retired, self.log, self.events)
+        return not (any(rows) or self.tallies or self.remembered)
 
 
 Work = Callable[[Loaded], Changes]

@@ -1,28 +1,54 @@
-"""The commands of docs/api.md, sent one after the other to a fresh server."""
+"""The commands of docs/api.md and docs/history.md, sent one after the other to a fresh server."""
 
 from __future__ import annotations
 
 import json
 import re
 import shlex
+from typing import Any
+
+import httpx
 
 from docs import generate
 from tests.api.fleet import ROOT, Fleet
 
 GUIDE = generate.API_GUIDE.read_text()
+HISTORY_GUIDE = generate.API_GUIDE.with_name("history.md").read_text()
 COMMAND = re.compile(r"^\$ curl (.*?)\n# (\d+)$", re.DOTALL | re.MULTILINE)
 
 
 def test_the_commands_are_answered_as_told(memory_client: Fleet) -> None:
+    expected, real = shown_in(GUIDE), send_commands(memory_client, GUIDE).json()
+    assert real.keys() == expected.keys()
+    assert {**real, "requestId": "…", "errors": [{**each, "message": "…"} for each in real["errors"]]} == expected
+
+
+def test_the_commands_of_the_history_guide_are_answered_as_told(memory_client: Fleet) -> None:
+    real = send_commands(memory_client, HISTORY_GUIDE).json()
+    (group,) = real["items"]
+    for told, keys in ((group, ("since", "newest")), (group["resources"][0], ("id", "href", "since"))):
+        assert all(told[key] for key in keys)
+        told.update(dict.fromkeys(keys, "…"))
+    assert real == shown_in(HISTORY_GUIDE)
+
+
+def shown_in(guide: str) -> dict[str, Any]:
+    """Return the one answer that a guide shows: the last."""
+    (shown,) = re.findall(r"^```json\n(.*?)^```$", guide, re.DOTALL | re.MULTILINE)
+    return dict(json.loads(shown))
+
+
+def send_commands(client: Fleet, guide: str) -> httpx.Response:
+    """Send every command of a guide, which must be answered as it says; return the last answer."""
     ids: dict[str, str] = {}
     answer = None
-    for command, status in COMMAND.findall(GUIDE):
+    for command, status in COMMAND.findall(guide):
         for prefix, id_ in ids.items():
             command = command.replace(f"{prefix}-…", id_)  # noqa: PLW2901  # ids are known when they are made
         words = shlex.split(command.replace("\\\n", ""))
         options: dict[str, list[str]] = {"-X": [], "-H": [], "-d": []}
         (url,) = _take_options(words, options)
-        answer = memory_client.request(
+        answer = client.request(
             (options["-X"] or ["GET"])[0],
             url.replace("localhost:8000", ROOT),
             headers=dict(header.split(": ") for header in options["-H"]),
@@ -33,10 +59,7 @@ def test_the_commands_are_answered_as_told(memory_client: Fleet) -> None:
             id_ = answer.json()["id"]
             ids.setdefault(id_.partition("-")[0], id_)
     assert answer is not None
-    (shown,) = re.findall(r"^```json\n(.*?)^```$", GUIDE, re.DOTALL | re.MULTILINE)
-    expected, real = json.loads(shown), answer.json()
-    assert real.keys() == expected.keys()
-    assert {**real, "requestId": "…", "errors": [{**each, "message": "…"} for each in real["errors"]]} == expected
+    return answer
 
 
 def _take_options(words: list[str], options: dict[str, list[str]]) -> list[str]:

@@ -13,7 +13,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.routing import Route
 
-from hyperfleet.api import adapters, explanations, health, history, lists, openapi, policy, resources, statuses
+from hyperfleet.api import (
+    adapters,
+    explanations,
+    failures,
+    health,
+    history,
+    lists,
+    openapi,
+    policy,
+    resources,
+    statuses,
+)
 from hyperfleet.api.context import Context
 from hyperfleet.api.description import requests
 from hyperfleet.api.description.filters import FILTERS, GROUP_BY, PAGES
@@ -38,11 +49,11 @@ def document_of(client: Fleet) -> dict[str, Any]:
 
 def methods_of(context: Context) -> set[tuple[str, str]]:
     """Return every method and path that the application has; parameters of paths have no names here."""
-    modules = (resources, lists, statuses, explanations, history, adapters, policy)
+    modules = (resources, lists, statuses, explanations, history, failures, adapters, policy)
     below = [route for module in modules for route in module.routes(context)]
     server = [route for module in (health, openapi) for route in module.routes(context)]
     return {
-        (method.lower(), re.sub(r"\{\w+\}", "{}", path))
+        (method.lower(), re.sub(r"\{\w+(:\w+)?\}", "{}", path))
         for path, route in [*((BASE + each.path, each) for each in below), *((each.path, each) for each in server)]
         for method in _methods(route)
     }
@@ -123,6 +134,7 @@ def test_answers_fit_their_shapes(memory_client: Fleet) -> None:
     fits(document, "Summary", memory_client.get("/clusters:summary?groupBy=blockedBy").json())
     fits(document, "ExplanationAnswer", memory_client.get(f"{path_of(cluster)}:explain").json())
     fits(document, "HistoryPage", memory_client.get(f"{path_of(cluster)}/history?limit=2").json())
+    fits(document, "SharedCauses", memory_client.get("/problems").json())
     fits(document, "AdapterList", memory_client.get("/adapters").json())
     fits(document, "AdapterDetail", memory_client.get("/adapters/validation").json())
     fits(document, "PolicyInForce", memory_client.get("/policy").json())

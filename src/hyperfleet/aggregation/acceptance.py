@@ -38,6 +38,11 @@ class Decision(Struct, frozen=True):
     moves_clock: bool = False  # a discarded Unknown of an adapter of which nothing but Unknown is stored
 
     @property
+    def is_news(self) -> bool:
+        """Tell whether the report was accepted, and not for the second time."""
+        return self.outcome in ("aggregated", "stored") and not self.is_replay
+
+    @property
     def needs_aggregation(self) -> bool:
         """Tell whether the status must be computed anew.
 

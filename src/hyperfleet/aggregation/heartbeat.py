@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from hyperfleet.aggregation.policy import Policy
 from hyperfleet.model.condition import UNKNOWN
+from hyperfleet.model.json_value import is_same
 from hyperfleet.model.report import AVAILABLE, StoredReport
 from hyperfleet.model.status import Status
 
@@ -22,8 +23,8 @@ def says_the_same(before: StoredReport, after: StoredReport) -> bool:
     return (
         old.observed_generation == new.observed_generation
         and old.conditions == new.conditions
-        and old.data == new.data
-        and old.metadata == new.metadata
+        and is_same(old.data, new.data)
+        and is_same(old.metadata, new.metadata)
     )
 
 

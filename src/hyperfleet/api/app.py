@@ -13,7 +13,18 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Match, Route
 from starlette.types import ASGIApp, Lifespan
 
-from hyperfleet.api import adapters, explanations, health, history, lists, openapi, policy, resources, statuses
+from hyperfleet.api import (
+    adapters,
+    explanations,
+    failures,
+    health,
+    history,
+    lists,
+    openapi,
+    policy,
+    resources,
+    statuses,
+)
 from hyperfleet.api.context import Context
 from hyperfleet.api.envelope import Envelope
 from hyperfleet.api.fastlane import FastLane
@@ -24,8 +35,8 @@ from hyperfleet.errors import HyperFleetError
 _LOG: Final = logging.getLogger(__name__)
 
 _ERRORS: Final = (Refused, HTTPException, HyperFleetError, Exception)
-# Below the base path. What is asked most comes first, but `/{id}:explain` before `/{id}`, which fits it too.
-_FLEET: Final = (statuses, explanations, resources, lists, history, adapters, policy)
+# Below the base path; what is asked most comes first.
+_FLEET: Final = (statuses, resources, lists, history, explanations, failures, adapters, policy)
 _SERVER: Final = (health, openapi)  # at the root
 
 

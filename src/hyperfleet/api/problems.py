@@ -52,6 +52,9 @@ CATALOGUE: Final[Mapping[str, Entry]] = {
     "BeingDeleted": Entry(409, "The resource is being deleted", "Wait until it is gone, then create it anew."),
     "ParentBeingDeleted": Entry(409, "The parent is being deleted", "Nothing can be added to it any more."),
     "NotBeingDeleted": Entry(409, "The resource is not being deleted", "DELETE it first; force it only if that hangs."),
+    "TooManyAdapters": Entry(
+        409, "Too many adapters report on the resource", "Retire those that report no more, or use fewer names."
+    ),
     "PreconditionFailed": Entry(
         412, "The resource is not the one you know", "Read it again and retry with the ETag of that answer."
     ),

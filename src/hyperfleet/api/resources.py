@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from msgspec import UNSET, Struct
+from starlette.convertors import Convertor, register_url_convertor
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -29,7 +30,23 @@ from hyperfleet.model.kind import Kind
 from hyperfleet.services.resources import Create, Delete, Edit, ForceDelete
 from hyperfleet.services.results import Caller, Change, Preconditions, Refusal, Target, Written, not_found
 
-_ONE: Final = "/{id}"
+
+class _PlainId(Convertor[str]):
+    """A part of a path without a colon: what follows one, as in `/{id}:explain`, is another path."""
+
+    regex = "[^/:]+"
+
+    def convert(self, value: str) -> str:
+        """Take it as it is."""
+        return value
+
+    def to_string(self, value: str) -> str:
+        """Write it as it is."""
+        return value
+
+
+register_url_convertor("plain", _PlainId())
+_ONE: Final = "/{id:plain}"
 
 
 def routes(context: Context) -> list[Route]:

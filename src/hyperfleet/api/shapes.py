@@ -151,6 +151,61 @@ class HistoryPage(Struct, frozen=True, rename="camel"):
     ] = field(default=UNSET, name="continue")
 
 
+class AffectedResource(Struct, frozen=True, rename="camel"):
+    """A resource for which an adapter fails."""
+
+    id: str
+    name: str
+    kind: str
+    href: str
+    since: Time
+
+
+class MostlyShared(Struct, frozen=True, rename="camel"):
+    """A label that more than half of the resources have, but not all."""
+
+    key: str
+    value: str
+    share: Annotated[float, Meta(gt=0.5, le=1, description="Which part of them has it.")]
+
+
+class CauseGrowth(Struct, frozen=True, rename="camel"):
+    """How many of the failures began lately."""
+
+    last_hour: Count
+    last_24h: Count = field(name="last24h")
+
+
+class SharedCause(Struct, frozen=True, rename="camel"):
+    """Failures that look as if they had one cause: same adapter, same reason, same words."""
+
+    adapter: str
+    reason: Annotated[
+        str, Meta(description="The adapter's own; `Stale` and `Missing` are ours, for those that are silent.")
+    ]
+    message: Annotated[str, Meta(description="With placeholders for what differs: `<n>`, `<id>`, `<name>`, `<ip>`, …")]
+    example: Annotated[str, Meta(description="The newest message as it came.")]
+    count: Annotated[int, Meta(ge=1, description="How many resources.")]
+    kinds: Annotated[dict[str, Count], Meta(description="How many of each kind.")]
+    resources: Annotated[tuple[AffectedResource, ...], Meta(description="The first 20, the oldest failure first.")]
+    shared_labels: Annotated[dict[str, str], Meta(description="The labels that all of them have.")]
+    mostly_shared_labels: Annotated[tuple[MostlyShared, ...], Meta(description="Up to 20, the most shared first.")]
+    since: Annotated[Time, Meta(description="When the first of them began.")]
+    newest: Annotated[Time, Meta(description="When the last of them began.")]
+    growth: CauseGrowth
+
+
+class SharedCauses(Struct, frozen=True, rename="camel"):
+    """What fails, grouped by cause."""
+
+    items: Annotated[tuple[SharedCause, ...], Meta(description="Those with the most resources first.")]
+    total: Annotated[Count, Meta(description="How many causes there are, shown or not.")]
+    examined: Annotated[Count, Meta(description="How many resources were looked at: those that may have a failure.")]
+    complete: Annotated[
+        bool, Meta(description="If false, there were too many: only the first, the worst, were looked at.")
+    ]
+
+
 class Recomputing(Struct, frozen=True, rename="camel"):
     """How far the fleet is from being computed under the policy in force."""
 

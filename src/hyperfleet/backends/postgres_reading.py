@@ -71,7 +71,8 @@ async def read_reports_at(connection: Connection, resource_id: str, generation: 
 
 async def find(connection: Connection, query: Query) -> tuple[Answer, ...]:
     """Return the page of a query."""
-    statement = build_find(query, DIALECT, _FROM_THE_NEWEST if query.order == "updatedAt" and query.is_descending else None)
+    is_newest_first = query.order == "updatedAt" and query.is_descending
+    statement = build_find(query, DIALECT, _FROM_THE_NEWEST if is_newest_first else None)
     return page_of(await connection.fetch(statement.sql, *_bound(*statement.parameters)))
 
 

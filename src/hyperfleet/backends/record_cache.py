@@ -11,10 +11,11 @@ from typing import Final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from hyperfleet.backends.rows import encode
 from hyperfleet.model.report import StoredReport
 from hyperfleet.ports import Changes, Record
 
-_MOST: Final = 2_000  # records, of some 10 kB each
+_MOST: Final = 16 * 1024 * 1024  # bytes as stored: some 2,000 clusters; decoded, they take about three times that
 
 
 class Found(Struct):
@@ -25,18 +26,25 @@ class Found(Struct):
 
 
 class Kept(Struct, frozen=True):
-    """A record and the number of its row."""
+    """A record, the number of its row, and how much of the cache it takes: its answer and each of its reports."""
 
     number: int
     record: Record
+    report_sizes: Mapping[str, int]
+
+    @property
+    def size(self) -> int:
+        """Return the bytes it counts for."""
+        return len(self.record.answer) + sum(self.report_sizes.values())
 
 
 class RecordCache:
-    """The records last written, at most so many; the one written longest ago goes first."""
+    """The records last written, up to a total size; the one written longest ago goes first."""
 
     def __init__(self) -> None:
         """Start empty."""
         self._kept: dict[str, Kept] = {}
+        self._size = 0
         self._data_version: int | None = None
 
     def find(self, ids: Iterable[str]) -> dict[str, Kept]:
@@ -47,29 +55,58 @@ class RecordCache:
         """Forget everything if the file was written to by others: then SQLite's data version has moved."""
         if data_version != self._data_version:
             self._kept.clear()
+            self._size = 0
             self._data_version = data_version
 
     def keep(self, changes: Changes, base: int, found: Found) -> None:
         """Keep what a transaction wrote over what it had found, after the commit; its events came after `base`."""
         reports = _reports_after(changes, found.records)
-        for resource in changes.removed:
-            self._kept.pop(resource.id, None)
-        for id_ in reports:
-            self._kept.pop(id_, None)  # a report can be saved without its record
+        written = {(id_, stored.report.adapter) for id_, stored in changes.reports}
+        sizes = {id_: kept.report_sizes for id_, kept in self.find(reports).items()}
+        for id_ in (*(resource.id for resource in changes.removed), *reports):
+            self._drop(id_)  # a report can be saved without its record
         for record in (*changes.inserted, *changes.updated):
             id_ = record.resource.id
-            before = found.records.get(id_)
-            place = changes.revisions.get(id_)
-            kept = replace(
-                record,
-                resource=record.resource if before is None or id_ in changes.edited else before.resource,
-                reports=reports.get(id_, before.reports if before is not None else {}),
-                revision=base + 1 + place if place is not None else before.revision if before is not None else 0,
-            )
-            self._kept.pop(id_, None)
-            self._kept[id_] = Kept(found.numbers[id_], kept)
-        while len(self._kept) > _MOST:
-            del self._kept[next(iter(self._kept))]
+            kept = _as_stored(record, changes, base, found.records.get(id_), reports)
+            self._drop(id_)
+            self._add(id_, Kept(found.numbers[id_], kept, _sizes_of(kept, written, sizes.get(id_, {}))))
+        while self._size > _MOST:
+            self._drop(next(iter(self._kept)))
+
+    def _add(self, id_: str, kept: Kept) -> None:
+        self._kept[id_] = kept
+        self._size += kept.size
+
+    def _drop(self, id_: str) -> None:
+        kept = self._kept.pop(id_, None)
+        self._size -= kept.size if kept is not None else 0
+
+
+def _as_stored(
+    record: Record,
+    changes: Changes,
+    base: int,
+    before: Record | None,
+    reports: Mapping[str, dict[str, StoredReport]],
+) -> Record:
+    """Return a record as a reader would find it: what was not written is as it was before."""
+    id_ = record.resource.id
+    place = changes.revisions.get(id_)
+    return replace(
+        record,
+        resource=record.resource if before is None or id_ in changes.edited else before.resource,
+        reports=reports.get(id_, before.reports if before is not None else {}),
+        revision=base + 1 + place if place is not None else before.revision if before is not None else 0,
+    )
+
+
+def _sizes_of(record: Record, written: set[tuple[str, str]], known: Mapping[str, int]) -> dict[str, int]:
+    """Measure the reports of a record, only those that were just written or never measured."""
+    id_ = record.resource.id
+    return {
+        adapter: known[adapter] if adapter in known and (id_, adapter) not in written else len(encode(stored))
+        for adapter, stored in record.reports.items()
+    }
 
 
 def _reports_after(changes: Changes, records: Mapping[str, Record]) -> dict[str, dict[str, StoredReport]]:

@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar
 
 from msgspec import Struct
 
-from hyperfleet.errors import Contended, HyperFleetError, Overloaded, StoreUnavailable
+from hyperfleet.errors import Contended, HyperFleetError, Overloaded
 from hyperfleet.model.resource import Resource
 from hyperfleet.ports import Changes, Loaded, Needs, Store
 from hyperfleet.services.commands import Command, Placeable, Wants
@@ -37,9 +37,10 @@ class Capacity(Struct, frozen=True):
 
 
 class _Job(Struct, eq=False):
-    """A command and whoever waits for it."""
+    """A command, what it is about, and whoever waits for it."""
 
     command: Command[Any]
+    ids: frozenset[str]
     future: asyncio.Future[Any]
 
     def answer(self, result: Placeable) -> None:
@@ -61,6 +62,7 @@ class Committer:
         self._capacity = capacity
         self._queue: deque[_Job] = deque()
         self._arrival = asyncio.Event()
+        self._under_way: set[str] = set()  # what the transactions that run now are about
         self._writers: list[asyncio.Task[None]] = []
         self._is_closing = False
         self.on_wake: Callable[[datetime], None] | None = None  # told the earliest deadline of each transaction
@@ -71,9 +73,14 @@ class Committer:
         return len(self._queue)
 
     @property
+    def room(self) -> int:
+        """Return how many commands more would be taken."""
+        return 0 if self._is_closing else max(self._capacity.queue - len(self._queue), 0)
+
+    @property
     def is_full(self) -> bool:
         """Tell whether the next command would be refused."""
-        return self._is_closing or len(self._queue) >= self._capacity.queue
+        return self.room == 0
 
     def start(self) -> None:
         """Set the writers going."""
@@ -91,7 +98,7 @@ class Committer:
 
     async def submit_all(self, commands: Sequence[Command[R]]) -> list[R | BaseException]:
         """Write several commands that do not depend on each other, in their order; errors are returned as values."""
-        if len(self._queue) + len(commands) > self._capacity.queue:
+        if len(commands) > self.room:
             raise Overloaded("too many writes are waiting")
         futures = [self._enqueue(command) for command in commands]
         return await asyncio.gather(*futures, return_exceptions=True)
@@ -100,40 +107,70 @@ class Committer:
         if self.is_full:
             raise Overloaded("the server is stopping" if self._is_closing else "too many writes are waiting")
         future: asyncio.Future[R] = asyncio.get_running_loop().create_future()
-        self._queue.append(_Job(command, future))
+        self._queue.append(_Job(command, frozenset(command.wants.ids), future))
         self._arrival.set()
         return future
 
     async def _write(self) -> None:
         while True:
             await self._arrival.wait()
-            batch = [self._queue.popleft() for _ in range(min(len(self._queue), self._capacity.batch))]
+            batch = self._take_batch()
             if batch:
+                ids = {id_ for job in batch for id_ in job.ids}
+                self._under_way |= ids
                 await self._commit(batch)
-            elif self._is_closing:
+                self._under_way -= ids
+                self._arrival.set()  # somebody may have waited for these
+            elif self._is_closing and not self._queue:
                 return
             else:
                 self._arrival.clear()
 
+    def _take_batch(self) -> list[_Job]:
+        """Take what has gathered, except what is about resources that another writer is at: commands keep their order.
+
+        No more than a few batches are looked through, so that a single busy resource does not make this slow.
+        """
+        batch: list[_Job] = []
+        left: list[_Job] = []
+        busy = set(self._under_way)
+        for _ in range(min(len(self._queue), 4 * self._capacity.batch)):
+            job = self._queue.popleft()
+            if busy.isdisjoint(job.ids):
+                batch.append(job)
+            else:
+                left.append(job)
+                busy |= job.ids
+            if len(batch) == self._capacity.batch:
+                break
+        self._queue.extendleft(reversed(left))
+        return batch
+
     async def _commit(self, batch: list[_Job]) -> None:
         """Commit a batch; if something unforeseen is in it, find it by committing one by one."""
         try:
-            base, results = await self._transact([job.command for job in batch])
-        except HyperFleetError as error:
-            for job in batch:
-                job.fail(error)
+            base, results, wake = await self._transact([job.command for job in batch])
         except Exception as error:  # noqa: BLE001  # a fault in one command must not take its neighbours with it
-            if len(batch) > 1:
+            is_common = isinstance(error, HyperFleetError) and not isinstance(error, Contended)
+            if len(batch) > 1 and not is_common:
                 for job in batch:
                     await self._commit([job])
-            else:
+                return
+            if not isinstance(error, HyperFleetError):
                 _LOG.error("a write failed unexpectedly", exc_info=error)
-                batch[0].fail(error)
+            for job in batch:
+                job.fail(error)
         else:
             for job, result in zip(batch, results, strict=True):
                 job.answer(result.at(base))
+            self._tell_wake(wake)
 
-    async def _transact(self, commands: list[Command[Any]]) -> tuple[int, list[Placeable]]:
+    def _tell_wake(self, wake: datetime | None) -> None:
+        if wake is not None and self.on_wake is not None:
+            self.on_wake(wake)
+
+    async def _transact(self, commands: list[Command[Any]]) -> tuple[int, list[Placeable], datetime | None]:
+        """Write commands in one transaction; return the position before it, results, and the earliest deadline."""
         for attempt in range(_ATTEMPTS):
             transaction = _Transaction(commands, self._policies.rules)
             try:
@@ -143,10 +180,8 @@ class Committer:
             except Contended:
                 await asyncio.sleep(0.002 * 2**attempt)
             else:
-                if self.on_wake is not None and transaction.earliest_wake is not None:
-                    self.on_wake(transaction.earliest_wake)
-                return base, transaction.results
-        raise StoreUnavailable(f"other writers were in the way {_ATTEMPTS} times in a row")
+                return base, transaction.results, transaction.earliest_wake
+        raise Contended(f"other writers were in the way {_ATTEMPTS} times in a row")
 
 
 class _Transaction:

@@ -8,7 +8,7 @@ from hyperfleet.ports import Cause, Store
 from hyperfleet.services.committer import Committer
 from hyperfleet.services.loops import Loop
 from hyperfleet.services.policies import PolicyBook
-from hyperfleet.services.upkeep import Recompute
+from hyperfleet.services.upkeep import recompute_all
 
 _BATCH: Final = 64  # resources computed together; requests get their turn in between
 _NAP: Final = 5.0  # seconds between looks for a policy that another replica put in force
@@ -39,7 +39,4 @@ class Recomputation:
 
     async def _recompute_all(self, version: int) -> None:
         while ids := (await self._store.outdated(version, _BATCH))[0]:
-            results = await self._committer.submit_all([Recompute(id_, Cause("policy")) for id_ in ids])
-            for result in results:
-                if isinstance(result, BaseException):
-                    raise result
+            await recompute_all(self._committer, ids, Cause("policy"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -11,6 +13,8 @@ from hyperfleet.ports import Cause, Record
 from hyperfleet.services.commands import Wants
 from hyperfleet.services.results import Caller, Refusal, Reported, Target, Verdict, Written, not_found
 from hyperfleet.services.workspace import Workspace
+
+MAX_ADAPTERS: Final = 100  # of one resource; every write reads and shows them all
 
 
 class Submission(Struct, frozen=True):
@@ -39,13 +43,14 @@ class TakeReports(Struct, frozen=True):
         if record is None:
             return not_found(self.target)
         decisions = self._decide(record, workspace)
-        self._tally(record, decisions, workspace)
-        if any(decision.outcome == "rejected" for decision in decisions.values()):
+        rejected = {adapter: each for adapter, each in decisions.items() if each.outcome == "rejected"}
+        if rejected:
+            self._tally(record, rejected, workspace)
             return self._refuse(record, decisions)
+        if len(decisions.keys() | record.reports.keys()) > MAX_ADAPTERS:
+            return Refusal("TooManyAdapters", f"at most {MAX_ADAPTERS} adapters can report on {self.target.id}")
+        self._tally(record, decisions, workspace)
         after = workspace.take(record, decisions, Cause("report", ",".join(each.id for each in self.submissions)))
-        for adapter, decision in decisions.items():
-            if decision.stored is not None and decision.outcome != "discarded" and not decision.is_replay:
-                workspace.log_report(record.resource.id, decision.stored, record.reports.get(adapter))
         verdicts = tuple(_verdict(adapter, decision) for adapter, decision in decisions.items())
         is_gone = workspace.is_removed(record.resource.id)
         return Reported(after, verdicts, is_first=not record.reports, is_gone=is_gone)
@@ -56,7 +61,7 @@ class TakeReports(Struct, frozen=True):
         for submission in self.submissions:
             report = submission.report
             decision = decide(report, record.resource, record.reports.get(report.adapter), now)
-            if decision.stored is not None and decision.outcome != "discarded" and not decision.is_replay:
+            if decision.stored is not None and decision.is_news:
                 decision = replace(decision, stored=replace(decision.stored, id=submission.id))
             decisions[report.adapter] = decision
         return decisions

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+import msgspec
 from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from hyperfleet.aggregation import BodyProblem
+from hyperfleet.model.json_value import is_same
 from hyperfleet.model.kind import Kind
 from hyperfleet.model.resource import Resource
 from hyperfleet.ports import Cause, NameKey, Record, Remembered
@@ -18,6 +20,7 @@ from hyperfleet.services.workspace import Workspace
 
 CheckSpec = Callable[[str, Mapping[str, Any]], tuple[BodyProblem, ...]]  # (kind, spec) → what its schema minds
 
+MAX_SPEC: Final = 1024 * 1024  # bytes; patches may add up to more than any one of them has
 MAX_LABELS: Final = 64  # each is an indexed token; more than this describes nothing any more
 
 
@@ -131,7 +134,7 @@ class Edit(Struct, frozen=True):
         if before.is_deleting:
             return Refusal("BeingDeleted", f"{before.id} is being deleted; its spec and labels can no longer change")
         spec, labels = _changed(before.spec, self.change, "spec"), _changed(before.labels, self.change, "labels")
-        if spec == before.spec and labels == before.labels:
+        if is_same(spec, before.spec) and labels == before.labels:
             return Written(record)
         refusal = self._check(spec, labels)
         if refusal is not None:
@@ -146,6 +149,10 @@ class Edit(Struct, frozen=True):
         errors = self.check_spec(self.target.kind.name, spec)
         if errors:
             return Refusal("InvalidSpec", f"the spec does not fit the schema of a {self.target.kind.name}", errors)
+        size = len(msgspec.json.encode(spec))
+        if size > MAX_SPEC:
+            message = f"the spec would have {size} bytes; at most {MAX_SPEC} are allowed"
+            return Refusal("InvalidSpec", message, (BodyProblem("/spec", "TooLarge", message),))
         if len(labels) > MAX_LABELS:
             message = f"{len(labels)} labels; at most {MAX_LABELS} are allowed"
             return Refusal("InvalidLabels", message, (BodyProblem("/labels", "TooMany", message),))
@@ -177,8 +184,8 @@ class Delete(Struct, frozen=True):
         for child in workspace.children_of(record.resource.id):
             if not child.resource.is_deleting:
                 _mark(child, workspace)
-        after = _mark(record, workspace)
-        return Written(after, is_gone=workspace.is_removed(record.resource.id))
+        marked = _mark(workspace.get(self.target.id) or record, workspace)  # its children may have moved it
+        return Written(marked, is_gone=workspace.is_removed(self.target.id))
 
 
 class ForceDelete(Struct, frozen=True):

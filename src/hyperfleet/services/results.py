@@ -27,6 +27,7 @@ RefusalCode = Literal[
     "IdempotencyKeyReused",
     "InvalidSpec",
     "InvalidLabels",
+    "TooManyAdapters",
 ]
 
 

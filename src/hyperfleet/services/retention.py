@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Sequence
 from typing import Final
 
+from hyperfleet.errors import StoreError
 from hyperfleet.ports import Pruning, Store
 from hyperfleet.services.loops import Loop
 
+_LOG: Final = logging.getLogger(__name__)
 _BATCH: Final = 1_000  # rows deleted in one transaction; writers wait for no longer than that
 _BREATH: Final = 0.05  # seconds between transactions
 _INTERVAL: Final = 600.0
@@ -28,6 +31,13 @@ class Retention:
         if claim is not None:
             async with claim:
                 for pruning in self._prunings:
-                    while await self._store.prune(pruning, _BATCH) >= _BATCH:
-                        await asyncio.sleep(_BREATH)
+                    await self._prune(pruning)
         return _INTERVAL
+
+    async def _prune(self, pruning: Pruning) -> None:
+        """Prune one log; that it fails is no reason to leave the others."""
+        try:
+            while await self._store.prune(pruning, _BATCH) >= _BATCH:
+                await asyncio.sleep(_BREATH)
+        except StoreError as error:
+            _LOG.warning("%s were not pruned: %s", pruning.log, error)

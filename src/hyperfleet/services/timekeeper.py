@@ -13,7 +13,7 @@ from typing import Final
 from hyperfleet.ports import Cause, Store
 from hyperfleet.services.committer import Committer
 from hyperfleet.services.loops import Loop
-from hyperfleet.services.upkeep import Recompute
+from hyperfleet.services.upkeep import recompute_all
 
 _BATCH: Final = 128  # resources woken together; more would keep requests waiting
 _LONGEST_NAP: Final = 2.0  # seconds; after that, look for deadlines of a replica that died
@@ -38,6 +38,7 @@ class Timekeeper:
             self.loop.nudge()
 
     async def _turn(self) -> float:
+        self._planned = _FAR  # whatever is written from now on is told by `expect`
         due = await self._store.due(1)
         if due.ids:
             claim = await self._store.claim("deadlines")
@@ -46,12 +47,10 @@ class Timekeeper:
             async with claim:
                 await self._wake_all()
             due = await self._store.due(1)
-        self._planned = due.now if due.ids else due.next_wake or _FAR
+        found = due.now if due.ids else due.next_wake or _FAR
+        self._planned = min(self._planned, found)
         return min(max((self._planned - due.now).total_seconds(), 0.0), _LONGEST_NAP)
 
     async def _wake_all(self) -> None:
         while ids := (await self._store.due(_BATCH)).ids:
-            results = await self._committer.submit_all([Recompute(id_, Cause("deadline")) for id_ in ids])
-            for result in results:
-                if isinstance(result, BaseException):
-                    raise result
+            await recompute_all(self._committer, ids, Cause("deadline"))

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Self
+import asyncio
+from collections.abc import Sequence
+from typing import Final, Self
 
 from msgspec import Struct
 
 from hyperfleet.ports import Cause
 from hyperfleet.services.commands import Wants
+from hyperfleet.services.committer import Committer
 from hyperfleet.services.workspace import Workspace
+
+_BREATH: Final = 0.05  # seconds to wait when requests have filled the queue
 
 
 class Done(Struct, frozen=True):
@@ -38,3 +43,16 @@ class Recompute(Struct, frozen=True):
         if record is not None:
             workspace.settle(record, record, self.cause)
         return Done(record is not None)
+
+
+async def recompute_all(committer: Committer, ids: Sequence[str], cause: Cause) -> None:
+    """Compute statuses anew, leaving half of the queue to requests; what goes wrong with one is raised."""
+    rest = list(ids)
+    while rest:
+        room = (committer.room + 1) // 2
+        now, rest = rest[:room], rest[room:]
+        if not now:
+            await asyncio.sleep(_BREATH)
+        for result in await committer.submit_all([Recompute(id_, cause) for id_ in now]):
+            if isinstance(result, BaseException):
+                raise result

@@ -1,6 +1,6 @@
 """Looking for what must never be: a stored status that is not the function of what is stored beside it.
 
-Called by `hyperfleet db verify` and by the crash tests. Reads only.
+Called by the crash tests. Reads only.
 """
 
 from __future__ import annotations

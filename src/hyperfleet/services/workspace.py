@@ -62,6 +62,7 @@ class Workspace:
         """Start from what was loaded."""
         self.now = loaded.now
         self._rules = rules
+        self._policy_version = str(rules.policy_version)
         self._loaded = dict(loaded.records)
         self._children: dict[str, set[str]] = {}
         for parent, children in loaded.children.items():
@@ -124,6 +125,7 @@ class Workspace:
     def insert(self, resource: Resource, cause: Cause) -> Record:
         """Add a resource."""
         self._names[NameKey.of(resource)] = resource.id
+        self._children[resource.id] = set()
         if resource.parent_id in self._children:
             self._children[resource.parent_id].add(resource.id)
         record = self._save(None, Record(resource, self.blank_status(resource)), cause, "Created")
@@ -134,7 +136,7 @@ class Workspace:
         """Give a resource another spec, other labels or a deletion time."""
         self._edited.add(resource.id)
         if resource.is_deleting:
-            self._names.pop(NameKey.of(resource), None)
+            self._free_name(resource)
         return self.settle(before, replace(before, resource=resource), cause, event)
 
     def take(self, before: Record, decisions: Mapping[str, Decision], cause: Cause) -> Record:
@@ -145,6 +147,19 @@ class Workspace:
         for adapter in changed:
             self._retired.pop((before.resource.id, adapter), None)
         after = replace(before, reports={**before.reports, **changed})
+        first_event = len(self._events)
+        record = self._take(before, after, decisions, changed, cause)
+        self._log_news(before, decisions, first_event)
+        return record
+
+    def _take(
+        self,
+        before: Record,
+        after: Record,
+        decisions: Mapping[str, Decision],
+        changed: Mapping[str, StoredReport],
+        cause: Cause,
+    ) -> Record:
         if not any(decision.needs_aggregation for decision in decisions.values()):
             self._records[before.resource.id] = after
             return after
@@ -152,12 +167,6 @@ class Workspace:
         if refreshed is not None:
             return self._save(before, replace(after, status=refreshed), cause, None)
         return self.settle(before, after, cause)
-
-    def log_report(self, resource_id: str, stored: StoredReport, before: StoredReport | None) -> None:
-        """Keep an accepted report for good; call it after `take`, whose event it belongs to."""
-        record = self._records.get(resource_id) or self._removed[resource_id]
-        event = -record.revision - 1 if record.revision < 0 else None
-        self._log.append(LoggedReport(resource_id, stored, event, before is not None and says_the_same(before, stored)))
 
     def retire(self, before: Record, adapter: str) -> Record:
         """Forget an adapter's report."""
@@ -187,10 +196,10 @@ class Workspace:
         resource = record.resource
         now = self.time_for(record)
         gone = Transition(PHASE_SUBJECT, record.status.phase, None, now, reason, message)
-        self._events.append(Draft("Removed", resource, now, None, (gone,), cause, record.status.policy))
+        self._events.append(Draft("Removed", resource, now, None, (gone,), cause, self._policy_version))
         record = replace(record, revision=-len(self._events))
         del self._records[resource.id]
-        self._names.pop(NameKey.of(resource), None)
+        self._free_name(resource)
         self._removed[resource.id] = record
         if resource.parent_id in self._children:
             self._children[resource.parent_id].discard(resource.id)
@@ -246,9 +255,28 @@ class Workspace:
 
     # steps
 
+    def _log_news(self, before: Record, decisions: Mapping[str, Decision], first_event: int) -> None:
+        """Keep accepted reports for good, each with the event that it made, if it made one."""
+        id_ = before.resource.id
+        made = (place for place in range(first_event, len(self._events)) if self._events[place].resource.id == id_)
+        event = next(made, None)
+        for adapter, decision in decisions.items():
+            if decision.stored is not None and decision.is_news:
+                earlier = before.reports.get(adapter)
+                is_same = earlier is not None and says_the_same(earlier, decision.stored)
+                self._log.append(LoggedReport(id_, decision.stored, event, is_same))
+
+    def _free_name(self, resource: Resource) -> None:
+        """Give a name up, unless another resource has taken it since this one was deleted."""
+        key = NameKey.of(resource)
+        if self._names.get(key) == resource.id:
+            del self._names[key]
+
     def _save(self, before: Record | None, after: Record, cause: Cause, event: EventType | None) -> Record:
         """Render the answer; if it differs from the stored one, that is an event with a position of its own."""
         resource, status = after.resource, after.status
+        if self._records.get(resource.id) is not before:
+            raise RuntimeError(f"{resource.id} has changed since it was looked at")
         after = replace(
             after,
             wake_at=_wake_at(before.wake_at if before else None, status.next_deadline, self.now),
@@ -261,7 +289,7 @@ class Workspace:
             type_ = event or ("StatusChanged" if before is None or _has_news(before.status, status) else "Reported")
             answer = None if type_ == "Reported" else after.answer
             written = status.memory.written_time
-            self._events.append(Draft(type_, resource, written, answer, moved, cause, status.policy))
+            self._events.append(Draft(type_, resource, written, answer, moved, cause, self._policy_version))
             after = replace(after, revision=-len(self._events))
         self._touched[resource.id] = None
         self._records[resource.id] = after

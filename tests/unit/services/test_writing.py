@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
+from itertools import pairwise
 from typing import Any, NoReturn
 
 import pytest
@@ -13,13 +14,14 @@ from msgspec import Struct
 from hyperfleet.aggregation import load_policies
 from hyperfleet.errors import Overloaded
 from hyperfleet.model.kind import CLUSTER, NODE_POOL
-from hyperfleet.ports import Cause, Scope
+from hyperfleet.ports import Cause, HistoryQuery, Scope
 from hyperfleet.services.commands import Wants
 from hyperfleet.services.committer import Capacity
 from hyperfleet.services.policies import digest_of
-from hyperfleet.services.reports import RetireAdapter, Submission, TakeReports
+from hyperfleet.services.reports import MAX_ADAPTERS, RetireAdapter, Submission, TakeReports
 from hyperfleet.services.resources import Create, Edit, ForceDelete, merge_patch
 from hyperfleet.services.results import ANYBODY, Caller, Change, Preconditions, Refusal, Reported, Written
+from hyperfleet.services.upkeep import recompute_all
 from hyperfleet.services.workspace import Workspace
 from tests.unit.services.desk import POLICY, START, Desk, accept_all, open_desk, target_of
 from tests.world import make_report
@@ -73,7 +75,7 @@ def test_commands_of_one_batch_are_done_as_if_each_were_alone() -> None:
         assert phases == ["Provisioning", "Ready", "Failed"]
         record = await desk.must_read("cls-a")
         assert record.revision == 4
-        recorded = await desk.store.read_transitions("cls-a")
+        recorded = await desk.store.read_transitions(HistoryQuery("cls-a"))
         moves = [entry.transition.after for entry in reversed(recorded) if entry.transition.subject == "phase"]
         assert moves == ["Pending", "Provisioning", "Ready", "Failed"]
 
@@ -85,9 +87,9 @@ def test_a_transition_names_the_report_that_caused_it() -> None:
         await desk.create("a")
         result = await desk.report("cls-a", "dns", "False/Broken")
         assert isinstance(result, Reported)
-        newest = (await desk.store.read_transitions("cls-a"))[0]
+        newest = (await desk.store.read_transitions(HistoryQuery("cls-a")))[0]
         assert newest.cause == Cause("report", result.verdicts[0].report_id)
-        assert newest.policy == result.record.status.policy
+        assert newest.policy == "1"
 
     run(story)
 
@@ -175,7 +177,7 @@ def test_a_heartbeat_does_not_move_the_alarm_and_the_alarm_then_finds_nothing() 
         desk.clock.pass_time(timedelta(minutes=3))
         await desk.wake("cls-a")
         assert (await desk.must_read("cls-a")).status.phase == "Degraded"
-        assert (await desk.store.read_transitions("cls-a"))[0].cause == Cause("deadline")
+        assert (await desk.store.read_transitions(HistoryQuery("cls-a")))[0].cause == Cause("deadline")
 
     run(story)
 
@@ -241,7 +243,7 @@ def test_a_deletion_reaches_the_children_and_waits_for_them() -> None:
         for adapter in ("dns", "validation"):
             await desk.report("cls-a", adapter, "False/Gone", generation=2, extra={"Finalized": "True"})
         assert await desk.read("cls-a") is None
-        newest = (await desk.store.read_transitions("cls-a"))[0].transition
+        newest = (await desk.store.read_transitions(HistoryQuery("cls-a")))[0].transition
         assert (newest.before, newest.after, newest.reason) == ("Deleting", None, "Removed")
 
     run(story)
@@ -285,7 +287,7 @@ def test_force_delete_needs_a_delete_and_takes_everything() -> None:
         assert done.is_gone
         assert await desk.read("cls-a") is None
         assert await desk.read("np-p") is None
-        newest = (await desk.store.read_transitions("cls-a"))[0].transition
+        newest = (await desk.store.read_transitions(HistoryQuery("cls-a")))[0].transition
         assert newest.message == "forced by eve: the cloud account is gone"
 
     run(story, BOTH_KINDS)
@@ -316,7 +318,7 @@ def test_a_parent_that_looks_at_its_children_moves_in_their_transaction() -> Non
         assert await pools_ready() != "True"
         await desk.report("np-p", "machines", "True")
         assert await pools_ready() == "True"
-        assert (await desk.store.read_transitions("cls-a"))[0].cause == Cause("child", "np-p")
+        assert (await desk.store.read_transitions(HistoryQuery("cls-a")))[0].cause == Cause("child", "np-p")
 
     run(story, SUMMARY)
 
@@ -437,6 +439,105 @@ def test_a_policy_that_another_replica_put_in_force_is_used_at_once() -> None:
         assert result.record.policy_version == 2
 
     run(story)
+
+
+def test_a_name_taken_over_stays_taken_when_its_first_owner_goes() -> None:
+    async def story(desk: Desk) -> None:
+        await desk.create("a")
+        await desk.delete("cls-a")
+        assert isinstance(await desk.committer.submit(_create_again("cls-a2")), Written)
+        await desk.report("cls-a", "dns", "False/Gone", generation=2, extra={"Finalized": "True"})
+        commands: list[Any] = [
+            desk.reporting("cls-a", "validation", "False/Gone", generation=2, extra={"Finalized": "True"}),
+            _create_again("cls-a3"),
+            desk.reporting("cls-a2", "dns", "True"),
+        ]
+        gone, refused, reported = await desk.committer.submit_all(commands)
+        assert isinstance(gone, Reported)
+        assert gone.is_gone
+        assert isinstance(refused, Refusal)
+        assert refused.code == "NameTaken"
+        assert isinstance(reported, Reported)
+
+    run(story)
+
+
+def test_a_deletion_goes_on_from_what_its_children_made_of_the_parent() -> None:
+    async def story(desk: Desk) -> None:
+        await desk.create("a")
+        await desk.create("p", kind=NODE_POOL, parent_id="cls-a")
+        await desk.report("np-p", "machines", "True")
+        await desk.delete("cls-a")
+        recorded = await desk.store.read_transitions(HistoryQuery("cls-a"))
+        moves = [entry.transition for entry in reversed(recorded) if entry.transition.subject == "PoolsReady"]
+        assert all(before.after == after.before for before, after in pairwise(moves))
+
+    run(story, SUMMARY)
+
+
+def test_one_and_true_are_not_the_same() -> None:
+    async def story(desk: Desk) -> None:
+        await desk.create("a", spec={"ha": 1})
+        edited = await desk.edit("cls-a", ha=True)
+        assert isinstance(edited, Written)
+        assert edited.record.resource.generation == 2
+        await desk.report("cls-a", "dns", "True", generation=2, data={"ready": 1})
+        later = await desk.report("cls-a", "dns", "True", generation=2, data={"ready": True})
+        assert isinstance(later, Reported)
+        assert later.record.reports["dns"].report.data == {"ready": True}
+
+    run(story)
+
+
+def test_a_refused_bundle_counts_only_what_was_wrong_with_it() -> None:
+    async def story(desk: Desk) -> None:
+        await desk.create("a")
+        submissions = (
+            Submission(make_report("dns", "True"), "rpt-1"),
+            Submission(make_report("validation", "True", generation=2), "rpt-2"),
+        )
+        await desk.committer.submit(TakeReports(target_of("cls-a"), submissions, ANYBODY))
+        (adapter,) = await desk.store.adapters(Scope())
+        assert adapter.name == "validation"
+
+    run(story)
+
+
+def test_no_more_adapters_than_can_be_shown() -> None:
+    async def story(desk: Desk) -> None:
+        await desk.create("a")
+        reports = [desk.reporting("cls-a", f"a{n}", "True") for n in range(MAX_ADAPTERS + 1)]
+        *taken, last = await desk.committer.submit_all(reports)
+        assert all(isinstance(result, Reported) for result in taken)
+        assert isinstance(last, Refusal)
+        assert last.code == "TooManyAdapters"
+        assert isinstance(await desk.report("cls-a", "a0", "True"), Reported)
+
+    run(story)
+
+
+def test_commands_about_one_resource_keep_their_order_whoever_writes_them() -> None:
+    async def story(desk: Desk) -> None:
+        await desk.create("a")
+        reports = [desk.reporting("cls-a", "dns", "True", data={"n": n}) for n in range(60)]
+        await desk.committer.submit_all(reports)
+        assert (await desk.must_read("cls-a")).reports["dns"].report.data == {"n": 59}
+
+    run(story, capacity=Capacity(batch=7, writers=3))
+
+
+def test_upkeep_gets_done_with_a_queue_smaller_than_its_work() -> None:
+    async def story(desk: Desk) -> None:
+        ids = [f"cls-{n}" for n in range(20)]
+        for n in range(20):
+            await desk.create(str(n))
+        await recompute_all(desk.committer, ids, Cause("policy"))
+        desk.policy = POLICY.replace("validation, ", "")
+        await desk.policies.activate()
+        await recompute_all(desk.committer, ids, Cause("policy"))
+        assert (await desk.store.outdated(2, 1))[0] == ()
+
+    run(story, capacity=Capacity(queue=3, batch=2))
 
 
 def test_merge_patch_follows_its_rfc() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from hyperfleet.api.description.filters import FILTERS, GROUP_BY, PAGES
+from hyperfleet.api.description.filters import FILTERS, GROUP_BY, LIMIT, PAGES
 from hyperfleet.api.description.operations import HTML, Operation, Parameter, Success
 from hyperfleet.api.description.places import Place, noun_of
 from hyperfleet.api.description.resource_operations import IF_NONE_MATCH, NOT_MODIFIED
@@ -17,6 +17,7 @@ from hyperfleet.api.shapes import (
     PolicyInForce,
     Readiness,
     ResourceList,
+    SharedCauses,
     Summary,
 )
 from hyperfleet.api.wire import BASE
@@ -70,6 +71,19 @@ def fleet_operations() -> list[Operation]:
     """Return the operations on adapters and on the policy."""
     adapter = Parameter("adapter", "path", "The name of the adapter.", example="dns")
     return [
+        Operation(
+            "get",
+            f"{BASE}/problems",
+            "groupFailures",
+            _FLEET,
+            "Ask what fails, grouped by cause",
+            (Success(200, "The causes, those with the most resources first.", SharedCauses, ("ETag",)), NOT_MODIFIED),
+            "Adapters that are Failed, Unhealthy, stale or missing past the policy's timeout, of all kinds of "
+            "resources, grouped by adapter, reason and message; the filters are those of lists. Only resources that "
+            "may have such an adapter are read, 5,000 at most.",
+            (*FILTERS, LIMIT, IF_NONE_MATCH),
+            refusals=_READING,
+        ),
         Operation(
             "get",
             f"{BASE}/adapters",

@@ -37,6 +37,7 @@ create table resources (
 
 create unique index resources_name on resources (tenant, kind, coalesce(parent_id, ''), name) where not is_deleting;
 create index resources_by_name on resources (kind, name, id);
+create index resources_by_tenant on resources (tenant, kind, name, id);
 create index resources_by_creation on resources (kind, created_time, id);
 create index resources_by_severity on resources (kind, severity, id);
 create index resources_by_parent on resources (parent_id) where parent_id is not null;
@@ -105,6 +106,9 @@ create table facets (
     number bigint not null,
     primary key (token, number)
 );
+
+-- Whether a resource has a token that begins so, while walking through resources in another order.
+create index facets_by_number on facets (number, token);
 
 create table adapters (
     tenant text collate "C" not null,

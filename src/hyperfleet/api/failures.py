@@ -1,0 +1,84 @@
+"""What has the same cause: failing adapters over the whole fleet, grouped, with what their resources share."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from hyperfleet.aggregation import BodyProblem
+from hyperfleet.api.callers import caller_of
+from hyperfleet.api.context import Context
+from hyperfleet.api.problems import Refused, from_query
+from hyperfleet.api.responses import answer_made
+from hyperfleet.api.shapes import AffectedResource, CauseGrowth, MostlyShared, SharedCause, SharedCauses
+from hyperfleet.api.wire import href_of
+from hyperfleet.model.kind import Kinds
+from hyperfleet.ports import Query
+from hyperfleet.services.causes import CauseGroup, Failure, group_failures
+from hyperfleet.services.search import read_query
+from hyperfleet.services.survey import survey_failures
+
+_SHOWN: Final = 20  # resources told with one cause
+_SHOWN_LABELS: Final = 20
+_SHOWN_MESSAGE: Final = 1_000  # characters of an example
+_FOR_LISTS_ONLY: Final = ("orderBy", "continue", "page", "size")
+
+
+def routes(context: Context) -> list[Route]:
+    """Return the routes of this module, below the base path."""
+
+    async def group(request: Request) -> Response:
+        """Answer the causes of failures, those with the most resources first."""
+        queries, now = _read_queries(request, context), context.clock.now()
+        survey = await survey_failures(context.store, context.policies.rules, queries)
+        groups = await asyncio.to_thread(group_failures, survey.failures, now)
+        shown = tuple([_present(each, context.kinds) for each in groups[: queries[0].limit]])
+        return answer_made(request, SharedCauses(shown, len(groups), survey.examined, survey.is_complete))
+
+    return [Route("/problems", group, methods=["GET"])]
+
+
+def _read_queries(request: Request, context: Context) -> list[Query]:
+    """Read the filters, which are those of lists, for each kind."""
+    given = {name: request.query_params.getlist(name) for name in request.query_params}
+    scope, now = caller_of(request).scope, context.clock.now()
+    searches = [read_query(given, kind.name, scope, None, now, read_elsewhere=()) for kind in context.kinds]
+    strays = [
+        BodyProblem(name, "UnknownParameter", f"{name} is for lists; problems come in one page, the largest first")
+        for name in _FOR_LISTS_ONLY
+        if any(value.strip() for value in given.get(name, ()))
+    ]
+    if searches[0].errors or strays:
+        raise Refused(from_query((*searches[0].errors, *strays)))
+    return [search.query for search in searches if search.query is not None]
+
+
+def _present(group: CauseGroup, kinds: Kinds) -> SharedCause:
+    oldest, newest = group.failures[0], group.failures[-1]
+    shared = {label.key: label.value for label in group.labels if label.share == 1}
+    mostly = [label for label in group.labels if label.share < 1][:_SHOWN_LABELS]
+    return SharedCause(
+        group.adapter,
+        group.reason,
+        group.message,
+        newest.message[:_SHOWN_MESSAGE],
+        len(group.failures),
+        dict(group.kinds),
+        tuple([_present_resource(failure, kinds) for failure in group.failures[:_SHOWN]]),
+        shared,
+        tuple([MostlyShared(label.key, label.value, round(label.share, 3)) for label in mostly]),
+        oldest.since,
+        newest.since,
+        CauseGrowth(group.growth.last_hour, group.growth.last_day),
+    )
+
+
+def _present_resource(failure: Failure, kinds: Kinds) -> AffectedResource:
+    resource = failure.resource
+    kind = kinds.get(resource.kind)
+    href = href_of(kind, resource.id, resource.parent_id, kinds) if kind else ""
+    return AffectedResource(resource.id, resource.name, resource.kind, href, failure.since)
