@@ -7,9 +7,11 @@ Ctrl-C, or by itself after the number of rounds given as the first argument.
 from __future__ import annotations
 
 import random
+import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -52,12 +54,14 @@ def main() -> None:
 @contextmanager
 def serving(directory: Path) -> Iterator[str]:
     """Run a server on any free port; yield its address."""
-    command = [sys.executable, "-m", "hyperfleet", "serve", "--listen", "127.0.0.1:0"]
+    command = [sys.executable, "-m", "hyperfleet", "serve", "--listen", "127.0.0.1:0", "--log-level", "warning"]
     server = subprocess.Popen(command, cwd=directory, stderr=subprocess.PIPE, text=True)  # noqa: S603  # our own
     try:
         assert server.stderr is not None  # noqa: S101  # it is a pipe
         for line in server.stderr:
             if line.startswith("Listening on "):
+                # Somebody must go on reading, or the server stands still once the pipe is full.
+                threading.Thread(target=shutil.copyfileobj, args=(server.stderr, sys.stderr), daemon=True).start()
                 yield line.split()[-1]
                 return
         raise SystemExit("the server did not start")

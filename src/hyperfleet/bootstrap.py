@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import importlib.resources
 from collections.abc import Callable, Mapping
-from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import Any, Final, Protocol
 
 import msgspec
 
@@ -18,7 +17,7 @@ from hyperfleet.api.app import create_app
 from hyperfleet.api.context import Context, Limits
 from hyperfleet.api.wire import present
 from hyperfleet.backends.clock import SystemClock
-from hyperfleet.documents import Place, Problem
+from hyperfleet.documents import Problem
 from hyperfleet.errors import SettingsError
 from hyperfleet.model.kind import Kinds
 from hyperfleet.ports import Pruning, Store
@@ -29,12 +28,7 @@ from hyperfleet.services.recomputation import Recomputation
 from hyperfleet.services.resources import CheckSpec
 from hyperfleet.services.retention import Retention
 from hyperfleet.services.timekeeper import Timekeeper
-from hyperfleet.settings import Settings, parse_database
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from starlette.types import ASGIApp
+from hyperfleet.settings import Named, Settings, parse_database
 
 BUILT_IN: Final = "built in"
 # PostgreSQL commits for several at once; the flush of one batch hides the computing of the next.
@@ -77,14 +71,17 @@ class System:
             limits=_limits(settings),
         )
         self.app = create_app(self.context)
+        self._has_policy_file = settings.policy is not None
 
-    async def start(self) -> None:
-        """Open the store, put our policy in force, set everything going."""
+    async def start(self, *, adopts_policy: bool = False) -> None:
+        """Open the store, put our policy in force, or adopt the one that is, set everything going."""
         await self.store.open()
-        await self.policies.activate()
+        await (self.policies.adopt() if adopts_policy else self.policies.activate())
         self.committer.start()
         for loop in self._loops:
             loop.start()
+        if self._has_policy_file and not adopts_policy:  # else somebody else was told
+            self.policies.look_for_warnings()
 
     async def stop(self) -> None:
         """Finish what was accepted, then let go."""
@@ -92,19 +89,6 @@ class System:
             await loop.stop()
         await self.committer.close()
         await self.store.close()
-
-
-def build_app(settings: Settings) -> ASGIApp:
-    """Return an application that starts and stops its own system with the server it runs in."""
-    system = System(settings)
-
-    @asynccontextmanager
-    async def lifespan(_: object) -> AsyncIterator[None]:
-        await system.start()
-        yield
-        await system.stop()
-
-    return create_app(system.context, lifespan)
 
 
 def open_store(url: str, pool_size: int = 10) -> Store:
@@ -132,7 +116,7 @@ def read_policy(file: str | None) -> PolicyText:
     """Read a policy file; without one, the policy that is built in."""
     if file is None:
         text = importlib.resources.files("hyperfleet").joinpath("policies/default.yaml").read_text("utf-8")
-        return PolicyText(text, BUILT_IN)
+        return PolicyText(text, BUILT_IN, is_built_in=True)
     try:
         return PolicyText(Path(file).read_text("utf-8"), file)
     except (OSError, UnicodeDecodeError) as error:
@@ -175,7 +159,7 @@ def _escape(part: object) -> str:
 
 def _unreadable(file: str, key: str, error: Exception) -> SettingsError:
     reason = getattr(error, "strerror", None) or getattr(error, "message", None) or str(error)
-    return SettingsError([Problem(Place(file, 1, 1), f"{key}: {reason}", "Unreadable")])
+    return SettingsError([Problem(Named(file, 0, 0), f"{key}: {reason}", "Unreadable")])
 
 
 def _capacity(settings: Settings) -> Capacity:

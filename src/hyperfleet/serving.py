@@ -1,6 +1,6 @@
-"""Running the server: sockets, signals, the log, and stopping without losing anything.
+"""Running the server: the address, signals, the log, and stopping without losing anything.
 
-One worker serves from this very process; several are processes that share one socket, looked after by granian.
+One worker serves from this very process; several are copies of it that share the address (`supervision`).
 """
 
 from __future__ import annotations
@@ -8,22 +8,22 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+import os
 import signal
 import socket
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from functools import partial
 from typing import Final
 
 import uvloop
-from granian import Granian
 from granian.constants import Interfaces
-from granian.log import LogLevels
 from granian.server.embed import Server
 from msgspec.structs import replace
-from starlette.types import ASGIApp
 
-from hyperfleet.bootstrap import System, build_app
+from hyperfleet.bootstrap import System
 from hyperfleet.documents.durations import format_duration
 from hyperfleet.settings import Address, Settings, parse_address
 
@@ -34,28 +34,27 @@ _BACKLOG: Final = 1024  # connections that wait to be taken
 def serve(settings: Settings) -> int:
     """Serve until told to stop; return the exit code."""
     _configure_log(settings)
-    settings = replace(settings, listen=str(_find_address(parse_address(settings.listen))))
-    if settings.workers > 1:
-        return _serve_from_many(settings)
-    return uvloop.run(_serve_from_here(settings))
+    with _hold(parse_address(settings.listen)) as address:
+        settings = replace(settings, listen=str(address))
+        announce = partial(_announce, address)
+        if settings.workers == 1:
+            return uvloop.run(_serve_from_here(settings, announce))
+        from hyperfleet.supervision import Post, supervise  # needs Linux, as one worker does not
+
+        role = supervise(settings.workers, settings.drain_timeout, announce)
+        if isinstance(role, Post):
+            return uvloop.run(_serve_from_here(settings, role.tell_ready, is_replacement=role.is_replacement))
+        return role
 
 
-async def _serve_from_here(settings: Settings) -> int:
+async def _serve_from_here(settings: Settings, on_ready: Callable[[], None], *, is_replacement: bool = False) -> int:
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until there is a policy to read again
     system = System(settings)
-    await system.start()
+    await system.start(adopts_policy=is_replacement)
     _collect_less_often()
-    address = parse_address(settings.listen)
-    server = Server(
-        system.app,
-        address.host,
-        address.port,
-        interface=Interfaces.ASGINL,
-        backlog=_BACKLOG,
-        backpressure=settings.limits.max_connections,
-        log_enabled=False,
-        websockets=False,
-    )
-    server.on_startup(partial(_announce, address))
+    server = _create_server(system, settings)
+    server.on_startup(partial(_tell_listening, settings.listen))
+    server.on_startup(on_ready)
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for each in (signal.SIGTERM, signal.SIGINT):
@@ -67,7 +66,22 @@ async def _serve_from_here(settings: Settings) -> int:
     server.stop()  # type: ignore[no-untyped-call]  # granian gives it no types
     await _drain(serving, settings.drain_timeout)
     await system.stop()
+    _LOG.info("stopped: everything that was accepted is written")
     return 0
+
+
+def _create_server(system: System, settings: Settings) -> Server:
+    address = parse_address(settings.listen)
+    return Server(
+        system.app,
+        address.host,
+        address.port,
+        interface=Interfaces.ASGINL,
+        backlog=_BACKLOG,
+        backpressure=settings.limits.max_connections,
+        log_enabled=False,
+        websockets=False,
+    )
 
 
 async def _drain(serving: asyncio.Task[None], patience: timedelta) -> None:
@@ -88,48 +102,35 @@ async def _reload(system: System) -> None:
     except Exception as error:  # noqa: BLE001  # whatever is wrong with the file, the policy in force stays
         _LOG.error("the policy was not reloaded: %s", error)
     else:
-        _LOG.info("policy version %s is in force", version.version)
-
-
-def _serve_from_many(settings: Settings) -> int:
-    address = parse_address(settings.listen)
-    server = Granian(
-        "hyperfleet",  # the name of the worker processes; what they run is loaded below
-        address.host,
-        address.port,
-        interface=Interfaces.ASGI,
-        workers=settings.workers,
-        backlog=_BACKLOG,
-        backpressure=settings.limits.max_connections,
-        log_level=LogLevels.warning,
-        websockets=False,
-        respawn_failed_workers=True,
-        workers_kill_timeout=max(int(settings.drain_timeout.total_seconds()), 1),
-    )
-    _announce(address)
-    server.serve(target_loader=partial(_build_worker, settings), wrap_loader=False)
-    return 0
-
-
-def _build_worker(settings: Settings) -> ASGIApp:
-    _collect_less_often()
-    return build_app(settings)
+        _LOG.info("the policy was read again: version %s is in force", version.version)
+        system.policies.look_for_warnings()
 
 
 def _collect_less_often() -> None:
-    """Leave out of garbage collection what was loaded at the start, and collect the rest less often: 10 % of a write."""
+    """Leave what was loaded at the start out of garbage collection, and collect the rest less often: 10 % faster."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(10_000, 20, 20)
 
 
-def _find_address(address: Address) -> Address:
-    """Return the address with a port that is free; raise the system's error if it cannot be had."""
+@contextmanager
+def _hold(address: Address) -> Iterator[Address]:
+    """Keep an address for us alone, and find a port if none is given; raise the system's error if it cannot be had.
+
+    The workers open sockets of their own. They are let in only after nobody else was found there, for at an address
+    that is shared from the beginning two servers would take each other's requests.
+    """
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
-    with socket.socket(family, socket.SOCK_STREAM) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        probe.bind((address.host, address.port))
-        return Address(address.host, probe.getsockname()[1])
+    with socket.socket(family, socket.SOCK_STREAM) as holder:
+        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # connections of an earlier server may linger
+        holder.bind((address.host, address.port))
+        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 0)
+        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        yield Address(address.host, holder.getsockname()[1])
+
+
+def _tell_listening(address: str) -> None:
+    _LOG.info("process %s takes requests at %s", os.getpid(), address)
 
 
 def _announce(address: Address) -> None:
@@ -138,5 +139,7 @@ def _announce(address: Address) -> None:
 
 def _configure_log(settings: Settings) -> None:
     logging.basicConfig(
-        level=settings.log_level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr
+        level=settings.log_level.upper(),
+        format="%(asctime)s %(levelname)s %(process)d %(name)s: %(message)s",
+        stream=sys.stderr,
     )

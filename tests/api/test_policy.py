@@ -5,6 +5,12 @@ from __future__ import annotations
 from tests.api.fleet import POLICY, Fleet, problem_of
 
 OTHER = "requiredAdapters: [dns]\n"
+DOUBTFUL = """requiredAdapters: [dns]
+clusterConditions:
+  - type: Haunted
+    evaluate: {expr: 'adapters["ghost"].state == "Completed"'}
+phases: {ready: {requiredConditions: [{type: Ready, status: "True"}]}}
+"""
 
 
 def test_the_policy_in_force(client: Fleet) -> None:
@@ -13,7 +19,8 @@ def test_the_policy_in_force(client: Fleet) -> None:
     assert policy["file"] == "policy.yaml"
     assert policy["text"] == POLICY
     assert policy["recomputation"] == {"remaining": 0}
-    assert policy.keys() == {"version", "digest", "file", "activatedAt", "text", "recomputation"}
+    assert policy["warnings"] == []
+    assert policy.keys() == {"version", "digest", "file", "activatedAt", "text", "recomputation", "warnings"}
 
 
 def test_another_policy_is_put_in_force(client: Fleet) -> None:
@@ -43,6 +50,20 @@ def test_a_policy_with_problems_is_refused_with_every_place(memory_client: Fleet
     assert places == {("/requiredAdapters", 1, 19), ("/clusterConditions/0/evaluate/expr", 4, 25)}
     assert all(error["message"] and error["code"] for error in problem["errors"])
     assert memory_client.get("/policy").json() == before
+
+
+def test_one_problem_is_not_called_problems(memory_client: Fleet) -> None:
+    memory_client.policy = "requiredAdapter: [dns]\n"
+    problem = problem_of(memory_client.post("/policy:reload"), 422, "InvalidPolicy")
+    assert problem["detail"] == "policy.yaml has 1 problem; the policy in force stays as it is"
+
+
+def test_what_is_likely_wrong_is_told_as_a_warning(memory_client: Fleet) -> None:
+    memory_client.policy = DOUBTFUL
+    (warning,) = memory_client.post("/policy:reload").json()["warnings"]
+    assert (warning["code"], warning["line"], warning["column"]) == ("UnconfiguredAdapter", 4, 22)
+    assert "names the adapter ghost" in warning["message"]
+    assert memory_client.get("/policy").json()["warnings"] == [warning]
 
 
 def test_a_body_is_not_looked_at(memory_client: Fleet) -> None:

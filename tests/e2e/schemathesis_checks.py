@@ -18,12 +18,12 @@ UNFORESEEABLE: Final = {
     "Contradiction": "two parts of a body differ that must be the same",
     "DuplicateAdapter": "an adapter speaks twice in one body",
     "DuplicateType": "a condition is given twice in one report",
-    "Exclusive": "two query parameters exclude each other",
+    "Exclusive": "two query parameters, or two values of one, exclude each other",
     "Repeated": "an item of a list is given twice",
+    "UnknownCondition": "the policy decides which conditions there are",
 }
 OPAQUE: Final = "continue"  # a parameter whose values only an earlier answer can give
-# Numbers that JSON can spell and programs read differently: 1.0 for 1, and integers of more than 64 bits.
-NUMBERS: Final = ("must be an integer, not a number", "an integer of more than 64 bits")
+NUMBERS: Final = "an integer of more than 64 bits"  # JSON can spell them, and programs read them differently
 
 
 @schemathesis.check
@@ -40,5 +40,5 @@ def _errors_of(response: Response) -> list[dict[str, str]]:
 
 
 def _is_unforeseeable(error: dict[str, str]) -> bool:
-    is_about_numbers = any(text in error.get("message", "") for text in NUMBERS)
+    is_about_numbers = NUMBERS in error.get("message", "")
     return error["code"] in UNFORESEEABLE or error.get("parameter") == OPAQUE or is_about_numbers

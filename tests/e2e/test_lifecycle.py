@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import re
+import signal
 import socket
 import sqlite3
 from collections.abc import Iterator
@@ -27,6 +30,13 @@ clusterConditions:
     evaluate: {{expr: 'all(requiredAdapters, .state == "Completed")'}}
 phases: {{ready: {{requiredConditions: [{{type: {condition}, status: "True"}}]}}}}
 policies: {{staleThreshold: {threshold}, staleAction: degraded}}
+"""
+
+DOUBTFUL: Final = """
+requiredAdapters: [dns]
+clusterConditions:
+  - type: Haunted
+    evaluate: {{expr: 'adapters["{ghost}"].state == "Completed"'}}
 """
 
 
@@ -80,7 +90,6 @@ def must_finish_what_was_begun(server: Server) -> None:
     assert server.is_running()
     assert [write.finish() for write in writes] == [201] * len(writes)
     assert server.wait() == 0
-    assert "refused to gracefully stop" not in server.log  # a worker that hangs is killed, and the exit code is 0 too
     assert "Traceback" not in server.log
     server.start()
     assert len(server.http.get("/clusters").json()["items"]) == len(writes)
@@ -92,6 +101,75 @@ def test_a_stopping_server_waits_no_longer_than_it_may(tmp_path: Path) -> None:
         assert server.stop() == 0
         assert "some requests were not complete after 100ms" in server.log
         endless.give_up()
+
+
+# ── several workers ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_bad_policy_costs_no_worker(tmp_path: Path, shared_database: str, policy: Path) -> None:
+    with running(tmp_path, shared_database, workers="2", policy=str(policy)) as server:
+        before = workers(server)
+        policy.write_text("requiredAdapters: 5\n")
+        server.reload()
+        await_state(lambda: "the policy was not reloaded" in server.log)
+        policy.write_text(POLICY.format(condition="Finished", threshold="1h"))
+        server.reload()
+        await_state(lambda: "the policy was read again: version 2 is in force" in server.log)
+        assert [condition_of(server, create(server, f"a-{number}")) for number in range(8)] == ["Finished"] * 8
+        await_state(lambda: server.log.count("is in force instead of policy version 1 ") == 2)  # each of them knows
+        assert workers(server) == before
+        assert server.stop() == 0
+
+
+def test_a_worker_that_dies_is_replaced(tmp_path: Path, shared_database: str, policy: Path) -> None:
+    with running(tmp_path, shared_database, workers="2", policy=str(policy)) as server:
+        first, second = workers(server)
+        policy.write_text("requiredAdapters: 5\n")  # nobody asked for it to be read
+        os.kill(second, signal.SIGKILL)
+        await_state(lambda: workers(server)[1] != second)
+        await_state(lambda: f"process {workers(server)[1]} takes requests" in server.log)
+        assert f"worker 2 (process {second}) was killed by signal 9" in server.log
+        assert workers(server)[0] == first
+        assert server.stop() == 0
+
+
+def test_workers_die_with_their_supervisor(tmp_path: Path, shared_database: str) -> None:
+    with running(tmp_path, shared_database, workers="2") as server:
+        orphans = workers(server)
+        server.kill9()
+        await_state(lambda: not any(Path(f"/proc/{pid}").exists() for pid in orphans))
+        assert not is_listening(server)
+
+
+def test_a_worker_that_hangs_is_killed(tmp_path: Path, shared_database: str) -> None:
+    with running(tmp_path, shared_database, workers="2", drain_timeout="100ms") as server:
+        _, second = workers(server)
+        os.kill(second, signal.SIGSTOP)
+        assert server.stop() == 1
+        assert f"worker 2 (process {second}) did not stop within 5.1s: it was killed" in server.log
+        assert not Path(f"/proc/{second}").exists()
+
+
+@pytest.mark.parametrize("count", ["1", "3"])
+def test_what_keeps_workers_from_starting_is_told_once(postgres_url: str, count: str) -> None:
+    refused = run_command("serve", database=postgres_url, listen="127.0.0.1:0", workers=count)
+    assert refused.returncode == 2
+    assert refused.stderr.count("Error: ") == 1
+    assert "run: hyperfleet db migrate" in refused.stderr
+    migrated(postgres_url)
+    refused = run_command("serve", database=postgres_url, listen="127.0.0.1:0", workers=count, policy="none.yaml")
+    assert refused.returncode == 2
+    assert refused.stderr.count("Error: ") == 1
+    assert "none.yaml: policy: No such file or directory" in refused.stderr
+
+
+@pytest.mark.parametrize("is_shared", [False, True])
+def test_workers_share_their_address_with_nobody_else(shared_database: str, is_shared: bool) -> None:
+    with socket.create_server(("127.0.0.1", 0), reuse_port=is_shared) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        refused = run_command("serve", database=shared_database, listen=address, workers="2")
+    assert refused.returncode == 69
+    assert f"{address} is in use by another program" in refused.stderr
 
 
 # ── deadlines ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -157,6 +235,8 @@ def test_a_reloaded_policy_is_in_force_on_every_replica(tmp_path: Path, shared_d
         policy.write_text(POLICY.format(condition="Finished", threshold="1h"))
         assert one.http.post("/policy:reload").json()["version"] == 2
         assert condition_of(other, create(other, "new")) == "Finished"
+        for replica in (one, other):
+            assert f"{policy}) is in force instead of policy version 1 (digest " in replica.log
         await_state(lambda: remaining(other) == 0)
         assert {condition_of(other, cluster) for cluster in old} == {"Finished"}
         assert [one.stop(), other.stop()] == [0, 0]
@@ -181,6 +261,27 @@ def test_a_signal_reloads_the_policy(tmp_path: Path, policy: Path) -> None:
         policy.write_text(POLICY.format(condition="Finished", threshold="1h"))
         server.reload()
         await_state(lambda: condition_of(server, cluster) == "Finished")
+
+
+def test_who_has_no_policy_file_goes_on_with_the_policy_in_force(tmp_path: Path, database: str, policy: Path) -> None:
+    with running(tmp_path, database, policy=str(policy)) as server:
+        create(server, "a")
+        assert server.stop() == 0
+    with running(tmp_path, database) as server:
+        assert f"no policy file was given here: the policy from {policy} stays in force" in server.log
+        assert server.http.post("/policy:reload").json()["version"] == 1
+        assert condition_of(server, create(server, "b")) == "Done"
+        assert server.stop() == 0
+
+
+def test_what_is_likely_wrong_with_a_policy_is_logged(tmp_path: Path, policy: Path) -> None:
+    policy.write_text(DOUBTFUL.format(ghost="ghost"))
+    with running(tmp_path, "memory:", policy=str(policy)) as server:
+        await_state(lambda: "names the adapter ghost" in server.log)
+        policy.write_text(DOUBTFUL.format(ghost="spectre"))
+        server.reload()
+        await_state(lambda: "names the adapter spectre" in server.log)
+        assert {each["code"] for each in server.http.get("/policy").json()["warnings"]} >= {"UnconfiguredAdapter"}
 
 
 # ── tables ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -232,7 +333,11 @@ def test_more_writes_than_can_wait_are_refused(tmp_path: Path) -> None:
     file = tmp_path / "fleet.db"
     with (
         running(
-            tmp_path, f"sqlite:{file}", limits_max_queued_writes="3", limits_max_writes_per_transaction="1"
+            tmp_path,
+            f"sqlite:{file}",
+            limits_max_queued_writes="3",
+            limits_max_batch_reports="3",
+            limits_max_writes_per_transaction="1",
         ) as server,
         closing(sqlite3.connect(file, isolation_level=None)) as intruder,
         ThreadPoolExecutor(16) as people,
@@ -283,6 +388,12 @@ def replicas(directory: Path, database: str, policy: Path) -> Iterator[tuple[Ser
         running(directory, database, policy=str(policy)) as other,
     ):
         yield one, other
+
+
+def workers(server: Server) -> list[int]:
+    """Return the processes of a server's workers, by the number of each."""
+    said = re.findall(r"worker (\d+) \(process (\d+)\) started", server.log)
+    return [pid for _, pid in sorted({int(number): int(pid) for number, pid in said}.items())]
 
 
 def is_listening(server: Server) -> bool:

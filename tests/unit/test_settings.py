@@ -195,6 +195,17 @@ def test_this_machine_is_always_allowed(listen: str) -> None:
     assert given(LISTEN=listen).settings.listen == listen
 
 
+def test_a_request_of_many_reports_must_fit_in_the_queue() -> None:
+    (line,) = told("limits: {maxBatchReports: 3000}")
+    assert line.startswith(
+        "settings.yaml:1:27: a request may have 3000 reports (limits.maxBatchReports), but only 2000 "
+    )
+    (line,) = told("limits: {maxBatchReports: 3000}", LIMITS_MAX_QUEUED_WRITES="2999")
+    assert line.startswith("HYPERFLEET_LIMITS_MAX_QUEUED_WRITES: ")
+    assert len(told("limits: {maxBatchReports: 3000}", LIMITS_MAX_QUEUED_WRITES="x")) == 1
+    assert given("limits: {maxBatchReports: 3000}", LIMITS_MAX_QUEUED_WRITES="3000")
+
+
 def test_several_workers_need_postgresql() -> None:
     (line,) = told("workers: 4")
     assert line == "settings.yaml:1:10: 4 workers need PostgreSQL; with sqlite: there can be one"

@@ -22,6 +22,7 @@ _PAGE_SIZE: Final = 8192  # a resource fits in one page; with 4096 most need a s
 _CHECKPOINT: Final = 4_000  # pages of log before it is moved into the file: 32 MB, some seconds of heavy load
 _FULL: Final = 2  # `pragma synchronous`: a commit is on the disk when it returns
 _CONTENTION: Final = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+_FORBIDDEN: Final = {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM}
 _DUPLICATES: Final = {sqlite3.SQLITE_CONSTRAINT_UNIQUE, sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY}
 
 
@@ -43,6 +44,8 @@ def translate(error: sqlite3.DatabaseError, path: Path) -> Exception:
         return Contended(f"{path}: {error}")
     if code & 0xFF == sqlite3.SQLITE_CONSTRAINT:
         return error
+    if code & 0xFF in _FORBIDDEN:
+        return StoreUnavailable(f"{path}: {error}; files must be readable and writable in the directory {path.parent}")
     return StoreUnavailable(f"{path}: {error}")
 
 

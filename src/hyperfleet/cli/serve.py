@@ -90,10 +90,12 @@ def serve(config: str | None, check: bool, insecure_listen: bool, **texts: str |
     """Run the server until it is told to stop (Ctrl-C or SIGTERM).
 
     Without any settings it listens on this machine only, keeps its data in the file hyperfleet.db of the current
-    directory and uses the policy that is built in.
+    directory and uses the policy that is built in, unless that data has got one from a file before.
 
-    Exit codes: 0 stopped as told, 2 settings or policy are wrong, 69 the database or the address is not available.
-    With --check: 0 good, 1 not good.
+    \b
+    Signals: SIGTERM and Ctrl-C stop it in good order, SIGHUP lets it read its policy again.
+    Exit codes: 0 stopped as told, 1 a worker had to be killed, 2 settings or policy are wrong, 69 the database or the
+    address is not available. With --check: 0 good, 1 not good.
     """
     flags = {"--" + name.replace("_", "-"): text for name, text in texts.items()}
     flags["--insecure-listen"] = "true" if insecure_listen else None
@@ -109,7 +111,7 @@ def _run(settings: Settings) -> int:
     from hyperfleet import serving
 
     click.echo(f"Data: {conceal(settings.database)}", err=True)
-    click.echo(f"Policy: {settings.policy or 'built in'}", err=True)
+    click.echo(f"Policy: {settings.policy or 'in force or else built in'}", err=True)
     try:
         return serving.serve(settings)
     except StoreUnavailable as error:

@@ -6,6 +6,7 @@ composition root and the command line use this: everything below gets values as 
 """
 
 from hyperfleet.settings.endpoints import Address, Database, conceal, parse_address, parse_database
+from hyperfleet.settings.layers import Named
 from hyperfleet.settings.resolution import CONFIG_VARIABLE, Resolution, find_strangers, resolve
 from hyperfleet.settings.tree import SETTINGS, Limits, Retention, Setting, Settings, settings_schema
 
@@ -15,6 +16,7 @@ __all__ = [
     "Address",
     "Database",
     "Limits",
+    "Named",
     "Resolution",
     "Retention",
     "Setting",

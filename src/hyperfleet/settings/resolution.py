@@ -125,7 +125,12 @@ _CHECKS: Final[dict[str, Callable[[Any], object]]] = {
 }
 
 
-_RELATED: Final = ("insecureListen", "database")
+_CROWDING: Final = ("limits.maxBatchReports", "limits.maxQueuedWrites")
+_CROWDED: Final = (
+    "a request may have {} reports (limits.maxBatchReports), but only {} writes may wait (limits.maxQueuedWrites): "
+    "such a request would always be refused. Raise the second or lower the first"
+)
+_RELATED: Final = ("insecureListen", "database", *_CROWDING)
 _EXPOSED: Final = (
     "{} can be reached from other machines, and this server does not ask anybody who they are: whoever reaches it can "
     "change the whole fleet. Listen on 127.0.0.1; or, if something in front of it lets only the right ones through, "
@@ -152,15 +157,20 @@ def _check_together(settings: Settings, layers: Sequence[Layer]) -> Iterator[Pro
     except ValueError:
         return
     if not (address.is_loopback or settings.insecure_listen or "insecureListen" in bad):
-        yield Problem(_last_place("listen", layers), _EXPOSED.format(address), "Exposed")
+        yield Problem(_last_place(("listen",), layers), _EXPOSED.format(address), "Exposed")
+    limits = settings.limits
+    if limits.max_batch_reports > limits.max_queued_writes and not bad.intersection(_CROWDING):
+        message = _CROWDED.format(limits.max_batch_reports, limits.max_queued_writes)
+        yield Problem(_last_place(_CROWDING, layers), message, "NotAllowed")
     if settings.workers > 1 and database.engine != "postgresql" and "database" not in bad:
         message = f"{settings.workers} workers need PostgreSQL; with {database.engine}: there can be one"
-        yield Problem(_last_place("workers", layers), message, "NotAllowed")
+        yield Problem(_last_place(("workers",), layers), message, "NotAllowed")
 
 
-def _last_place(key: str, layers: Sequence[Layer]) -> Place:
-    setting = BY_KEY[key]
-    return next((layer.place(setting) for layer in reversed(layers) if layer.gives(setting)), Named(key, 0, 0))
+def _last_place(keys: Sequence[str], layers: Sequence[Layer]) -> Place:
+    """Return where one of some settings was given last."""
+    given = ((layer, BY_KEY[key]) for layer in reversed(layers) for key in keys)
+    return next((layer.place(setting) for layer, setting in given if layer.gives(setting)), Named(keys[0], 0, 0))
 
 
 def find_strangers(environment: Mapping[str, str]) -> Iterator[str]:

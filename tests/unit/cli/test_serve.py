@@ -106,9 +106,10 @@ def test_check_reads_the_policy_and_the_schemas(tmp_path: Path) -> None:
     [
         (("--listen", "0.0.0.0:0"), 2, "--insecure-listen"),
         (("--config", "none.yaml"), 2, "none.yaml: cannot be read: No such file or directory"),
-        (("--policy", "none.yaml", "--listen", "127.0.0.1:0"), 2, "none.yaml"),
+        (("--policy", "none.yaml", "--listen", "127.0.0.1:0"), 2, "none.yaml: policy: No such file or directory"),
         (("--database", f"mysql://u:{SECRET}@h/d"), 2, "--database: expected sqlite:PATH"),
         (("--database", "sqlite:none/fleet.db", "--listen", "127.0.0.1:0"), 69, "none does not exist"),
+        (("--database", "sqlite:/proc/fleet.db", "--listen", "127.0.0.1:0"), 69, "writable in the directory /proc"),
         (("--listen", "192.0.2.1:0", "--insecure-listen"), 69, "192.0.2.1:0 is no address of this machine"),
         (("--listen", "name.invalid:0", "--insecure-listen"), 69, "no such host is known"),
     ],
@@ -123,8 +124,9 @@ def test_what_a_person_can_cause_is_a_sentence(
     assert SECRET not in done.stderr
 
 
-def test_an_address_in_use_is_a_sentence(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
+@pytest.mark.parametrize("is_shared", [False, True])
+def test_an_address_in_use_is_a_sentence(tmp_path: Path, is_shared: bool) -> None:
+    with socket.create_server(("127.0.0.1", 0), reuse_port=is_shared) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
         done = run(tmp_path, "--listen", address, "--database", "sqlite:fleet.db")
     assert done.returncode == 69
@@ -149,11 +151,26 @@ def test_a_stranger_in_the_environment_is_told_even_if_something_else_is_wrong(t
 
 def test_without_settings_it_serves_and_says_where_the_data_is(tmp_path: Path) -> None:
     with running(tmp_path, "--listen", "127.0.0.1:0") as (process, lines):
-        assert lines[:2] == [f"Data: sqlite:{tmp_path}/hyperfleet.db", "Policy: built in"]
+        assert lines[:2] == [f"Data: sqlite:{tmp_path}/hyperfleet.db", "Policy: in force or else built in"]
         assert lines[-1].startswith("Listening on http://127.0.0.1:")
         url = lines[-1].removeprefix("Listening on ")
         with httpx.Client(transport=httpx.HTTPTransport(retries=5)) as client:
             assert client.get(f"{url}/healthz").status_code == 200
         process.send_signal(signal.SIGTERM)
         assert process.wait(ENOUGH) == 0
+        assert process.stderr is not None
+        log = process.stderr.read()
+        assert "INFO" in log
+        assert "stopping: " in log
+        assert "stopped: " in log
     assert (tmp_path / "hyperfleet.db").exists()
+
+
+def test_two_servers_do_not_share_an_address(tmp_path: Path) -> None:
+    with running(tmp_path, "--listen", "127.0.0.1:0", "--database", "memory:") as (_, lines):
+        address = lines[-1].removeprefix("Listening on http://")
+        assert any("policy version 1 " in line and "built in" in line for line in lines)
+        assert any(f"takes requests at {address}" in line for line in lines)
+        done = run(tmp_path, "--listen", address, "--database", "memory:")
+    assert done.returncode == 69
+    assert f"Error: {address} is in use by another program" in done.stderr

@@ -105,7 +105,8 @@ def _referenced_adapters(content: PolicyDocument, places: Places) -> Iterator[Pr
 
 
 def _phase_conditions(content: PolicyDocument, places: Places) -> Iterator[Problem]:
-    known = [*BUILT_IN, *(rule.type for _, rule in good_items(content.cluster_conditions) if rule.type)]
+    types = (rule.type for _, rule in good_items(content.cluster_conditions) if rule.type)
+    known = list(dict.fromkeys((*BUILT_IN, *types)))  # a rule for Ready is told elsewhere
     for name in content.phases.__struct_fields__:
         phase = getattr(content.phases, name)
         for index, required in good_items(phase.required_conditions if phase else ()):

@@ -1,0 +1,56 @@
+"""What is likely wrong with the policy in force, although it loads: found aside, for it takes seconds.
+
+`policies` asks. Linting tries a policy on thousands of states, so it runs once for each policy, in a thread of its own
+that nobody waits for at the end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from concurrent.futures import Future
+from typing import Final
+
+from hyperfleet.aggregation.loading.policy_loader import check_policies
+from hyperfleet.documents import Problem
+from hyperfleet.model.kind import Kinds
+from hyperfleet.ports import PolicyVersion
+
+_LOG: Final = logging.getLogger(__name__)
+_PATIENCE: Final = 10.0  # seconds that somebody who asks waits; one policy takes about two, a file may have many
+
+
+class PolicyWarnings:
+    """The warnings of the policy that was looked at last."""
+
+    def __init__(self, kinds: Kinds) -> None:
+        """Check policies for `kinds`."""
+        self._kinds = kinds
+        self._version: PolicyVersion | None = None
+        self._found: Future[tuple[Problem, ...]] = Future()
+
+    def look_for(self, version: PolicyVersion) -> None:
+        """Begin to look at a policy, unless that was done before; what is found will be in the log."""
+        if version != self._version:
+            self._version, self._found = version, Future()
+            threading.Thread(target=self._lint, args=(version, self._found), name="lint", daemon=True).start()
+
+    async def find(self, version: PolicyVersion) -> tuple[Problem, ...] | None:
+        """Return the warnings of a policy; None: they are not known yet, ask again later."""
+        self.look_for(version)
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                return await asyncio.shield(asyncio.wrap_future(self._found))
+        except TimeoutError:
+            return None
+
+    def _lint(self, version: PolicyVersion, found: Future[tuple[Problem, ...]]) -> None:
+        try:
+            warnings = check_policies(version.text, version.file, self._kinds).problems
+        except Exception as error:  # noqa: BLE001  # a fault of the linter is no fault of the policy
+            _LOG.error("policy version %s could not be linted", version.version, exc_info=error)
+            warnings = ()
+        for warning in warnings:
+            _LOG.warning("policy version %s: %s", version.version, warning)
+        found.set_result(warnings)

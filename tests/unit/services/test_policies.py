@@ -1,0 +1,146 @@
+"""The policy in force: who may put which one in force, who is told, and what is likely wrong with it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from hyperfleet.api.wire import present
+from hyperfleet.backends.memory import MemoryStore
+from hyperfleet.errors import PolicyError
+from hyperfleet.model.kind import Kinds
+from hyperfleet.ports import PolicyVersion
+from hyperfleet.services.policies import PolicyBook, PolicyText
+from tests.unit.services.desk import HandClock, open_desk
+
+BUILT_IN = PolicyText("requiredAdapters: [dns]", "built in", is_built_in=True)
+NEWER_BUILT_IN = PolicyText("requiredAdapters: [dns, validation]", "built in", is_built_in=True)
+OURS = PolicyText("requiredAdapters: [billing]", "/etc/fleet/policy.yaml")
+THEIRS = PolicyText("requiredAdapters: [mail]", "/srv/policy.yaml")
+BROKEN = PolicyText("requiredAdapters: 5", "/etc/fleet/policy.yaml")
+DOUBTFUL = PolicyText(
+    """
+requiredAdapters: [dns]
+clusterConditions: [{type: A, evaluate: {expr: 'adapters["ghost"].state == "Failed"'}}]
+""",
+    "doubtful.yaml",
+)
+
+
+def with_store(test: Callable[[MemoryStore], Awaitable[None]]) -> None:
+    """Run a test on an empty store."""
+
+    async def run() -> None:
+        store = MemoryStore(HandClock())
+        await store.open()
+        await test(store)
+        await store.close()
+
+    asyncio.run(run())
+
+
+def book_of(store: MemoryStore, text: PolicyText) -> PolicyBook:
+    """Return what a process that was started with a policy has."""
+    return PolicyBook(store, Kinds(), present, lambda: text)
+
+
+async def in_force(store: MemoryStore) -> PolicyVersion:
+    """Return the policy in force."""
+    version = await store.active_policy()
+    assert version is not None
+    return version
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "winner"),
+    [
+        (OURS, BUILT_IN, OURS),
+        (BUILT_IN, OURS, OURS),
+        (OURS, THEIRS, THEIRS),
+        (BUILT_IN, NEWER_BUILT_IN, NEWER_BUILT_IN),
+    ],
+)
+def test_who_starts_second_prevails_only_with_a_file(first: PolicyText, second: PolicyText, winner: PolicyText) -> None:
+    async def start_both(store: MemoryStore) -> None:
+        await book_of(store, first).activate()
+        book = book_of(store, second)
+        await book.activate()
+        await book.activate()  # a reload is no other matter
+        assert (await in_force(store)).text == winner.text
+        assert book.version == await in_force(store)
+        assert book.rules.policy_version == (await in_force(store)).version
+
+    with_store(start_both)
+
+
+def test_that_the_built_in_policy_yields_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    async def start_both(store: MemoryStore) -> None:
+        await book_of(store, OURS).activate()
+        with caplog.at_level(logging.INFO):
+            await book_of(store, BUILT_IN).activate()
+
+    with_store(start_both)
+    assert "no policy file was given here: the policy from /etc/fleet/policy.yaml stays in force" in caplog.messages
+
+
+def test_one_that_adopts_does_not_look_at_its_file() -> None:
+    async def adopt(store: MemoryStore) -> None:
+        await book_of(store, OURS).activate()
+        for text in (THEIRS, BROKEN):
+            assert await book_of(store, text).adopt() == await in_force(store)
+        assert (await in_force(store)).version == 1
+
+    with_store(adopt)
+
+
+def test_one_that_adopts_has_to_read_it_if_nothing_is_in_force() -> None:
+    async def adopt(store: MemoryStore) -> None:
+        assert (await book_of(store, OURS).adopt()).text == OURS.text
+
+    with_store(adopt)
+
+
+def test_every_replica_tells_of_a_change_once(caplog: pytest.LogCaptureFixture) -> None:
+    async def change() -> None:
+        async with open_desk() as desk:
+            await desk.create("a")
+            replica = book_of(desk.store, OURS)
+            await replica.adopt()
+            desk.policy = THEIRS.text
+            with caplog.at_level(logging.INFO):
+                for _ in range(2):
+                    await desk.policies.activate()
+                    await replica.refresh()
+
+    asyncio.run(change())
+    told = [message for message in caplog.messages if "is in force instead of" in message]
+    assert len(told) == 2
+    assert len(set(told)) == 1
+    assert told[0].startswith("policy version 2 (digest ")
+    assert "policy.yaml) is in force instead of policy version 1 (digest " in told[0]
+    assert told[0].endswith("to be recomputed: 1")
+
+
+def test_a_policy_with_problems_changes_nothing() -> None:
+    async def reload(store: MemoryStore) -> None:
+        await book_of(store, OURS).activate()
+        with pytest.raises(PolicyError):
+            await book_of(store, BROKEN).activate()
+        assert (await in_force(store)).text == OURS.text
+
+    with_store(reload)
+
+
+def test_what_is_likely_wrong_is_found_and_told(caplog: pytest.LogCaptureFixture) -> None:
+    async def lint(store: MemoryStore) -> None:
+        book = book_of(store, DOUBTFUL)
+        found = await book.find_warnings(await book.activate())
+        assert found is not None
+        assert "UnconfiguredAdapter" in [warning.code for warning in found]
+        assert await book.find_warnings(await in_force(store)) is found
+
+    with_store(lint)
+    assert any("doubtful.yaml:3:" in message and "names the adapter ghost" in message for message in caplog.messages)
