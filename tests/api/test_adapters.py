@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -10,7 +11,7 @@ from tests.api.fleet import Fleet, path_of, problem_of
 from tests.world import body
 
 
-def adapter_of(client: Fleet, name: str) -> dict[str, object]:
+def adapter_of(client: Fleet, name: str) -> dict[str, Any]:
     (found,) = [item for item in client.get("/adapters").json()["items"] if item["name"] == name]
     return dict(found)
 
@@ -90,6 +91,31 @@ def test_no_more_than_a_hundred_blocked_are_told(memory_client: Fleet) -> None:
     assert detail["blocks"] == {"Cluster": 101}
 
 
-@pytest.mark.parametrize("name", ["none", "%00", "..", "a%2Fb", "%F0%9F%90%99"])
+@pytest.mark.parametrize("name", ["none", "..", "a%2Fb"])
 def test_an_adapter_nobody_knows(memory_client: Fleet, name: str) -> None:
     problem_of(memory_client.get(f"/adapters/{name}"), 404, "NotFound")
+
+
+@pytest.mark.parametrize("name", ["%00", "-a", "a%20b", "%F0%9F%90%99", "a" * 254])
+def test_what_cannot_be_the_name_of_an_adapter_is_told_what_can(memory_client: Fleet, name: str) -> None:
+    path = path_of(memory_client.create())
+    for address in (f"/adapters/{name}", f"{path}/statuses/adapters/{name}"):
+        problem = problem_of(memory_client.get(address), 400, "InvalidRequest")
+        assert "1 to 253 letters, digits and -_." in problem["detail"]
+
+
+def test_a_refusal_is_no_discard(client: Fleet) -> None:
+    cluster = client.create()
+    client.post(f"{path_of(cluster)}/statuses", body("dns", "True", generation=9))
+    dns = adapter_of(client, "dns")
+    assert "lastDiscard" not in dns
+    assert {**dict(dns["lastRefusal"]), "time": ""} == {
+        "cause": "GenerationAhead",
+        "resource": cluster["id"],
+        "time": "",
+    }
+    client.report(cluster, "dns")
+    client.report(cluster, "dns", "Unknown")
+    dns = adapter_of(client, "dns")
+    assert "lastRefusal" not in dns
+    assert dict(dns["lastDiscard"])["cause"] == "UnknownAfterFirst"

@@ -153,7 +153,7 @@ def test_what_is_not_there(client: Fleet) -> None:
     problem_of(client.get(f"/clusters/cls-none/nodepools/{cluster['id']}:explain"), 404, "NotFound")
     problem = problem_of(client.get(f"{path_of(cluster)}:explain?condition=Reddy"), 400, "InvalidQuery")
     (error,) = problem["errors"]
-    assert (error["parameter"], error["code"]) == ("condition", "NotAllowed")
+    assert (error["parameter"], error["code"]) == ("condition", "UnknownCondition")
     assert "Available, Ready, AllDone" in error["message"]
     assert 'did you mean "Ready"?' in error["message"]
 

@@ -63,13 +63,28 @@ FOUND = [
     ("q=quota", ["west"]),
     ("orderBy=-name", ["west", "north", "east"]),
     ("orderBy=severity", ["west", "north", "east"]),
-    ("phase=&limit=", ["east", "north", "west"]),
+    ("labelSelector=&continue=", ["east", "north", "west"]),
+    ("orderBy=-lastUpdated&q=us", ["west", "east"]),
+    ("adapterState=nobody:Unreported", ["east", "north", "west"]),
+    ("adapterState=validation:Unreported|Failed", ["north", "west"]),
 ]
 
 
 def test_filters_and_orders(fleet: Fleet) -> None:
     for query, found in FOUND:
         assert names(fleet.get(f"/clusters?{query}")) == found, query
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["conditions", "phase", "adapterState", "blockedBy", "reason", "q", "updatedSince", "orderBy", "limit", "fields"],
+)
+@pytest.mark.parametrize("value", ["", "%20"])
+def test_a_filter_without_a_value_does_not_show_everything(memory_client: Fleet, name: str, value: str) -> None:
+    answer = memory_client.get(f"/clusters?{name}={value}")
+    assert errors_of(answer, 400, "InvalidQuery") == {(name, "Empty")}
+    answer = memory_client.get("/clusters:summary?groupBy=&colour=")
+    assert errors_of(answer, 400, "InvalidQuery") == {("groupBy", "Empty"), ("colour", "UnknownParameter")}
 
 
 def test_what_changed_since(memory_client: Fleet) -> None:
@@ -113,6 +128,14 @@ def test_a_mask_leaves_parts(fleet: Fleet) -> None:
         "status": {"phase": "Failed"},
         "metadata": {"labels": {"region": "us-west-2"}},
     }
+
+
+@pytest.mark.parametrize("fields", ["bogus", "*", "items.name", "name,bogus.deeper", "Name"])
+def test_a_mask_begins_with_a_field_of_a_resource(memory_client: Fleet, fields: str) -> None:
+    for path in ("/clusters", path_of(memory_client.create())):
+        answer = memory_client.get(path, params={"fields": fields})
+        assert errors_of(answer, 400, "InvalidQuery") == {("fields", "UnknownField")}
+        assert "name" in answer.json()["errors"][0]["message"]
 
 
 def test_node_pools_are_listed_below_their_cluster_and_over_the_fleet(fleet: Fleet) -> None:
@@ -180,7 +203,7 @@ def test_summaries_of_node_pools(fleet: Fleet) -> None:
 def test_what_a_summary_does_not_take(memory_client: Fleet) -> None:
     answer = memory_client.get("/clusters:summary?groupBy=colour&limit=3&fields=id")
     assert errors_of(answer, 400, "InvalidQuery") == {
-        ("groupBy", "BadFormat"),
+        ("groupBy", "NotAllowed"),
         ("limit", "UnknownParameter"),
         ("fields", "UnknownParameter"),
     }

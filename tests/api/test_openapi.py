@@ -27,16 +27,17 @@ from hyperfleet.api import (
 )
 from hyperfleet.api.context import Context
 from hyperfleet.api.description import requests
-from hyperfleet.api.description.filters import FILTERS, GROUP_BY, PAGES
+from hyperfleet.api.description.filters import FILTERS, GROUP_BY, PAGES, SPAN, SUBJECT
 from hyperfleet.api.description.operations import Operation
 from hyperfleet.api.description.page import curl
 from hyperfleet.api.description.table import list_operations
 from hyperfleet.api.intake import read_creation, read_force_reason, read_merge_patch, read_replacement
 from hyperfleet.api.problems import CATALOGUE
 from hyperfleet.api.submissions import read_batch, read_report_of, read_reports
-from hyperfleet.api.wire import BASE
+from hyperfleet.api.wire import BASE, RESOURCE_KEYS
 from hyperfleet.model.kind import CLUSTER
 from hyperfleet.ports import EVERYTHING
+from hyperfleet.services.history import read_history_query
 from hyperfleet.services.search import read_fields, read_group_by, read_query
 from tests.api.fleet import ROOT, START, Fleet, path_of, problem_of
 
@@ -314,30 +315,48 @@ PIECES = {
     "reason": ["Broken", "Ready:Broken", "Ready:", ":", "two words", "a::b", "Ready:a:b"],
     "q": ["east", "us-east-1", "---", "é"],
     "updatedSince": ["15m", "1h30m", "0", "yesterday"],  # and times, which few libraries check
-    "orderBy": ["name", "-name", "name desc", "severity asc", "-name desc", "colour"],
-    "fields": ["id", "status.phase", 'metadata.labels."a.b"', "a..b", '"', "."],
+    "subject": ["phase", "Ready", "x.io/A", "two words", "-"],
+    "since": ["15m", "0", "yesterday"],
+    "until": ["1h30m", "1d"],
+    "orderBy": ["name", "-name", "name desc", "severity asc", "lastUpdated", "-name desc", "colour"],
+    "fields": [
+        "id",
+        "status.phase",
+        'metadata.labels."a.b"',
+        '"name"',
+        "id..b",
+        "id.\x1e",
+        '"',
+        ".",
+        "*",
+        "colour",
+        "Id",
+    ],
     "groupBy": ["phase", "reason:Ready", "condition:Ready", "label:x.io/a", "adapter:dns", "colour", "label:"],
 }
-LISTS = ("labelSelector", "conditions", "phase", "adapterState", "reason", "fields", "groupBy")
+LISTS = ("labelSelector", "conditions", "phase", "adapterState", "reason", "subject", "fields", "groupBy")
+INSTANTS = ("updatedSince", "since", "until")
 
 
 def is_read(name: str, value: str) -> bool:
     match name:
         case "fields":
-            return not read_fields(value).errors
+            return not read_fields([value], RESOURCE_KEYS).errors
         case "groupBy":
             return not read_group_by(value).errors
+        case "subject" | "since" | "until":
+            return not read_history_query({name: [value]}, "cls-1", START).errors
         case _:
             return not read_query({name: [value]}, "Cluster", EVERYTHING, None, START).errors
 
 
 @pytest.mark.parametrize("name", PIECES)
 def test_patterns_of_parameters_match_what_is_read(name: str) -> None:
-    (parameter,) = [each for each in (*FILTERS, *PAGES, GROUP_BY) if each.name == name]
+    (parameter,) = [each for each in (*FILTERS, *PAGES, GROUP_BY, SUBJECT, *SPAN) if each.name == name]
     values = ["", " ", *PIECES[name]]
     if name in LISTS:
         values += [f"{a},{b}" for a in PIECES[name] for b in PIECES[name] if a != b or name != "groupBy"]
-    schema = parameter.schema["anyOf"][1] if name == "updatedSince" else parameter.schema
+    schema = parameter.schema["anyOf"][1] if name in INSTANTS else parameter.schema
     for value in values:
         assert accepts(schema, value) == is_read(name, value), value
 
@@ -345,4 +364,4 @@ def test_patterns_of_parameters_match_what_is_read(name: str) -> None:
 def test_every_query_parameter_is_described(memory_client: Fleet) -> None:
     described = {parameter.name for parameter in (*FILTERS, *PAGES)}
     (error,) = memory_client.get("/clusters?colour=blue").json()["errors"]
-    assert described - {"fields"} == set(error["message"].partition("there are ")[2].split(", "))
+    assert described == set(error["message"].partition("there are ")[2].split(", "))

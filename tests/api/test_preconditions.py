@@ -45,6 +45,18 @@ def test_a_reader_who_has_it_gets_304(client: Fleet) -> None:
     assert client.get(path, headers={"If-None-Match": tag}).status_code == 200
 
 
+def test_a_reader_may_want_one_state_only(client: Fleet) -> None:
+    cluster = client.create()
+    path = path_of(cluster)
+    tag = client.get(path).headers["etag"]
+    for wanted in (tag, f'"other", {tag}', "*"):
+        assert client.get(path, headers={"If-Match": wanted}).status_code == 200
+    problem_of(client.get(path, headers={"If-Match": f"W/{tag}"}), 412, "PreconditionFailed")
+    client.report(cluster, "dns")
+    assert tag not in problem_of(client.get(path, headers={"If-Match": tag}), 412, "PreconditionFailed")["detail"]
+    problem_of(client.get("/clusters", headers={"If-Match": '"0"'}), 412, "PreconditionFailed")
+
+
 def test_a_tag_names_one_state(client: Fleet) -> None:
     cluster = client.create()
     path = path_of(cluster)
@@ -90,7 +102,8 @@ def test_a_write_may_be_meant_for_one_state_only(client: Fleet, method: str) -> 
     for stale in (old, f"W/{new}", '"nonsense"', '"99999999999999999999"'):
         problem_of(client.request(method, path, headers={"If-Match": stale}, **content), 412, "PreconditionFailed")
     assert client.get(path).headers["etag"] == new
-    problem_of(client.request(method, path, headers={"If-None-Match": "*"}, **content), 412, "PreconditionFailed")
+    exists = client.request(method, path, headers={"If-None-Match": "*"}, **content)
+    assert "exists, and If-None-Match: *" in problem_of(exists, 412, "PreconditionFailed")["detail"]
     response = client.request(method, path, headers={"If-Match": f"{old}, {new}"}, **content)
     assert response.is_success, response.text
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
+from collections.abc import AsyncIterator
 from datetime import timedelta
 from typing import get_args
 
@@ -59,6 +60,21 @@ def test_a_path_that_leads_nowhere_is_not_found(memory_client: Fleet, path: str)
     assert problem["instance"] == path
 
 
+@pytest.mark.parametrize(
+    ("path", "hint"),
+    [
+        ("/", "the API is below /api/hyperfleet/v1, and /docs tells what there is"),
+        ("/v1", "the API is below /api/hyperfleet/v1"),
+        ("/v1/clusters/", "without the / at its end there is: /v1/clusters"),
+        ("/v1/clusters/cls-1/statuses/", "there is: /v1/clusters/cls-1/statuses"),
+        ("/docs/", "there is: /docs"),
+        ("/v1/nothing/", "the API is below"),
+    ],
+)
+def test_who_is_lost_is_told_the_way(memory_client: Fleet, path: str, hint: str) -> None:
+    assert hint in problem_of(memory_client.get(ROOT + path), 404, "NotFound")["detail"]
+
+
 @pytest.mark.parametrize("id_", ["%00", "a%00b", "%2e%2e", "a" * 200, "a%20b", "-a", "%F0%9F%90%99", "cls-1%0A"])
 @pytest.mark.parametrize("suffix", ["", "/statuses", "/nodepools/np-1", "/statuses/status-x"])
 def test_what_cannot_be_an_id_is_not_found(client: Fleet, id_: str, suffix: str) -> None:
@@ -108,6 +124,28 @@ def test_what_is_not_json_is_refused(memory_client: Fleet, content: bytes) -> No
             "MalformedJson",
             "TooDeep",
         }
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "the body is empty; send JSON"),
+        (b'{"a": [1', "the body is not JSON: it ends too early, or in the midst of a surrogate pair"),
+        (b'{"a": 1,}', "the body is not JSON: trailing comma in object (byte 8)"),
+        (b'"\xff"', "the body is not JSON: a string in it is not UTF-8"),
+        (b'{"a": 1e999}', "the body has a number that is too large for a 64-bit float"),
+    ],
+)
+def test_why_it_is_not_json(memory_client: Fleet, content: bytes, message: str) -> None:
+    (error,) = memory_client.post("/clusters", content=content).json()["errors"]
+    assert error["message"] == message
+
+
+def test_a_large_number_is_better_a_string_only_where_it_may_be_one(memory_client: Fleet) -> None:
+    body = {"name": "a", "spec": {"a": 2**64}, "generation": 2**64}
+    spec, generation = memory_client.post("/clusters", body).json()["errors"]
+    assert spec["message"] == "an integer of more than 64 bits; send it as a string"
+    assert generation["message"] == "an integer of more than 64 bits"
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "zstd"])
@@ -192,6 +230,18 @@ def test_what_takes_too_long_is_503() -> None:
         response = fleet.get("/clusters/cls-1", headers={"Accept-Encoding": "gzip"})  # not in the fast lane
         problem_of(response, 503, "Timeout")
         assert response.headers["retry-after"]
+
+
+def test_a_caller_who_falls_silent_is_told_that_it_was_them() -> None:
+    async def fall_silent() -> AsyncIterator[bytes]:
+        yield b'{"name": '
+        await asyncio.sleep(60)
+
+    clock = HandClock()
+    with open_fleet(MemoryStore(clock), clock, Limits(time=timedelta(milliseconds=50))) as fleet:
+        response = fleet.post("/clusters", content=fall_silent())
+        problem = problem_of(response, 408, "RequestTimeout")
+        assert "nothing was done" in fleet.get(f"{ROOT}{problem['type']}").json()["remedy"]
 
 
 def test_a_server_that_stops_takes_no_more_writes(memory_client: Fleet) -> None:

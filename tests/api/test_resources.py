@@ -22,7 +22,8 @@ def test_what_was_created_is_answered_and_can_be_read(client: Fleet) -> None:
     assert (cluster["name"], cluster["generation"], cluster["spec"]) == ("my-cluster", 1, SPEC)
     assert cluster["metadata"]["labels"] == {"team": "platform"}
     assert cluster["metadata"]["createdAt"] == cluster["metadata"]["updatedAt"]
-    assert cluster["metadata"].keys() == {"createdAt", "updatedAt", "labels"}
+    assert cluster["metadata"].keys() == {"createdAt", "updatedAt", "labels", "createdBy"}
+    assert cluster["metadata"]["createdBy"] == "anonymous"
     assert cluster["status"]["phase"] == "Pending"
     read = client.get(path_of(cluster))
     assert (read.status_code, read.content) == (200, created.content)
@@ -58,6 +59,37 @@ def test_a_head_has_the_headers_of_a_get_and_no_body(client: Fleet) -> None:
     assert (head.status_code, head.content) == (200, b"")
     for name in ("etag", "content-type", "content-length", "cache-control"):
         assert head.headers[name] == get.headers[name]
+
+
+def test_parts_of_a_resource_can_be_read(client: Fleet) -> None:
+    cluster = client.create(labels={"a": "b"})
+    whole = client.get(path_of(cluster))
+    part = client.get(f"{path_of(cluster)}?fields=name,status.phase&fields=metadata.labels")
+    assert part.json() == {
+        "id": cluster["id"],
+        "name": "my-cluster",
+        "status": {"phase": "Pending"},
+        "metadata": {"labels": {"a": "b"}},
+    }
+    assert part.headers["etag"] == whole.headers["etag"], "it names the state, with which a write can be guarded"
+
+
+def test_no_query_parameter_is_ignored(memory_client: Fleet) -> None:
+    cluster = memory_client.create()
+    path = path_of(cluster)
+    memory_client.report(cluster, "dns")
+    requests = [
+        *[("GET", each) for each in (path, f"{path}/statuses", f"{path}/statuses/status-{cluster['id']}")],
+        *[("GET", each) for each in (f"{path}/statuses/adapters/dns", "/adapters", "/adapters/dns", "/policy")],
+        *[("POST", each) for each in ("/clusters", f"{path}/statuses", f"{path}/force-delete", "/statuses:batch")],
+        *[("POST", "/policy:reload"), ("PUT", path), ("PATCH", path), ("DELETE", path)],
+        *[("PUT", f"{path}/statuses/adapters/dns"), ("DELETE", f"{path}/statuses/adapters/dns")],
+    ]
+    for method, address in requests:
+        for value in ("true", ""):
+            answer = memory_client.request(method, f"{address}?dryRun={value}")
+            assert errors_of(answer, 400, "InvalidQuery") == {("dryRun", "UnknownParameter")}, (method, address)
+    assert memory_client.get(f"{ROOT}/healthz?verbose").status_code == 200, "probes may add what they like"
 
 
 def test_labels_may_stand_in_the_metadata(client: Fleet) -> None:
@@ -176,6 +208,29 @@ def test_a_patch_merges(client: Fleet) -> None:
     assert again.json() == changed, "what changes nothing raises no generation"
 
 
+@pytest.mark.parametrize(
+    "patch", [{"labels": None}, {"metadata": {"labels": None}}, {"labels": None, "metadata": {"labels": None}}]
+)
+def test_null_takes_all_labels_away(client: Fleet, patch: dict[str, Any]) -> None:
+    cluster = client.create(labels={"a": "b", "c": "d"})
+    changed = client.patch(path_of(cluster), patch).json()
+    assert (changed["metadata"]["labels"], changed["generation"]) == ({}, 2)
+    assert client.patch(path_of(cluster), patch).json() == changed
+
+
+def test_null_labels_are_for_patches_only(memory_client: Fleet) -> None:
+    path = path_of(memory_client.create(labels={"a": "b"}))
+    assert errors_of(memory_client.put(path, {"spec": {}, "labels": None})) == {("/labels", "WrongType")}
+    contradiction = {"labels": None, "metadata": {"labels": {"a": "b"}}}
+    assert ("/labels", "Contradiction") in errors_of(memory_client.patch(path, contradiction))
+
+
+def test_an_integer_may_be_written_with_a_point(client: Fleet) -> None:
+    path = path_of(client.create())
+    assert client.patch(path, {"generation": 1.0, "spec": {"a": 1}}).json()["generation"] == 2
+    assert errors_of(client.patch(path, {"generation": 1.5})) == {("/generation", "WrongType")}
+
+
 def test_what_an_edit_may_not_change(client: Fleet) -> None:
     cluster = client.create()
     path = path_of(cluster)
@@ -211,6 +266,8 @@ def test_a_deletion_waits_for_adapters_and_cascades(client: Fleet) -> None:
     again = client.delete(path)
     assert (again.status_code, again.content) == (202, deleted.content)
     problem_of(client.patch(path, {"spec": {"a": 1}}), 409, "BeingDeleted")
+    same = client.put(path, {"spec": cluster["spec"]})
+    assert (same.status_code, same.json()) == (200, deleted.json()), "what changes nothing does no harm"
     problem_of(client.post(f"{path}/nodepools", {"name": "a", "spec": {}}), 409, "ParentBeingDeleted")
     for adapter in ("validation", "dns"):
         answer = client.report(cluster, adapter, "False", generation=2, extra={"Finalized": "True"})

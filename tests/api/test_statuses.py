@@ -65,6 +65,7 @@ def test_several_adapters_are_one_write(client: Fleet) -> None:
     path = f"{path_of(cluster)}/statuses"
     answer = client.post(path, {"adapterStatuses": [body("dns", "True"), body("validation", "Unknown")]})
     assert answer.status_code == 201
+    assert answer.headers["location"] == answer.json()["href"]
     outcomes = answer.json()["outcomes"]
     assert [(each["adapter"], each["outcome"]) for each in outcomes] == [
         ("dns", "aggregated"),
@@ -154,6 +155,43 @@ def test_a_discard_is_an_answer(client: Fleet) -> None:
     stale = client.report(cluster, "dns", generation=1)
     assert (stale["outcome"], stale["reason"]) == ("discarded", "StaleGeneration")
     assert stale["outcomes"][0]["reason"] == "StaleGeneration"
+
+
+def test_a_discarded_report_has_no_id(client: Fleet) -> None:
+    cluster = client.create()
+    stored = client.report(cluster, "dns")["outcomes"][0]
+    assert "storedReportId" not in stored
+    discarded = client.report(cluster, "dns", "Unknown")["outcomes"][0]
+    assert "reportId" not in discarded
+    assert discarded["storedReportId"] == stored["reportId"]
+
+
+def test_errors_are_told_in_the_spelling_of_the_body(client: Fleet) -> None:
+    path = f"{path_of(client.create())}/statuses"
+    ahead = [snake("dns", generation=9), {**snake("dns", generation=9), "colour": "blue"}]  # the short and the long way
+    for report in ahead:
+        assert errors_of(client.post(path, report), 409, "GenerationAhead") == {
+            ("/observed_generation", "GenerationAhead")
+        }
+    (error,) = client.post(path, snake("dns", generation=0)).json()["errors"]
+    assert (error["pointer"], error["message"]) == (
+        "/observed_generation",
+        "observed_generation must be at least 1, not 0",
+    )
+    missing = {key: value for key, value in snake("dns").items() if key != "observed_generation"}
+    (error,) = client.post(path, missing).json()["errors"]
+    assert (error["pointer"], error["message"]) == ("/observed_generation", "observed_generation is required")
+    (error,) = client.post(path, {**snake("dns"), "observed_time": "noon"}).json()["errors"]
+    assert error["message"].startswith("observed_time must be")
+
+
+def test_a_generation_may_be_written_with_a_point(client: Fleet) -> None:
+    path = f"{path_of(client.create())}/statuses"
+    assert client.post(path, {**body("dns", "True"), "observedGeneration": 1.0}).json()["outcome"] == "aggregated"
+    half = client.post(path, {**body("dns", "True"), "observedGeneration": 1.5})
+    assert errors_of(half) == {("/observedGeneration", "WrongType")}
+    endless = client.post(path, {**body("dns", "True"), "observedGeneration": 1e300})
+    assert errors_of(endless) == {("/observedGeneration", "OutOfRange")}
 
 
 def test_a_replay_changes_nothing(client: Fleet) -> None:
@@ -262,7 +300,6 @@ def test_an_adapter_has_a_path_of_its_own(client: Fleet) -> None:
     read = client.get(path).json()
     assert (read["adapter"], read["conditions"][0]["status"]) == ("dns", "False")
     problem_of(client.get(f"{path_of(cluster)}/statuses/adapters/other"), 404, "NotFound")
-    problem_of(client.get(f"{path_of(cluster)}/statuses/adapters/no%20name"), 404, "NotFound")
 
 
 def test_an_adapter_that_is_retired_is_forgotten(client: Fleet) -> None:
@@ -322,12 +359,38 @@ def test_a_batch_is_many_requests_in_one(client: Fleet) -> None:
         *(200, 200, 200, 200, 404, 409, 404, 400, 400, 400, 400, 404, 400)
     ]
     assert (answer["accepted"], answer["refused"]) == (4, 9)
-    assert answer["results"][0] == {"index": 0, "status": 200, "outcome": "aggregated", "phase": "Provisioning"}
-    assert answer["results"][3]["reason"] == "UnknownAfterFirst"
+    first, discarded = answer["results"][0], answer["results"][3]
+    assert first == {
+        "index": 0,
+        "status": 200,
+        "adapter": "dns",
+        "outcome": "aggregated",
+        "reportId": first["reportId"],
+        "phase": "Provisioning",
+    }
+    assert (discarded["reason"], discarded["storedReportId"]) == ("UnknownAfterFirst", first["reportId"])
     assert answer["results"][5]["problem"]["errors"][0]["pointer"] == "/reports/5/observedGeneration"
     codes = {error["code"] for index in (7, 8, 9) for error in answer["results"][index]["problem"]["errors"]}
     assert codes == {"MissingField", "MixedSpelling", "WrongType"}
     assert len(client.get(f"{path_of(pool)}/statuses").json()["adapterStatuses"]) == 2
+
+
+def test_a_batch_says_of_a_report_what_it_would_have_been_told_alone(client: Fleet) -> None:
+    cluster = client.create()
+    odd = body("dns", "True", observedTime="2025-10-17T11:00:00Z", colour="blue")
+    (alone,) = client.report(cluster, "dns", observedTime="2025-10-17T11:00:00Z", colour="blue")["outcomes"]
+    answer = client.post("/statuses:batch", {"reports": [{"clusterId": cluster["id"], **odd}]}).json()
+    (note,) = alone["notes"]
+    assert answer["results"] == [
+        {
+            "index": 0,
+            "status": 200,
+            **alone,
+            "replayed": True,
+            "notes": [{**note, "pointer": "/reports/0/colour"}],
+            "phase": "Provisioning",
+        }
+    ]
 
 
 @pytest.mark.parametrize("content", [[], {}, {"reports": 1}, {"reports": []}, {"reports": [1], "more": 1}])

@@ -10,7 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from hyperfleet.aggregation import aggregate, decide, refresh
+from hyperfleet.aggregation import aggregate, decide, refresh, says_the_same
 from hyperfleet.model.condition import TRUE
 from hyperfleet.model.report import StoredReport
 from hyperfleet.model.resource import Resource
@@ -209,8 +209,9 @@ def test_the_shortcut_for_heartbeats_says_what_the_long_way_says(world, adapter,
     observed = now - timedelta(seconds=seconds // 2) if is_early else None
     decision = decide(replace(before.report, observed_time=observed), world.resource, before, now)
     assert decision.stored is not None
-    quick = refresh(before, decision.stored, world.policy, previous, now)
-    if not decision.needs_aggregation or quick is None:
+    is_heartbeat = decision.needs_aggregation and says_the_same(before, decision.stored)
+    quick = refresh(decision.stored, world.policy, previous, now) if is_heartbeat else None
+    if quick is None:
         return  # the long way is taken
     reports = {**world.reports, adapter: decision.stored}
     full = aggregate(world.resource, reports, world.policy, previous, now, children=world.children)
@@ -229,5 +230,5 @@ def test_the_shortcut_is_taken_until_a_deadline_comes():  # type: ignore[no-unty
         now = world.now + timedelta(minutes=minutes)
         decision = decide(before.report, world.resource, before, now)
         assert decision.stored is not None
-        taken.append(refresh(before, decision.stored, world.policy, world.status, now) is not None)
+        taken.append(refresh(decision.stored, world.policy, world.status, now) is not None)
     assert taken == [True, True, False]

@@ -214,15 +214,16 @@ class _Reader:
 
     def _generation(self, fields: _Fields, at: str) -> int:
         value, at = fields.get("observedGeneration", at)
+        key = fields.spell("observedGeneration")
         if value is None:
-            self._error(at, "MissingField", "observedGeneration is required")
-        elif isinstance(value, bool) or not isinstance(value, int):
-            self._error(at, "WrongType", f"observedGeneration must be an integer, not {_name(value)}")
+            self._error(at, "MissingField", f"{key} is required")
+        elif isinstance(value, bool) or not (isinstance(value, int) or _is_integral(value)):
+            self._error(at, "WrongType", f"{key} must be an integer, not {_name(value)}")
         elif not 1 <= value <= MAX_GENERATION:
             limit = "at least 1" if value < 1 else f"at most {MAX_GENERATION}"
-            self._error(at, "OutOfRange", f"observedGeneration must be {limit}, not {value}")
+            self._error(at, "OutOfRange", f"{key} must be {limit}, not {value}")
         else:
-            return value
+            return int(value)
         return 0
 
     def _time(self, fields: _Fields, at: str) -> datetime | None:
@@ -236,8 +237,8 @@ class _Reader:
                     return time.astimezone(UTC)
             except (ValidationError, OverflowError):  # the latter: a zone beyond the first or the last year
                 pass
-        message = f"observedTime must be an RFC 3339 time with a zone such as 2025-10-17T12:00:05Z, not {_quote(value)}"
-        self._error(at, "BadFormat", message)
+        rule = "an RFC 3339 time with a zone such as 2025-10-17T12:00:05Z"
+        self._error(at, "BadFormat", f"{fields.spell('observedTime')} must be {rule}, not {_quote(value)}")
         return None
 
     def _object(self, fields: _Fields, at: str, key: str) -> Mapping[str, Any]:
@@ -319,7 +320,17 @@ class _Fields:
 
     def get(self, name: str, at: str) -> tuple[Any, str]:
         """Return a field's value and pointer; None when it is absent or null."""
-        return self.values.get(name), f"{at}/{self.keys.get(name, name)}"
+        return self.values.get(name), f"{at}/{self.spell(name)}"
+
+    def spell(self, name: str) -> str:
+        """Return the key of a field as it is spelt, or as it would be beside the others."""
+        is_snake = any("_" in key for key in self.keys.values())
+        return self.keys.get(name) or (_HUMP.sub(lambda hump: f"_{hump[0].lower()}", name) if is_snake else name)
+
+
+def _is_integral(value: object) -> bool:
+    """Tell whether a number has no fraction: 1.0 is an integer to JSON Schema and to many programs."""
+    return isinstance(value, float) and value.is_integer()
 
 
 def _camel(key: str) -> str:
@@ -330,6 +341,7 @@ def _camel(key: str) -> str:
     return first + "".join(word.capitalize() for word in rest)
 
 
+_HUMP: Final = re.compile("[A-Z]")
 _SNAKE_CASE: Final = re.compile(r"[a-z]+(_[a-z]+)+")
 
 

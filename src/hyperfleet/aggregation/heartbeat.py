@@ -28,22 +28,20 @@ def says_the_same(before: StoredReport, after: StoredReport) -> bool:
     )
 
 
-def refresh(
-    before: StoredReport, after: StoredReport, policy: Policy, previous: Status, now: datetime
-) -> Status | None:
-    """Return the status after `after` took the place of `before`; None: it must be computed."""
+def refresh(heartbeat: StoredReport, policy: Policy, previous: Status, now: datetime) -> Status | None:
+    """Return the status after a report that says the same as the one before it; None: it must be computed."""
     now = max(now, previous.memory.written_time)
-    adapter = after.report.adapter
+    adapter = heartbeat.report.adapter
     is_due = previous.next_deadline is not None and previous.next_deadline <= now
-    if is_due or policy.reads_times or previous.policy != policy.digest or not says_the_same(before, after):
+    if is_due or policy.reads_times or previous.policy != policy.digest:
         return None
     place = next((i for i, summary in enumerate(previous.adapters) if summary.name == adapter), None)
-    if place is None or previous.adapters[place].stale or after.report.status_of(AVAILABLE) == UNKNOWN:
+    if place is None or previous.adapters[place].stale or heartbeat.report.status_of(AVAILABLE) == UNKNOWN:
         return None
     memory = replace(previous.memory, written_time=now)
     summary = previous.adapters[place]
-    if summary.last_updated == after.effective_time:
+    if summary.last_updated == heartbeat.effective_time:
         return replace(previous, memory=memory)
     adapters = list(previous.adapters)
-    adapters[place] = replace(summary, last_updated=after.effective_time)
+    adapters[place] = replace(summary, last_updated=heartbeat.effective_time)
     return replace(previous, adapters=tuple(adapters), last_updated=now, memory=memory)

@@ -129,7 +129,7 @@ class Selector(Struct, frozen=True):
         return (
             resource.kind == self.kind
             and (not self.tenants or resource.tenant in self.tenants)
-            and all(resource.labels.get(key) == value for key, value in self.labels.items())
+            and (not self.labels or all(resource.labels.get(key) == value for key, value in self.labels.items()))
         )
 
     @property

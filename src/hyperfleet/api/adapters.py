@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 import msgspec
-from msgspec import UNSET, Struct
+from msgspec import Struct
 from msgspec.structs import asdict, replace
 from starlette.requests import Request
 from starlette.responses import Response
@@ -16,13 +16,14 @@ from starlette.routing import Route
 from hyperfleet.api.callers import caller_of
 from hyperfleet.api.context import Context
 from hyperfleet.api.problems import Problem, Refused
+from hyperfleet.api.requests import adapter_of
 from hyperfleet.api.responses import answer_made
 from hyperfleet.api.shapes import (
     AdapterDetail,
     AdapterList,
     AdapterSummary,
     BlockedResource,
-    LastDiscard,
+    LostReport,
     ReportCounts,
 )
 from hyperfleet.ports import AdapterRecord, Query, Scope
@@ -44,7 +45,7 @@ def routes(context: Context) -> list[Route]:
 
     async def read(request: Request) -> Response:
         """Answer one adapter, and the first resources that wait for it."""
-        name, scope = request.path_params["adapter"], caller_of(request).scope
+        name, scope = adapter_of(request), caller_of(request).scope
         for adapter in await _find_all(context, scope):
             if adapter.name == name:
                 blocked = await _find_blocked(context, scope, name)
@@ -86,12 +87,11 @@ def _summarize(name: str, record: AdapterRecord | None, blocks: Blocks) -> Adapt
     )
     if record is None:
         return summary
-    return replace(
-        summary,
-        last_seen=record.last_seen,
-        clock_skew_seconds=record.skew.total_seconds(),
-        last_discard=msgspec.json.decode(record.last_discard, type=LastDiscard) if record.last_discard else UNSET,
-    )
+    summary = replace(summary, last_seen=record.last_seen, clock_skew_seconds=record.skew.total_seconds())
+    if not record.last_discard:
+        return summary
+    lost = msgspec.json.decode(record.last_discard, type=LostReport)
+    return replace(summary, last_refusal=lost) if lost.cause in _REJECTIONS else replace(summary, last_discard=lost)
 
 
 class _Phase(Struct):

@@ -26,9 +26,11 @@ from hyperfleet.api import (
     statuses,
 )
 from hyperfleet.api.context import Context
+from hyperfleet.api.description.table import list_operations
 from hyperfleet.api.envelope import Envelope
-from hyperfleet.api.fastlane import FastLane
+from hyperfleet.api.fastlane import FastLane, ReportLane
 from hyperfleet.api.problems import Problem, Refused, answer_problem, from_error, from_http_error
+from hyperfleet.api.routing import below_base
 from hyperfleet.api.wire import BASE
 from hyperfleet.errors import HyperFleetError
 
@@ -42,15 +44,13 @@ _SERVER: Final = (health, openapi)  # at the root
 
 def create_app(context: Context, lifespan: Lifespan[Any] | None = None) -> ASGIApp:
     """Put the application together."""
-    routes: list[BaseRoute] = [_move_below_base(route) for module in _FLEET for route in module.routes(context)]
+    below = [route for module in _FLEET for route in module.routes(context)]
+    routes: list[BaseRoute] = [*below_base(below, list_operations(context))]
     routes += [route for module in _SERVER for route in module.routes(context)]
     app = Starlette(routes=routes, exception_handlers=dict.fromkeys(_ERRORS, _answer_error), lifespan=lifespan)
     app.router.redirect_slashes = False  # a redirected POST is lost on many clients
-    return FastLane(Envelope(app, context), context)
-
-
-def _move_below_base(route: Route) -> Route:
-    return Route(BASE + route.path, route.endpoint, methods=route.methods, name=route.name)
+    reporting = ReportLane(app, statuses.reporters(context), _answer_error)
+    return FastLane(Envelope(reporting, context), context)
 
 
 async def _answer_error(request: Request, error: Exception) -> Response:
@@ -63,7 +63,7 @@ def _problem_of(error: Exception, request: Request) -> Problem:
         case Refused():
             return error.problem
         case HTTPException(status_code=404):
-            return Problem("NotFound", "there is nothing at this path")
+            return Problem("NotFound", f"there is nothing at this path; {_hint_at(request)}")
         case HTTPException(status_code=405):
             allowed = _methods_of(request, request.app.routes)
             return Problem(
@@ -74,6 +74,16 @@ def _problem_of(error: Exception, request: Request) -> Problem:
         case HyperFleetError():
             _LOG.warning("request %s: %s: %s", request.state.request_id, type(error).__name__, error)
     return from_error(error)  # what is not ours goes on to the envelope, which logs it
+
+
+def _hint_at(request: Request) -> str:
+    """Say what a path that leads nowhere may have been meant to be."""
+    path, asked = request.scope["path"], request.state.path
+    trimmed = path.rstrip("/")
+    routes = [route for route in request.app.routes if isinstance(route, Route)]
+    if trimmed != path and any(route.path_regex.match(trimmed) for route in routes):
+        return f"without the / at its end there is: {asked.rstrip('/')}"
+    return f"the API is below {BASE}, and /docs tells what there is"
 
 
 def _methods_of(request: Request, routes: Sequence[BaseRoute]) -> str:

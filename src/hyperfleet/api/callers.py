@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from starlette.requests import Request
 from starlette.types import Scope
 
-from hyperfleet.services.results import ANYBODY, Caller
+from hyperfleet.services.results import Caller
+
+ANONYMOUS: Final = Caller("anonymous")
 
 
 def caller_of(request: Request) -> Caller:
@@ -16,4 +20,4 @@ def caller_of(request: Request) -> Caller:
 def caller_of_scope(scope: Scope) -> Caller:
     """Return who sent a request; until there is authentication, everybody is the same."""
     del scope
-    return ANYBODY
+    return ANONYMOUS

@@ -49,26 +49,40 @@ class Envelope(Struct, frozen=True):
         request_id = _find_id(scope) or new_request_id()
         scope["state"] = {**scope.get("state", {}), "request_id": request_id, "path": scope["path"][:_SHOWN]}
         reply = _Reply(send, request_id, scope["method"] == "HEAD")
-        problem = await self._pass_on(scope, receive, reply)
+        problem = await self._pass_on(scope, _Upload(receive), reply)
         if problem is not None:
             await reply.make_up(problem, Request(scope, receive))
 
-    async def _pass_on(self, scope: Scope, receive: Receive, reply: _Reply) -> Problem | None:
+    async def _pass_on(self, scope: Scope, upload: _Upload, reply: _Reply) -> Problem | None:
         """Let the application answer; return what must be answered in its place."""
         if len(scope["path"]) + len(scope["query_string"]) > _MAX_ADDRESS:
             return from_code("UriTooLong")
         try:
             async with asyncio.timeout(self.context.limits.time.total_seconds()):
-                await self.app(_under_base(scope), receive, reply)
+                await self.app(_under_base(scope), upload, reply)
         except ClientDisconnect:
             return None  # nobody is left to be told
         except TimeoutError:
-            return from_code("Timeout")
+            return from_code("RequestTimeout" if upload.is_awaited else "Timeout")
         except Exception as error:  # noqa: BLE001  # the outermost loop: whatever it is, the caller gets an answer
             state = scope["state"]
             _LOG.exception("request %s failed: %s %r", state["request_id"], scope["method"], state["path"])
             return from_error(error)
         return None
+
+
+class _Upload:
+    """The way in: knows whether we wait for the caller, whose fault it then is if nothing comes."""
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+        self.is_awaited = False
+
+    async def __call__(self) -> Message:
+        self.is_awaited = True
+        message = await self._receive()
+        self.is_awaited = False
+        return message
 
 
 class _Reply:

@@ -94,7 +94,7 @@ class ExplanationAnswer(Struct, frozen=True, rename="camel"):
     because: Annotated[tuple[str, ...], Meta(description="What decided the phase.")]
     conditions: tuple[ExplainedCondition, ...]
     adapters: tuple[ExplainedAdapter, ...]
-    policy: Annotated[str, Meta(description="The digest of the policy that this is explained with.")]
+    policy: Annotated[str, Meta(description="The version of the policy that this is explained with.")]
     current: Annotated[
         bool,
         Meta(
@@ -117,7 +117,7 @@ def present_explanation(told: Explanation, evidence: Evidence) -> ExplanationAns
         told.because,
         tuple(_present_condition(condition) for condition in told.conditions),
         _present_adapters(told.adapters),
-        evidence.policy.digest,
+        str(evidence.policy_version),
         evidence.is_current,
         _or_unset(told.next_deadline),
     )

@@ -16,7 +16,7 @@ from hyperfleet.api.callers import caller_of
 from hyperfleet.api.context import Context
 from hyperfleet.api.explanation_wire import present_explanation
 from hyperfleet.api.problems import Refused, from_query, from_refusal
-from hyperfleet.api.requests import target_of
+from hyperfleet.api.requests import parameters_of, target_of
 from hyperfleet.api.responses import JSON, TEXT, answer_in, prefers_text
 from hyperfleet.api.wire import path_of
 from hyperfleet.documents.wording import quote, suggest
@@ -43,7 +43,7 @@ class _Explanations(Struct, frozen=True):
     async def explain(self, request: Request) -> Response:
         """Explain the status of a resource, or one condition of it."""
         context, target = self.context, target_of(request, self.kind)
-        given = Parameters({name: request.query_params.getlist(name) for name in request.query_params})
+        given = Parameters(parameters_of(request))
         given.refuse_unknown(("condition",))
         only = given.one("condition")
         _check(given)
@@ -74,4 +74,4 @@ def _unknown_condition(only: str, evidence: Evidence) -> BodyProblem:
     types = evidence.condition_types
     guess = suggest(only[:64], types)
     message = f"there is no condition {quote(only)} to explain; there are {', '.join(types)}{guess}"
-    return BodyProblem("condition", "NotAllowed", message)
+    return BodyProblem("condition", "UnknownCondition", message)

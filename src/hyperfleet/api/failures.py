@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import datetime
 from typing import Final
 
 from starlette.requests import Request
@@ -13,6 +14,7 @@ from hyperfleet.aggregation import BodyProblem
 from hyperfleet.api.callers import caller_of
 from hyperfleet.api.context import Context
 from hyperfleet.api.problems import Refused, from_query
+from hyperfleet.api.requests import parameters_of
 from hyperfleet.api.responses import answer_made
 from hyperfleet.api.shapes import AffectedResource, CauseGrowth, MostlyShared, SharedCause, SharedCauses
 from hyperfleet.api.wire import href_of
@@ -33,7 +35,8 @@ def routes(context: Context) -> list[Route]:
 
     async def group(request: Request) -> Response:
         """Answer the causes of failures, those with the most resources first."""
-        queries, now = _read_queries(request, context), context.clock.now()
+        now = context.clock.now()
+        queries = _read_queries(request, context, now)
         survey = await survey_failures(context.store, context.policies.rules, queries)
         groups = await asyncio.to_thread(group_failures, survey.failures, now)
         shown = tuple([_present(each, context.kinds) for each in groups[: queries[0].limit]])
@@ -42,15 +45,14 @@ def routes(context: Context) -> list[Route]:
     return [Route("/problems", group, methods=["GET"])]
 
 
-def _read_queries(request: Request, context: Context) -> list[Query]:
+def _read_queries(request: Request, context: Context, now: datetime) -> list[Query]:
     """Read the filters, which are those of lists, for each kind."""
-    given = {name: request.query_params.getlist(name) for name in request.query_params}
-    scope, now = caller_of(request).scope, context.clock.now()
+    given, scope = parameters_of(request), caller_of(request).scope
     searches = [read_query(given, kind.name, scope, None, now, read_elsewhere=()) for kind in context.kinds]
     strays = [
         BodyProblem(name, "UnknownParameter", f"{name} is for lists; problems come in one page, the largest first")
         for name in _FOR_LISTS_ONLY
-        if any(value.strip() for value in given.get(name, ()))
+        if name in given
     ]
     if searches[0].errors or strays:
         raise Refused(from_query((*searches[0].errors, *strays)))

@@ -11,7 +11,7 @@ from starlette.routing import Route
 from hyperfleet.api.callers import caller_of
 from hyperfleet.api.context import Context
 from hyperfleet.api.problems import Refused, from_query, from_refusal
-from hyperfleet.api.requests import target_of
+from hyperfleet.api.requests import parameters_of, target_of
 from hyperfleet.api.responses import answer_made
 from hyperfleet.api.shapes import HistoryCause, HistoryEntry, HistoryPage
 from hyperfleet.api.wire import href_of, path_of
@@ -39,8 +39,7 @@ class _History(Struct, frozen=True):
     async def read(self, request: Request) -> Response:
         """Answer one page of a resource's history, the newest first."""
         target, store = target_of(request, self.kind), self.context.store
-        given = {name: request.query_params.getlist(name) for name in request.query_params}
-        search = read_history_query(given, target.id, self.context.clock.now())
+        search = read_history_query(parameters_of(request), target.id, self.context.clock.now())
         if search.errors:
             raise Refused(from_query(search.errors))
         if not await store.remembers(self.kind.name, target.id, caller_of(request).scope, target.parent_id):

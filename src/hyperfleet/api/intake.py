@@ -45,7 +45,7 @@ class ChangedResource(Struct, frozen=True):
 
     name: str | UnsetType = UNSET
     spec: dict[str, Any] | UnsetType = UNSET
-    labels: dict[str, Any] | UnsetType = UNSET  # in a merge patch, null takes one away
+    labels: dict[str, Any] | UnsetType | None = UNSET  # in a merge patch, null takes one or all of them away
     generation: int | UnsetType = UNSET
     errors: tuple[BodyProblem, ...] = ()
 
@@ -75,7 +75,8 @@ def read_merge_patch(body: object, kind: Kind, id_: str) -> ChangedResource:
     reader = _Reader()
     fields = reader.own_fields(body)
     reader.check_identity(fields, kind, id_)
-    spec, labels = reader.spec(fields, is_required=False), reader.labels(fields, is_merge=True)
+    spec = reader.spec(fields, is_required=False)
+    labels = None if reader.has_null_labels(fields) else reader.labels(fields, is_merge=True)
     return ChangedResource(reader.name(fields), spec, labels, reader.generation(fields), reader.found)
 
 
@@ -156,8 +157,16 @@ class _Reader:
         value = fields.get("generation", UNSET)
         if value is UNSET or (isinstance(value, int) and not isinstance(value, bool)):
             return value
+        if isinstance(value, float) and value.is_integer():  # 1.0 is an integer to JSON Schema and to many programs
+            return int(value)
         self.error("/generation", "WrongType", f"generation must be an integer, not {name_type(value)}")
         return UNSET
+
+    def has_null_labels(self, fields: Mapping[str, Any]) -> bool:
+        """Tell whether the labels are null wherever they are given."""
+        metadata = fields.get("metadata")
+        given = [each["labels"] for each in (fields, metadata) if isinstance(each, dict) and "labels" in each]
+        return bool(given) and all(labels is None for labels in given)
 
     def labels(self, fields: Mapping[str, Any], *, is_merge: bool = False) -> dict[str, Any] | UnsetType:
         """Read the labels, which may stand at the top or in the metadata."""

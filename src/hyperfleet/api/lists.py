@@ -5,10 +5,9 @@ The items of a list are the stored answers as they are; only a field mask makes 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
-import msgspec
 from msgspec import UNSET, Raw, Struct
 from msgspec.structs import replace
 from starlette.requests import Request
@@ -19,18 +18,17 @@ from hyperfleet.aggregation import BodyProblem
 from hyperfleet.api.callers import caller_of
 from hyperfleet.api.context import Context
 from hyperfleet.api.problems import Refused, from_query, from_refusal
-from hyperfleet.api.requests import checked_target
+from hyperfleet.api.requests import checked_target, parameters_of
 from hyperfleet.api.responses import answer_made
 from hyperfleet.api.shapes import ResourceList, Summary
-from hyperfleet.api.wire import BASE, path_of
+from hyperfleet.api.wire import BASE, RESOURCE_KEYS, path_of
 from hyperfleet.model.kind import Kind
-from hyperfleet.ports import Answer
 from hyperfleet.services.results import Target, not_found
 from hyperfleet.services.search import (
     FieldMask,
     SearchResult,
-    apply_mask,
     encode_continue,
+    mask_answer,
     read_fields,
     read_group_by,
     read_query,
@@ -71,19 +69,14 @@ class _Collection(Struct, frozen=True):
 
     async def list(self, request: Request) -> Response:
         """Answer one page of resources."""
-        mask = read_fields(_joined(request, _FIELDS))
+        mask = read_fields(request.query_params.getlist(_FIELDS), RESOURCE_KEYS)
         search = await self._search(request, mask.errors, read_elsewhere=_FIELDS)
         return answer_made(request, await self._find(request, search, mask))
 
     async def summarize(self, request: Request) -> Response:
         """Count resources by what they have in common."""
-        group_by = read_group_by(_joined(request, _GROUP_BY) or _DEFAULT_GROUP)
-        strays = [
-            BodyProblem(name, "UnknownParameter", f"{name} is for lists; a summary has no pages")
-            for name in _FOR_LISTS_ONLY
-            if _joined(request, name)
-        ]
-        search = await self._search(request, (*group_by.errors, *strays), read_elsewhere=_GROUP_BY)
+        group_by = read_group_by(*(request.query_params.getlist(_GROUP_BY) or [_DEFAULT_GROUP]))
+        search = await self._search(request, group_by.errors, read_elsewhere=_GROUP_BY, without=_FOR_LISTS_ONLY)
         assert search.query is not None  # noqa: S101  # or it had errors
         groups = await self.context.store.summarize(search.query, group_by.prefixes)
         counted = [{**dict(zip(group_by.names, group.values, strict=True)), "count": group.count} for group in groups]
@@ -92,12 +85,20 @@ class _Collection(Struct, frozen=True):
 
     # steps
 
-    async def _search(self, request: Request, errors: Sequence[BodyProblem], read_elsewhere: str) -> SearchResult:
+    async def _search(
+        self, request: Request, errors: Sequence[BodyProblem], read_elsewhere: str, without: Collection[str] = ()
+    ) -> SearchResult:
         """Read the filters, and tell at once whatever is wrong with any parameter; then look for the parent."""
         scope, parent_id = caller_of(request).scope, self._parent_id(request)
-        given = {name: request.query_params.getlist(name) for name in request.query_params}
-        now = self.context.clock.now()
-        search = read_query(given, self.kind.name, scope, parent_id, now, read_elsewhere={read_elsewhere})
+        search = read_query(
+            parameters_of(request),
+            self.kind.name,
+            scope,
+            parent_id,
+            self.context.clock.now(),
+            read_elsewhere={read_elsewhere},
+            without=without,
+        )
         if search.errors or errors:
             raise Refused(from_query((*search.errors, *errors)))
         if self.parent is not None and parent_id is not None:
@@ -113,7 +114,7 @@ class _Collection(Struct, frozen=True):
         answers = await store.find(replace(query, limit=query.limit + 1))
         page, has_more = answers[: query.limit], len(answers) > query.limit
         path = self.path.format(parent_id=self._parent_id(request))
-        items = tuple([Raw(_masked(answer, mask)) for answer in page])
+        items = tuple([Raw(mask_answer(answer.body, mask)) for answer in page])
         shown = ResourceList(f"{self.kind.name}List", BASE + path, items)
         if search.is_paged:
             total = await store.count(query)
@@ -122,14 +123,3 @@ class _Collection(Struct, frozen=True):
 
     def _parent_id(self, request: Request) -> str | None:
         return str(request.path_params["parent_id"]) if self.parent else None
-
-
-def _joined(request: Request, name: str) -> str:
-    """Return the values of a list parameter as one; repeating it adds to it."""
-    return ",".join(value for value in request.query_params.getlist(name) if value.strip())
-
-
-def _masked(answer: Answer, mask: FieldMask) -> bytes:
-    if not mask.paths:
-        return answer.body
-    return msgspec.json.encode(apply_mask(msgspec.json.decode(answer.body), mask.paths))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import msgspec
+from msgspec import UNSET
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -39,8 +40,15 @@ def routes(context: Context) -> list[Route]:
 
 async def _present(version: PolicyVersion, context: Context) -> PolicyInForce:
     _, remaining = await context.store.outdated(version.version, 1)
+    warnings = await context.policies.find_warnings(version)
     return PolicyInForce(
-        version.version, version.digest, version.file, version.time, version.text, Recomputing(remaining)
+        version=version.version,
+        digest=version.digest,
+        file=version.file,
+        activated_at=version.time,
+        text=version.text,
+        recomputation=Recomputing(remaining),
+        warnings=UNSET if warnings is None else tuple(_locate(warning) for warning in warnings),
     )
 
 
@@ -48,7 +56,8 @@ def _refuse(error: DocumentError) -> Problem:
     """Tell every problem of the file with its place; warnings are told beside the errors, not without them."""
     found = tuple(_locate(problem) for problem in error.problems)
     file = error.problems[0].place.file if error.problems else "the policy"
-    return Problem("InvalidPolicy", f"{file} has {len(found)} problems; the policy in force stays as it is", found)
+    count = "1 problem" if len(found) == 1 else f"{len(found)} problems"
+    return Problem("InvalidPolicy", f"{file} has {count}; the policy in force stays as it is", found)
 
 
 def _locate(problem: DocumentProblem) -> PolicyFault:

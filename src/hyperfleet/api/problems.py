@@ -42,6 +42,7 @@ CATALOGUE: Final[Mapping[str, Entry]] = {
     "InvalidRequest": Entry(400, "The request is not understood", "Compare it with /openapi.json."),
     "NotFound": Entry(404, "There is no such thing", "Check the path and the id; it may have been removed."),
     "MethodNotAllowed": Entry(405, "This path has no such method", "Use one of those in the `Allow` header."),
+    "RequestTimeout": Entry(408, "The body did not come in time", "Send the request again; nothing was done."),
     "GenerationAhead": Entry(
         409, "The report is about a generation that does not exist yet", "Read the resource again, then report."
     ),
@@ -49,7 +50,9 @@ CATALOGUE: Final[Mapping[str, Entry]] = {
         409, "The resource has changed since", "Read it again, make the change anew and send it with that generation."
     ),
     "NameTaken": Entry(409, "The name is taken", "Choose another name, or use the resource that has it."),
-    "BeingDeleted": Entry(409, "The resource is being deleted", "Wait until it is gone, then create it anew."),
+    "BeingDeleted": Entry(
+        409, "The resource is being deleted", "It can no longer change. Its name is free again: create another one."
+    ),
     "ParentBeingDeleted": Entry(409, "The parent is being deleted", "Nothing can be added to it any more."),
     "NotBeingDeleted": Entry(409, "The resource is not being deleted", "DELETE it first; force it only if that hangs."),
     "TooManyAdapters": Entry(

@@ -1,4 +1,4 @@
-"""Reading a request: its body within limits, its preconditions, its idempotency key.
+"""Reading a request: what it is about, its body within limits, its preconditions, its idempotency key.
 
 Handlers call this and get values; whatever is wrong ends the request as `Refused`. What the body means is `intake`'s.
 """
@@ -9,7 +9,7 @@ import hashlib
 import io
 import re
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from gzip import GzipFile
 from typing import Final
 
@@ -19,9 +19,12 @@ from starlette.requests import Request
 
 from hyperfleet.aggregation import BodyProblem
 from hyperfleet.api.context import Limits
-from hyperfleet.api.problems import Problem, Refused, from_body, from_header, from_refusal
+from hyperfleet.api.problems import Problem, Refused, from_body, from_header, from_query, from_refusal
 from hyperfleet.documents import pointer
+from hyperfleet.documents.wording import quote
 from hyperfleet.model.kind import Kind, Kinds
+from hyperfleet.model.report import ADAPTER_PATTERN, MAX_ADAPTER_NAME
+from hyperfleet.services.parameters import Parameters
 from hyperfleet.services.results import Caller, Preconditions, Target, not_found
 
 JSON: Final = ("application/json",)
@@ -35,9 +38,14 @@ _INTEGERS: Final = range(-(2**63), 2**64)  # what JSON libraries of other langua
 _ID: Final = re.compile(r"[A-Za-z0-9][-A-Za-z0-9_.]{0,127}")
 _DIGITS: Final = bytes.maketrans(b"123456789", b"000000000")
 _LONG_NUMBER: Final = b"0" * 19
+_TRUNCATED: Final = "Input data was truncated"  # these two are the decoder's words
+_MALFORMED: Final = "JSON is malformed: "
+# Where values may be anything; where they are ours, a string would be as wrong.
+_FREE: Final = re.compile(r"(?:/(?:adapterStatuses|adapter_statuses|reports)/\d+)?/(?:spec|data|metadata)/")
 _PRINTABLE: Final = re.compile(r"[\x21-\x7e]+")
 _ENTITY_TAG: Final = re.compile(r'\s*(?P<weak>W/)?"(?P<value>[\x21\x23-\x7e\x80-\xff]*)"\s*(?:,|$)')
-_REVISION: Final = re.compile(r"(\d{1,19})(-gzip|-zstd)?")
+_ENCODED: Final = re.compile("-(gzip|zstd)$")
+_REVISION: Final = re.compile(r"[0-9]{1,19}")
 
 
 # ── what it is about ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -59,11 +67,36 @@ def is_id(text: str) -> bool:
     return _ID.fullmatch(text) is not None
 
 
+def adapter_of(request: Request) -> str:
+    """Return the adapter that a path names, if it can be the name of one."""
+    adapter = str(request.path_params["adapter"])
+    if len(adapter) > MAX_ADAPTER_NAME or not ADAPTER_PATTERN.fullmatch(adapter):
+        rule = f"1 to {MAX_ADAPTER_NAME} letters, digits and -_., the first and the last a letter or digit"
+        raise Refused(Problem("InvalidRequest", f"{quote(adapter)} cannot be the name of an adapter: that has {rule}"))
+    return adapter
+
+
 def checked_target(target: Target) -> Target:
     """Go on only with what can be an id; the rest is not found, and no store is bothered with it."""
     if is_id(target.id) and is_id(target.parent_id or target.id):
         return target
     raise Refused(from_refusal(not_found(target)))
+
+
+# ── query parameters ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def parameters_of(request: Request) -> Mapping[str, Sequence[str]]:
+    """Return the values of every query parameter."""
+    return {name: request.query_params.getlist(name) for name in request.query_params}
+
+
+def refuse_parameters(request: Request, known: Sequence[str] = ()) -> None:
+    """Go on only without query parameters, or with these: what is misspelt must not be ignored."""
+    given = Parameters(parameters_of(request))
+    given.refuse_unknown(known)
+    if given.errors:
+        raise Refused(from_query(given.errors))
 
 
 # ── the body ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -88,13 +121,24 @@ def parse_json(raw: bytes, limits: Limits) -> object:
     except RecursionError:
         errors = (_too_deep("", limits),)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        message = f"the body is not JSON: {error}" if raw else "the body is empty; send JSON"
-        errors = (BodyProblem("", "MalformedJson", message),)
+        errors = (BodyProblem("", "MalformedJson", _describe_fault(error) if raw else "the body is empty; send JSON"),)
     else:
         errors = tuple(_find_unreadable(body, "", limits)) if is_suspicious(raw, limits.depth) else ()
         if not errors:
             return body
     raise Refused(from_body(errors))
+
+
+def _describe_fault(error: Exception) -> str:
+    """Say in our words why a body is not JSON."""
+    text = str(error)
+    if isinstance(error, UnicodeDecodeError):
+        return "the body is not JSON: a string in it is not UTF-8"
+    if isinstance(error, msgspec.ValidationError):
+        return "the body has a number that is too large for a 64-bit float"
+    if text == _TRUNCATED:
+        return "the body is not JSON: it ends too early, or in the midst of a surrogate pair"
+    return f"the body is not JSON: {text.removeprefix(_MALFORMED)}"
 
 
 def _check_media_type(request: Request, media_types: tuple[str, ...]) -> None:
@@ -169,7 +213,8 @@ def _find_unreadable(value: object, at: str, limits: Limits, depth: int = 0) -> 
     elif isinstance(value, str) and "\0" in value:
         yield BodyProblem(at, "BadFormat", "NUL (\\u0000) is not text")
     elif isinstance(value, int) and value not in _INTEGERS:
-        yield BodyProblem(at, "OutOfRange", "an integer of more than 64 bits; send it as a string")
+        advice = "; send it as a string" if _FREE.match(at) else ""
+        yield BodyProblem(at, "OutOfRange", f"an integer of more than 64 bits{advice}")
 
 
 def _too_deep(at: str, limits: Limits) -> BodyProblem:
@@ -188,12 +233,17 @@ def preconditions_of(request: Request) -> Preconditions:
     if "if-none-match" in request.headers:
         if request.headers["if-none-match"].strip() != "*":
             raise Refused(from_header("If-None-Match", 'with entity tags it is for GET; a write takes If-Match: "12"'))
-        return Preconditions(revisions=frozenset())  # nothing may be there, but what is not there is not found
+        return Preconditions(is_absent=True)  # what is not there is not found, though
+    tags = wanted_tags(request)
+    return Preconditions() if tags is None else Preconditions(revisions=_revisions(tags))
+
+
+def wanted_tags(request: Request) -> frozenset[str] | None:
+    """Return the entity tags of which one must still be that of the resource; None: it does not matter."""
     value = ",".join(request.headers.getlist("if-match"))
     if not value or value.strip() == "*":
-        return Preconditions()
-    tags = _read_tags("If-Match", value)
-    return Preconditions(revisions=_revisions(tag for tag, is_weak in tags if not is_weak))
+        return None
+    return frozenset(_bare(tag) for tag, is_weak in _read_tags("If-Match", value) if not is_weak)
 
 
 def known_tags(request: Request) -> frozenset[str] | None:
@@ -201,7 +251,12 @@ def known_tags(request: Request) -> frozenset[str] | None:
     value = ",".join(request.headers.getlist("if-none-match"))
     if value.strip() == "*":
         return None
-    return frozenset(re.sub("-(gzip|zstd)$", "", tag) for tag, _ in _read_tags("If-None-Match", value))
+    return frozenset(_bare(tag) for tag, _ in _read_tags("If-None-Match", value))
+
+
+def _bare(tag: str) -> str:
+    """Return what an entity tag names, in whatever encoding."""
+    return _ENCODED.sub("", tag)
 
 
 def _read_tags(header: str, value: str) -> list[tuple[str, bool]]:
@@ -216,9 +271,8 @@ def _read_tags(header: str, value: str) -> list[tuple[str, bool]]:
     return tags
 
 
-def _revisions(tags: Iterator[str]) -> frozenset[int]:
-    matches = (_REVISION.fullmatch(tag) for tag in tags)
-    return frozenset(int(match[1]) for match in matches if match)
+def _revisions(tags: frozenset[str]) -> frozenset[int]:
+    return frozenset(int(tag) for tag in tags if _REVISION.fullmatch(tag))
 
 
 def idempotency_key_of(request: Request, caller: Caller) -> str:

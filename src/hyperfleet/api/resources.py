@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from msgspec import UNSET, Struct
+from msgspec.structs import replace
 from starlette.convertors import Convertor, register_url_convertor
 from starlette.requests import Request
 from starlette.responses import Response
@@ -14,7 +15,7 @@ from hyperfleet.aggregation import BodyProblem
 from hyperfleet.api.callers import caller_of
 from hyperfleet.api.context import Context
 from hyperfleet.api.intake import ChangedResource, read_creation, read_force_reason, read_merge_patch, read_replacement
-from hyperfleet.api.problems import Refused, from_body, from_refusal
+from hyperfleet.api.problems import Refused, from_body, from_query, from_refusal
 from hyperfleet.api.requests import (
     MERGE_PATCH,
     digest_of,
@@ -22,13 +23,15 @@ from hyperfleet.api.requests import (
     parent_of,
     preconditions_of,
     read_json,
+    refuse_parameters,
     target_of,
 )
 from hyperfleet.api.responses import answer_stored, answer_written
-from hyperfleet.api.wire import href_of, path_of
+from hyperfleet.api.wire import RESOURCE_KEYS, href_of, path_of
 from hyperfleet.model.kind import Kind
+from hyperfleet.services.masks import FIELDS, FieldMask, mask_answer, read_fields
 from hyperfleet.services.resources import Create, Delete, Edit, ForceDelete
-from hyperfleet.services.results import Caller, Change, Preconditions, Refusal, Target, Written, not_found
+from hyperfleet.services.results import Caller, Change, Refusal, Target, Written, not_found
 
 
 class _PlainId(Convertor[str]):
@@ -98,11 +101,11 @@ class _Resources(Struct, frozen=True):
 
     async def read(self, request: Request) -> Response:
         """Return a resource as it is stored."""
-        target, caller = target_of(request, self.kind), caller_of(request)
+        target, caller, mask = target_of(request, self.kind), caller_of(request), _mask_of(request)
         answer = await self.context.store.read_answer(self.kind.name, target.id, caller.scope, target.parent_id)
         if answer is None:
             raise Refused(from_refusal(not_found(target)))
-        return answer_stored(request, answer.body, answer.revision)
+        return answer_stored(request, mask_answer(answer.body, mask), answer.revision)
 
     async def replace(self, request: Request) -> Response:
         """Give a resource another spec and other labels."""
@@ -142,7 +145,7 @@ class _Resources(Struct, frozen=True):
             Change(read.spec, read.labels, is_merge),
             caller,
             self.context.check_spec,
-            Preconditions(wanted.revisions, generation),
+            replace(wanted, generation=generation),
         )
         record = _done(await self.context.committer.submit(command)).record
         return answer_written(request, 200, record.answer, record.revision)
@@ -157,6 +160,15 @@ class _Resources(Struct, frozen=True):
         if record.resource.name != read.name:
             message = f"its name is {record.resource.name}, and a name cannot be changed"
             raise Refused(from_body((BodyProblem("/name", "Immutable", message),)))
+
+
+def _mask_of(request: Request) -> FieldMask:
+    """Read which fields are asked for: the only query parameter that reading one resource has."""
+    refuse_parameters(request, (FIELDS,))
+    mask = read_fields(request.query_params.getlist(FIELDS), RESOURCE_KEYS)
+    if mask.errors:
+        raise Refused(from_query(mask.errors))
+    return mask
 
 
 def _check(errors: tuple[BodyProblem, ...]) -> None:

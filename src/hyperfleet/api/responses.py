@@ -16,7 +16,8 @@ import zstandard
 from starlette.requests import Request
 from starlette.responses import Response
 
-from hyperfleet.api.requests import known_tags
+from hyperfleet.api.problems import Problem, Refused
+from hyperfleet.api.requests import known_tags, wanted_tags
 
 _WORTHWHILE: Final = 1024  # bytes; below that a packet is a packet
 _GZIP: Final = 16 + zlib.MAX_WBITS  # zlib's way to say: with a gzip header
@@ -83,7 +84,9 @@ def prefers_minimal(request: Request) -> bool:
 def _answer_read(
     request: Request, body: bytes, tag: str, media_type: str = JSON, vary: str = "Accept-Encoding"
 ) -> Response:
-    known = known_tags(request)
+    wanted, known = wanted_tags(request), known_tags(request)
+    if wanted is not None and tag not in wanted:
+        raise Refused(Problem("PreconditionFailed", f"it has changed: its ETag is now {_entity_tag(tag, '')}"))
     headers = {"Cache-Control": _REVALIDATE, "Vary": vary}
     if known is None or tag in known:
         encoding = _choose_encoding(request, body)

@@ -6,15 +6,15 @@ The handlers encode these, and `openapi` describes the very same types, so that 
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 
 from hyperfleet.api.problems import Fault
 from hyperfleet.ports import CauseKind
 
-# Stored answers are put into a list unread; `fields` leaves only parts of them, and always the id.
-_ITEM: Final = {
+# Stored answers are sent unread; `fields` leaves only parts of them, and always the id.
+RESOURCE_OR_PARTS: Final[dict[str, Any]] = {
     "anyOf": [
         {"$ref": "#/components/schemas/ResourceAnswer"},
         {"title": "Masked", "type": "object", "required": ["id"], "properties": {"id": {"type": "string"}}},
@@ -30,7 +30,7 @@ class ResourceList(Struct, frozen=True, rename="camel"):
 
     type: Annotated[str, Meta(description="The kind and `List`: `ClusterList`.")]
     href: str
-    items: tuple[Annotated[Raw, Meta(extra_json_schema=_ITEM)], ...]
+    items: tuple[Annotated[Raw, Meta(extra_json_schema=RESOURCE_OR_PARTS)], ...]
     continue_: Annotated[
         str | UnsetType, Meta(description="Send it as `continue` for the next page; absent: this was the last one.")
     ] = field(default=UNSET, name="continue")
@@ -63,8 +63,8 @@ class ReportCounts(Struct, frozen=True, rename="camel"):
     replayed: Annotated[Count, Meta(description="Sent again, word for word; nothing changed.")]
 
 
-class LastDiscard(Struct, frozen=True, rename="camel"):
-    """The last report of an adapter that was not stored."""
+class LostReport(Struct, frozen=True, rename="camel"):
+    """A report of an adapter that was not stored."""
 
     cause: str
     resource: Annotated[str, Meta(description="The id of the resource it was about.")]
@@ -87,7 +87,12 @@ class AdapterSummary(Struct, frozen=True, rename="camel"):
     clock_skew_seconds: Annotated[
         float | UnsetType, Meta(description="By how much its clock was ahead of ours in its last report.")
     ] = UNSET
-    last_discard: LastDiscard | UnsetType = UNSET
+    last_discard: Annotated[
+        LostReport | UnsetType, Meta(description="The last report that was not stored, if it was discarded.")
+    ] = UNSET
+    last_refusal: Annotated[
+        LostReport | UnsetType, Meta(description="The last report that was not stored, if it was an error.")
+    ] = UNSET
 
 
 class AdapterList(Struct, frozen=True, rename="camel"):
@@ -134,7 +139,7 @@ class HistoryEntry(Struct, frozen=True, rename="camel"):
     reason: str
     message: str
     cause: HistoryCause
-    policy: Annotated[str, Meta(description="The digest of the policy that it was computed with.")]
+    policy: Annotated[str, Meta(description="The version of the policy that it was computed with.")]
     duration: Annotated[
         str | UnsetType,
         Meta(description="How long the state before it had lasted: `1h30m`; absent if there was none that we know of."),
@@ -212,6 +217,13 @@ class Recomputing(Struct, frozen=True, rename="camel"):
     remaining: Annotated[Count, Meta(description="Resources whose status is still that of an earlier policy.")]
 
 
+class PolicyFault(Fault, frozen=True, rename="camel", kw_only=True):
+    """One problem of a policy file."""
+
+    line: Annotated[int, Meta(ge=0, description="In the file, from 1.")]
+    column: Annotated[int, Meta(ge=0, description="In the line, from 1.")]
+
+
 class PolicyInForce(Struct, frozen=True, rename="camel"):
     """The policy every status is computed with."""
 
@@ -221,13 +233,10 @@ class PolicyInForce(Struct, frozen=True, rename="camel"):
     activated_at: Time
     text: Annotated[str, Meta(description="The YAML as it was read.")]
     recomputation: Recomputing
-
-
-class PolicyFault(Fault, frozen=True, rename="camel", kw_only=True):
-    """One problem of a policy file."""
-
-    line: Annotated[int, Meta(ge=0, description="In the file, from 1.")]
-    column: Annotated[int, Meta(ge=0, description="In the line, from 1.")]
+    warnings: Annotated[
+        tuple[PolicyFault, ...] | UnsetType,
+        Meta(description="What is likely wrong with it although it loads; absent while that is still being found out."),
+    ] = UNSET
 
 
 class Liveness(Struct, frozen=True, rename="camel"):

@@ -7,10 +7,12 @@ discarded is answered like any other, and the answer says so.
 from __future__ import annotations
 
 import re
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 import msgspec
 from msgspec import UNSET, Struct
+from msgspec.structs import asdict
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -21,6 +23,7 @@ from hyperfleet.api.context import Context
 from hyperfleet.api.problems import Problem, Refused, from_body, from_error, from_query, from_refusal
 from hyperfleet.api.requests import (
     MERGE_PATCH,
+    adapter_of,
     checked_target,
     is_suspicious,
     parse_json,
@@ -30,6 +33,8 @@ from hyperfleet.api.requests import (
 )
 from hyperfleet.api.responses import answer_made, answer_written, prefers_minimal
 from hyperfleet.api.submissions import (
+    CAMEL_GENERATION,
+    SNAKE_GENERATION,
     BatchEntry,
     Reading,
     Sent,
@@ -39,9 +44,11 @@ from hyperfleet.api.submissions import (
     read_reports,
 )
 from hyperfleet.api.wire import (
+    BASE,
     BatchAnswer,
     BatchResult,
     adapter_status,
+    href_of,
     minimal_report_answer,
     outcome_of,
     path_of,
@@ -50,7 +57,6 @@ from hyperfleet.api.wire import (
     status_object,
 )
 from hyperfleet.model.kind import Kind
-from hyperfleet.model.report import ADAPTER_PATTERN, MAX_ADAPTER_NAME
 from hyperfleet.ports import Record
 from hyperfleet.services.reports import RetireAdapter, Submission, TakeReports
 from hyperfleet.services.results import Caller, Refusal, Reported, Target, not_found
@@ -77,6 +83,12 @@ def routes(context: Context) -> list[Route]:
     return found
 
 
+def reporters(context: Context) -> dict[str, Callable[[Request], Awaitable[Response]]]:
+    """Return what takes in reports on resources that stand below nothing, by the path of their collection."""
+    tops = [kind for kind in context.kinds if kind.parent is None]
+    return {BASE + path_of(kind, context.kinds): _Statuses(context, kind).post for kind in tops}
+
+
 class _Statuses(Struct, frozen=True):
     """The handlers below the resources of one kind."""
 
@@ -97,7 +109,7 @@ class _Statuses(Struct, frozen=True):
 
     async def read_adapter(self, request: Request) -> Response:
         """Return what one adapter last reported."""
-        target, adapter = target_of(request, self.kind), _adapter_of(request)
+        target, adapter = target_of(request, self.kind), adapter_of(request)
         stored = (await self._find(request, target)).reports.get(adapter)
         if stored is None:
             raise Refused(Problem("NotFound", f"{adapter} has not reported on {target.id}"))
@@ -123,13 +135,13 @@ class _Statuses(Struct, frozen=True):
 
     async def put_adapter(self, request: Request) -> Response:
         """Take in the report of the adapter that the path names."""
-        target, adapter = target_of(request, self.kind), _adapter_of(request)
+        target, adapter = target_of(request, self.kind), adapter_of(request)
         body = await read_json(request, self.context.limits)
         return await self._take(request, target, read_report_of(body, adapter))
 
     async def retire_adapter(self, request: Request) -> Response:
         """Forget what an adapter reported, because it will report no more."""
-        command = RetireAdapter(target_of(request, self.kind), _adapter_of(request), caller_of(request))
+        command = RetireAdapter(target_of(request, self.kind), adapter_of(request), caller_of(request))
         result = await self.context.committer.submit(command)
         if isinstance(result, Refusal):
             raise Refused(from_refusal(result))
@@ -141,14 +153,15 @@ class _Statuses(Struct, frozen=True):
         """Read a body with reports: the short way if it is one plain report, else the long way."""
         limits = self.context.limits
         plain = None if is_suspicious(raw, limits.depth) else read_plain(raw)
-        return Reading((Sent(plain),)) if plain is not None else read_reports(parse_json(raw, limits), limits.batch)
+        if plain is None:
+            return read_reports(parse_json(raw, limits), limits.batch)
+        is_camel = f'"{CAMEL_GENERATION}"'.encode() in raw
+        return Reading((Sent(plain, generation_key=CAMEL_GENERATION if is_camel else SNAKE_GENERATION),))
 
     async def _take(self, request: Request, target: Target, reading: Reading, first: int = 201) -> Response:
         if reading.errors:
             raise Refused(from_body(reading.errors))
-        submissions = tuple(
-            [Submission(sent.report, self.context.new_id(_REPORT_PREFIX), sent.pointer) for sent in reading.sent]
-        )
+        submissions = tuple([_submission(sent, self.context) for sent in reading.sent])
         result = await self.context.committer.submit(TakeReports(target, submissions, caller_of(request)))
         if isinstance(result, Refusal):
             raise Refused(from_refusal(result))
@@ -158,12 +171,17 @@ class _Statuses(Struct, frozen=True):
     def _answer_report(self, request: Request, status: int, reported: Reported, reading: Reading) -> Response:
         notes = {sent.report.adapter: sent.notes for sent in reading.sent}
         outcomes = tuple([outcome_of(verdict, notes[verdict.adapter]) for verdict in reported.verdicts])
+        headers = {"Location": self._href_of(reported.record)} if status == 201 else {}
         if prefers_minimal(request):
+            headers["Preference-Applied"] = "return=minimal"
             body = msgspec.json.encode(minimal_report_answer(reported, outcomes))
-            return answer_written(request, status, body, headers={"Preference-Applied": "return=minimal"})
-        return answer_written(
-            request, status, msgspec.json.encode(report_answer(reported, outcomes, self.context.kinds))
-        )
+        else:
+            body = msgspec.json.encode(report_answer(reported, outcomes, self.context.kinds))
+        return answer_written(request, status, body, headers=headers)
+
+    def _href_of(self, record: Record) -> str:
+        resource = record.resource
+        return f"{href_of(self.kind, resource.id, resource.parent_id, self.context.kinds)}/statuses"
 
     async def _answer(self, request: Request, target: Target, generation: int | None) -> Response:
         record = await self._find(request, target)
@@ -214,38 +232,33 @@ class _Batches(Struct, frozen=True):
                 results[index] = _refused(index, refused.problem)
         answers = await self.context.committer.submit_all(list(commands.values()))
         for index, answer in zip(commands, answers, strict=True):
-            results[index] = _result(index, answer)
+            results[index] = _result(index, entries[index], answer)
         return [results[index] for index in range(len(entries))]
 
     def _command(self, entry: BatchEntry, caller: Caller) -> TakeReports:
         if entry.errors or entry.target is None or entry.sent is None:
             raise Refused(from_body(entry.errors))
-        submission = Submission(entry.sent.report, self.context.new_id(_REPORT_PREFIX), entry.sent.pointer)
-        return TakeReports(checked_target(entry.target), (submission,), caller)
+        return TakeReports(checked_target(entry.target), (_submission(entry.sent, self.context),), caller)
 
 
-def _result(index: int, answer: Reported | Refusal | BaseException) -> BatchResult:
+def _submission(sent: Sent, context: Context) -> Submission:
+    return Submission(sent.report, context.new_id(_REPORT_PREFIX), sent.pointer, sent.generation_key)
+
+
+def _result(index: int, entry: BatchEntry, answer: Reported | Refusal | BaseException) -> BatchResult:
     """Say what became of one entry of a batch."""
     if isinstance(answer, Refusal):
         return _refused(index, from_refusal(answer))
     if isinstance(answer, Reported):
-        verdict = answer.verdicts[0]
-        return BatchResult(index, 200, verdict.outcome, verdict.cause or UNSET, answer.record.status.phase)
+        outcome = outcome_of(answer.verdicts[0], entry.sent.notes if entry.sent else ())
+        return BatchResult(index=index, status=200, **asdict(outcome), phase=answer.record.status.phase)
     if isinstance(answer, Exception):
         return _refused(index, from_error(answer))
     raise answer
 
 
 def _refused(index: int, problem: Problem) -> BatchResult:
-    return BatchResult(index, problem.status, problem=problem.document())
-
-
-def _adapter_of(request: Request) -> str:
-    """Return the adapter that a path names; what cannot be one is not found."""
-    adapter = str(request.path_params["adapter"])
-    if len(adapter) > MAX_ADAPTER_NAME or not ADAPTER_PATTERN.fullmatch(adapter):
-        raise Refused(Problem("NotFound", "there is no adapter of that name"))
-    return adapter
+    return BatchResult(index=index, status=problem.status, problem=problem.document())
 
 
 def _generation_asked(request: Request) -> int | None:

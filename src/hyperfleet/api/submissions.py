@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from hyperfleet.aggregation import BodyProblem, ReadReport, read_report
+from hyperfleet.aggregation import BodyProblem, read_report
 from hyperfleet.api.intake import name_type
 from hyperfleet.documents import pointer
 from hyperfleet.documents.wording import count, quote
@@ -19,7 +19,10 @@ from hyperfleet.model.kind import Kind, Kinds
 from hyperfleet.model.report import Report
 from hyperfleet.services.results import Target
 
-_TELLING_KEYS: Final = frozenset({"observedGeneration", "observed_generation"})  # every report has one of them
+CAMEL_GENERATION: Final = "observedGeneration"
+SNAKE_GENERATION: Final = "observed_generation"
+
+_TELLING_KEYS: Final = frozenset({CAMEL_GENERATION, SNAKE_GENERATION})  # every report has one of them
 _BUNDLE_KEYS: Final = ("adapterStatuses", "adapter_statuses")
 # What a status object has beside them when we answer it; it may be sent back.
 _IGNORED_KEYS: Final = (
@@ -34,6 +37,7 @@ class Sent(Struct, frozen=True):
     report: Report
     pointer: str = ""
     notes: tuple[BodyProblem, ...] = ()
+    generation_key: str = CAMEL_GENERATION
 
 
 class Reading(Struct, frozen=True):
@@ -56,7 +60,7 @@ def read_reports(body: object, most: int) -> Reading:
     """Read one report, or several under `adapterStatuses`."""
     key = next((key for key in _BUNDLE_KEYS if isinstance(body, dict) and key in body), None)
     if key is None or not isinstance(body, dict):
-        return _reading([_Part("", read_report(body))], is_bundle=False)
+        return _reading([_read_part("", body)], is_bundle=False)
     entries, at = body[key], f"/{key}"
     if not isinstance(entries, list) or not 1 <= len(entries) <= most:
         found = count(len(entries), "report") if isinstance(entries, list) else name_type(entries)
@@ -68,7 +72,7 @@ def read_reports(body: object, most: int) -> Reading:
         if other not in (key, *_IGNORED_KEYS)
     ]
     placed = [(f"{at}/{index}", entry) for index, entry in enumerate(entries)]
-    parts = [_Part(place, read_report(entry, place)) for place, entry in placed]
+    parts = [_read_part(place, entry) for place, entry in placed]
     errors = [*strays, *_find_mixture([key], placed), *_find_duplicates(parts)]
     return _reading(parts, is_bundle=True, errors=errors)
 
@@ -80,7 +84,7 @@ def read_report_of(body: object, adapter: str) -> Reading:
             message = f"the path says {adapter}"
             return Reading(errors=(BodyProblem("/adapter", "Contradiction", message),))
         body = {**body, "adapter": adapter}
-    return _reading([_Part("", read_report(body))], is_bundle=False)
+    return _reading([_read_part("", body)], is_bundle=False)
 
 
 def read_batch(body: object, most: int) -> tuple[list[object], tuple[BodyProblem, ...]]:
@@ -103,22 +107,29 @@ def read_batch_entry(entry: object, at: str, kinds: Kinds) -> BatchEntry:
     ids = {key: value for key, value in entry.items() if key in names}
     target, errors = _read_target(ids, names, at)
     rest = {key: value for key, value in entry.items() if key not in names}
-    read = read_report(rest, at)
+    part = _read_part(at, rest)
     mixture = _find_mixture(ids, [(at, rest)])
-    sent = Sent(read.report, at, read.notes) if read.report is not None else None
-    return BatchEntry(target, sent, (*errors, *mixture, *read.errors))
+    return BatchEntry(target, part.sent, (*errors, *mixture, *part.errors))
 
 
 class _Part(Struct, frozen=True):
-    """One report of a body, read."""
+    """One report of a body: as it was sent, or what is wrong with it."""
 
     pointer: str
-    read: ReadReport
+    sent: Sent | None
+    errors: tuple[BodyProblem, ...]
+
+
+def _read_part(at: str, body: object) -> _Part:
+    read = read_report(body, at)
+    is_snake = isinstance(body, dict) and SNAKE_GENERATION in body
+    key = SNAKE_GENERATION if is_snake else CAMEL_GENERATION
+    return _Part(at, Sent(read.report, at, read.notes, key) if read.report is not None else None, read.errors)
 
 
 def _reading(parts: list[_Part], *, is_bundle: bool, errors: Iterable[BodyProblem] = ()) -> Reading:
-    found = (*errors, *(error for part in parts for error in part.read.errors))
-    sent = [Sent(part.read.report, part.pointer, part.read.notes) for part in parts if part.read.report is not None]
+    found = (*errors, *(error for part in parts for error in part.errors))
+    sent = [part.sent for part in parts if part.sent is not None]
     return Reading(() if found else tuple(sent), is_bundle, found)
 
 
@@ -127,13 +138,13 @@ def _find_duplicates(parts: list[_Part]) -> list[BodyProblem]:
     errors: list[BodyProblem] = []
     seen: dict[str, str] = {}
     for part in parts:
-        report = part.read.report
-        if report is None:
+        if part.sent is None:
             continue
-        if report.adapter in seen:
-            message = f"{report.adapter} already reports at {seen[report.adapter]}"
+        adapter = part.sent.report.adapter
+        if adapter in seen:
+            message = f"{adapter} already reports at {seen[adapter]}"
             errors.append(BodyProblem(f"{part.pointer}/adapter", "DuplicateAdapter", message))
-        seen.setdefault(report.adapter, part.pointer)
+        seen.setdefault(adapter, part.pointer)
     return errors
 
 

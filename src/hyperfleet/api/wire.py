@@ -73,14 +73,16 @@ class StatusAnswer(Struct, frozen=True, rename="camel"):
     phase_since: Time
     conditions: tuple[ConditionAnswer, ...]
     adapters: tuple[AdapterAnswer, ...]
-    last_updated: Time
+    last_updated: Annotated[Time, Meta(description="When anything of this last changed.")]
 
 
 class MetadataAnswer(Struct, frozen=True, rename="camel"):
     """What we know of a resource beside its spec."""
 
     created_at: Time
-    updated_at: Annotated[Time, Meta(description="Of the last edit; before that, of the creation.")]
+    updated_at: Annotated[
+        Time, Meta(description="Of the last edit of spec or labels, or else of the creation. Reports do not move it.")
+    ]
     labels: Mapping[str, str]
     created_by: str | UnsetType = UNSET
     deletion_timestamp: Time | UnsetType = UNSET
@@ -100,6 +102,8 @@ class ResourceAnswer(Struct, frozen=True, rename="camel"):
     metadata: MetadataAnswer
     status: StatusAnswer
 
+
+RESOURCE_KEYS: Final = tuple([each.encode_name for each in msgspec.structs.fields(ResourceAnswer)])
 
 _encode: Final = msgspec.json.Encoder().encode
 
@@ -231,13 +235,16 @@ class Note(Struct, frozen=True, rename="camel"):
     message: str
 
 
-class OutcomeAnswer(Struct, frozen=True, rename="camel"):
+class OutcomeAnswer(Struct, frozen=True, rename="camel", kw_only=True):
     """What became of one report."""
 
     adapter: str
     outcome: Annotated[str, Meta(description="`aggregated`, `stored` or `discarded`.")]
     reason: Annotated[str | UnsetType, Meta(description="Why it was discarded.")] = UNSET
-    report_id: Annotated[str | UnsetType, Meta(description="Of the report that is stored now.")] = UNSET
+    report_id: Annotated[str | UnsetType, Meta(description="Names it in the history of the resource.")] = UNSET
+    stored_report_id: Annotated[
+        str | UnsetType, Meta(description="If it was discarded: the report that stays in its place.")
+    ] = UNSET
     replayed: Annotated[bool | UnsetType, Meta(description="This very report had been accepted before.")] = UNSET
     notes: tuple[Note, ...] | UnsetType = UNSET
 
@@ -321,13 +328,15 @@ def adapter_status(stored: StoredReport) -> AdapterStatus:
 def outcome_of(verdict: Verdict, notes: Iterable[BodyProblem]) -> OutcomeAnswer:
     """Say what became of one report."""
     shown = tuple([Note(note.pointer, note.code, note.message) for note in notes])
+    is_discard = verdict.outcome == "discarded"
     return OutcomeAnswer(
-        verdict.adapter,
-        verdict.outcome,
-        verdict.cause or UNSET,
-        verdict.report_id or UNSET,
-        verdict.is_replay or UNSET,
-        shown or UNSET,
+        adapter=verdict.adapter,
+        outcome=verdict.outcome,
+        reason=verdict.cause or UNSET,
+        report_id=UNSET if is_discard else verdict.report_id or UNSET,
+        stored_report_id=verdict.report_id or UNSET if is_discard else UNSET,
+        replayed=verdict.is_replay or UNSET,
+        notes=shown or UNSET,
     )
 
 
@@ -357,13 +366,18 @@ def _result_fields(reported: Reported, outcomes: tuple[OutcomeAnswer, ...]) -> d
 # ── many reports at once ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-class BatchResult(Struct, frozen=True, rename="camel"):
-    """What became of one entry of a batch."""
+class BatchResult(Struct, frozen=True, rename="camel", kw_only=True):
+    """What became of one entry of a batch: the same as in `outcomes` and a phase or, if it was refused, a problem."""
 
-    index: int
+    index: Annotated[int, Meta(description="Its place in the batch, from 0.")]
     status: Annotated[int, Meta(description="The HTTP status it would have had alone.")]
+    adapter: str | UnsetType = UNSET
     outcome: str | UnsetType = UNSET
     reason: str | UnsetType = UNSET
+    report_id: str | UnsetType = UNSET
+    stored_report_id: str | UnsetType = UNSET
+    replayed: bool | UnsetType = UNSET
+    notes: tuple[Note, ...] | UnsetType = UNSET
     phase: Phase | UnsetType = UNSET
     problem: ProblemDocument | UnsetType = UNSET
 

@@ -37,6 +37,8 @@ from hyperfleet.ports import (
 )
 
 _CLAIMS: Final = 8  # tasks that one process may hold at once
+# What must be kept is looked at each time, so this grows with what is kept: some 10 s for a million reports.
+_PRUNING_PATIENCE: Final = 600  # seconds
 _DAY: Final = 86_400.0  # a migration may take its time
 
 # For statements that find rows by their keys. Their plans are made once, perhaps while the tables were empty, and must
@@ -235,8 +237,10 @@ class PostgresStore:
 
     async def prune(self, task: Pruning, limit: int) -> int:
         """Delete up to `limit` rows of a log that are past their time; return how many went."""
-        async with self._opened().writers.take() as connection:
-            done = await connection.execute(SQL[f"prune_{task.log}"], task.keep, limit)
+        async with self._opened().scans.take() as connection, transaction(connection):
+            await connection.execute(f"set local statement_timeout = '{_PRUNING_PATIENCE}s'")
+            sql = SQL[f"prune_{task.log}"]
+            done = await connection.execute(sql, task.keep, limit, timeout=_PRUNING_PATIENCE)
         return int(done.removeprefix("DELETE "))
 
 

@@ -33,7 +33,7 @@ _DRIVER_ERRORS: Final = (
 class Connection(Protocol):
     """What we use of a connection of asyncpg, which has no types of its own."""
 
-    async def execute(self, query: str, *parameters: object) -> str:
+    async def execute(self, query: str, *parameters: object, timeout: float | None = None) -> str:
         """Run a statement, or a script if there are no parameters; return what was done, as `DELETE 3`."""
         ...
 
@@ -111,6 +111,8 @@ class Connections:
                 connection.terminate()  # the server may still be busy with what nobody waits for
                 raise
             except _DRIVER_ERRORS as error:
+                if not isinstance(error, asyncpg.PostgresError):
+                    connection.terminate()  # it was not the server that answered: nobody knows where the two stand
                 if (meaning := translate(error)) is None:
                     raise
                 raise meaning from error
@@ -189,7 +191,7 @@ def translate(error: Exception) -> StoreError | None:
         if code.startswith(_CONTENDED):
             return Contended(text)
         return StoreUnavailable(text) if code.startswith(_UNAVAILABLE) else None
-    if isinstance(error, asyncpg.InterfaceError | asyncpg.InternalClientError):
+    if isinstance(error, asyncpg.InterfaceError):
         is_ours = isinstance(error, asyncpg.DataError) or "closed" not in text
         return None if is_ours else StoreUnavailable(text)
     return StoreUnavailable(text)

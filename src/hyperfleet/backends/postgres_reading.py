@@ -12,7 +12,7 @@ from typing import Any, Final
 from hyperfleet.backends.listing import Dialect, Latest, build_count, build_find, build_summary, groups_of, page_of
 from hyperfleet.backends.postgres_connections import Connection
 from hyperfleet.backends.postgres_loading import SQL, as_storable, make_record
-from hyperfleet.backends.rows import AdapterRow, TransitionRow, as_heard, decode_report, merge_adapters
+from hyperfleet.backends.rows import BEYOND_ALL, AdapterRow, TransitionRow, as_heard, decode_report, merge_adapters
 from hyperfleet.model.report import StoredReport
 from hyperfleet.ports import (
     AdapterRecord,
@@ -100,8 +100,8 @@ async def read_adapters(connection: Connection, scope: Scope) -> tuple[AdapterRe
 async def read_transitions(connection: Connection, query: HistoryQuery) -> tuple[Recorded, ...]:
     """Return transitions of a resource, the newest first."""
     subjects = list(query.subjects) if query.subjects else None
-    position, ordinal = query.before or (None, None)
-    parameters = (query.resource_id, subjects, query.since, query.until, position, ordinal, query.limit)
+    span, before = (query.since, query.until), query.before or BEYOND_ALL
+    parameters = (query.resource_id, subjects, *span, *before, query.limit)
     rows = await connection.fetch(SQL["read_transitions"], *_bound(*parameters))
     return tuple(TransitionRow(*row).recorded() for row in rows)
 

@@ -61,7 +61,6 @@ class RecordCache:
     def keep(self, changes: Changes, base: int, found: Found) -> None:
         """Keep what a transaction wrote over what it had found, after the commit; its events came after `base`."""
         reports = _reports_after(changes, found.records)
-        written = {(id_, stored.report.adapter) for id_, stored in changes.reports}
         sizes = {id_: kept.report_sizes for id_, kept in self.find(reports).items()}
         for id_ in (*(resource.id for resource in changes.removed), *reports):
             self._drop(id_)  # a report can be saved without its record
@@ -69,7 +68,7 @@ class RecordCache:
             id_ = record.resource.id
             kept = _as_stored(record, changes, base, found.records.get(id_), reports)
             self._drop(id_)
-            self._add(id_, Kept(found.numbers[id_], kept, _sizes_of(kept, written, sizes.get(id_, {}))))
+            self._add(id_, Kept(found.numbers[id_], kept, _sizes_of(kept, found.records.get(id_), sizes.get(id_, {}))))
         while self._size > _MOST:
             self._drop(next(iter(self._kept)))
 
@@ -100,11 +99,13 @@ def _as_stored(
     )
 
 
-def _sizes_of(record: Record, written: set[tuple[str, str]], known: Mapping[str, int]) -> dict[str, int]:
-    """Measure the reports of a record, only those that were just written or never measured."""
-    id_ = record.resource.id
+def _sizes_of(record: Record, before: Record | None, known: Mapping[str, int]) -> dict[str, int]:
+    """Measure the reports of a record; a heartbeat is as large as the report before it."""
+    earlier = before.reports if before is not None else {}
     return {
-        adapter: known[adapter] if adapter in known and (id_, adapter) not in written else len(encode(stored))
+        adapter: known[adapter]
+        if adapter in known and adapter in earlier and earlier[adapter].report.data == stored.report.data
+        else len(encode(stored))
         for adapter, stored in record.reports.items()
     }
 

@@ -92,6 +92,10 @@ def merge_adapters(rows: Iterable[AdapterRow]) -> tuple[AdapterRecord, ...]:
     return tuple(merged.values())
 
 
+# A position and an ordinal that every transition comes before, so that statements need only one form, with an index.
+BEYOND_ALL: Final = (2**63 - 1, 2**31 - 1)
+
+
 class TransitionRow(msgspec.Struct, frozen=True):
     """A row of `transitions`, with the columns in the order that statements select them."""
 

@@ -23,6 +23,7 @@ from hyperfleet.backends.listing import (
     page_of,
 )
 from hyperfleet.backends.rows import (
+    BEYOND_ALL,
     AdapterRow,
     TransitionRow,
     as_heard,
@@ -163,7 +164,7 @@ def read_transitions(connection: sqlite3.Connection, query: HistoryQuery) -> tup
     """Return transitions of a resource, the newest first."""
     subjects = as_list(query.subjects) if query.subjects else None
     span = [None if instant is None else to_micros(instant) for instant in (query.since, query.until)]
-    parameters = (query.resource_id, subjects, *span, *(query.before or (None, None)), query.limit)
+    parameters = (query.resource_id, subjects, *span, *(query.before or BEYOND_ALL), query.limit)
     rows = connection.execute(SQL["read_transitions"], parameters)
     return tuple(
         TransitionRow(at, subject, before, after, from_micros(time), _instant(since), *rest).recorded()

@@ -34,7 +34,7 @@ TYPE_PATTERN: Final = re.compile(
 REASON_PATTERN: Final = re.compile(r"[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?")
 
 
-class Condition(Struct, frozen=True):
+class Condition(Struct, frozen=True, gc=False):  # many, and nothing in them can make a circle
     """One observation. `last_transition_time` is None until the condition has been stored."""
 
     type: str

@@ -31,7 +31,7 @@ ADAPTER_STATES: Final[tuple[AdapterState, ...]] = (
 )
 
 
-class AdapterSummary(Struct, frozen=True):
+class AdapterSummary(Struct, frozen=True, gc=False):
     """One adapter that reported, on one line."""
 
     name: str
@@ -43,7 +43,7 @@ class AdapterSummary(Struct, frozen=True):
     stale: bool = False
 
 
-class RawResult(Struct, frozen=True):
+class RawResult(Struct, frozen=True, gc=False):
     """What a damped rule says now, beside what is still published."""
 
     status: ConditionStatus

@@ -26,6 +26,7 @@ class Evidence(Struct, frozen=True):
     record: Record
     children: tuple[Child, ...]
     policy: Policy
+    policy_version: int
     is_current: bool  # the stored status was computed with this policy
 
     @property
@@ -61,5 +62,6 @@ async def gather_evidence(store: Store, policies: PolicyBook, target: Target, sc
         record,
         tuple(Child(each.resource.kind, each.resource.name, each.status.conditions) for each in children),
         rules.policies.select(record.resource),
+        rules.policy_version,
         record.policy_version == rules.policy_version,
     )

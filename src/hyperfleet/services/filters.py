@@ -7,7 +7,7 @@ that knows the tokens: there they are made, here they are asked for.
     labelSelector  all must hold      env=prod,tier in (web,db),!legacy
     conditions     all must hold      Ready!=True,Available   (a type alone: it is True)
     phase          one must hold      Failed,Degraded or !Ready
-    adapterState   all must hold      dns:Failed|Running
+    adapterState   all must hold      dns:Failed|Running      (Unreported: in no other state)
     blockedBy      -                  dns
     reason         one for each type  AdaptersFailed (that of Ready) or Available:AdaptersMissing
     q              all must hold      eu-west prod            (each begins a word of the resource)
@@ -16,7 +16,7 @@ that knows the tokens: there they are made, here they are asked for.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -26,7 +26,7 @@ from hyperfleet.aggregation.availability import READY
 from hyperfleet.documents.wording import quote, suggest
 from hyperfleet.model.condition import MAX_REASON, MAX_TYPE, REASON_PATTERN, STATUSES, TYPE_PATTERN
 from hyperfleet.model.report import ADAPTER_PATTERN, MAX_ADAPTER_NAME
-from hyperfleet.model.status import ADAPTER_STATES, PHASES
+from hyperfleet.model.status import ADAPTER_STATES, PHASES, AdapterState
 from hyperfleet.ports import Term
 from hyperfleet.services.facets import whole_words
 from hyperfleet.services.parameters import Parameters, split_list
@@ -37,6 +37,7 @@ MAX_ITEMS: Final = 100  # of one list with commas
 MAX_GROUPS: Final = 4
 
 _STALE: Final = "Stale"  # asked for like a state, though an adapter has it beside its state
+_UNREPORTED: Final[AdapterState] = "Unreported"
 _LABEL_VALUE: Final = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?")
 _MAX_LABEL_NAME: Final = 63  # also of a value
 _MAX_LABEL_PREFIX: Final = 253
@@ -156,15 +157,26 @@ def _state_term(given: Parameters, name: str, word: Word) -> Term | None:
     if not colon or not _is_adapter(adapter):
         _refuse_word(given, name, word, "an adapter, a colon and a state, such as dns:Failed")
         return None
-    tokens: dict[str, None] = {}
+    wanted: dict[str, None] = {}
     at = word.at + len(adapter) + 1
     for piece in states.split("|"):
         state = piece.strip()
         if state not in (*ADAPTER_STATES, _STALE):
             _refuse_choice(given, name, Word(state, at), (*ADAPTER_STATES, _STALE))
-        tokens[f"s:{adapter}" if state == _STALE else f"a:{adapter}={state}"] = None
+        wanted[state] = None
         at += len(piece) + 1
-    return Term(tuple(tokens))
+    if _UNREPORTED in wanted and _STALE in wanted:  # would be one term or another, which no term can say
+        message = f"{_UNREPORTED} and {_STALE} cannot be alternatives; ask for one after the other"
+        given.refuse(name, "Exclusive", message, word.at)
+    return _in_one_of(adapter, wanted)
+
+
+def _in_one_of(adapter: str, states: Collection[str]) -> Term:
+    """Ask for states; Unreported is to have no other, because an adapter that nobody requires leaves no token."""
+    if _UNREPORTED in states:
+        others = [state for state in ADAPTER_STATES if state not in states]
+        return Term(tuple([f"a:{adapter}={state}" for state in others]), is_negated=True)
+    return Term(tuple([f"s:{adapter}" if state == _STALE else f"a:{adapter}={state}" for state in states]))
 
 
 def _read_blocker(given: Parameters, name: str) -> list[Term]:
@@ -214,27 +226,29 @@ FILTERS: Final[dict[str, Callable[[Parameters, str], list[Term]]]] = {
 
 # ── groups ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-_GROUPS: Final = "phase, reason, reason:Type, condition:Type, label:key, adapter:name and blockedBy"
+_GROUPS: Final = ("phase", "reason", "reason:Type", "condition:Type", "label:key", "adapter:name", "blockedBy")
 
 
-def read_group_by(value: str) -> GroupBy:
-    """Read what a summary counts by; an empty value asks for no groups."""
-    given = Parameters({"groupBy": [value]})
-    prefixes: dict[str, str] = {}
+def read_group_by(*values: str) -> GroupBy:
+    """Read what a summary counts by; nothing asks for no groups."""
+    given = Parameters({"groupBy": values} if values else {})
+    given.refuse_unknown(("groupBy",))
+    names: dict[str, str] = {}  # by prefix
     words = _words(given, "groupBy")
     for word in words:
         prefix = _prefix_of(word.text)
         if prefix is None:
-            _refuse_word(given, "groupBy", word, _GROUPS)
-        elif prefix in prefixes.values():
-            given.refuse("groupBy", "Repeated", f"{quote(word.text)} is already counted by", word.at)
+            _refuse_group(given, word)
+        elif prefix in names:
+            message = f"{quote(word.text)} counts by the same as {quote(names[prefix])} before it; give one of them"
+            given.refuse("groupBy", "Repeated", message, word.at)
         else:
-            prefixes[word.text] = prefix
+            names[prefix] = word.text
     if len(words) > MAX_GROUPS:
         given.refuse("groupBy", "TooMany", f"groupBy has {len(words)} names; at most {MAX_GROUPS} are allowed")
     if given.errors:
         return GroupBy(errors=tuple(given.errors))
-    return GroupBy(tuple(prefixes), tuple(prefixes.values()))
+    return GroupBy(tuple(names.values()), tuple(names))
 
 
 def _prefix_of(name: str) -> str | None:
@@ -246,6 +260,16 @@ def _prefix_of(name: str) -> str | None:
     if grouping is None or not grouping.is_name(which):
         return None
     return f"{grouping.letter}:{which}="
+
+
+def _refuse_group(given: Parameters, word: Word) -> None:
+    """Say what is wrong with the name behind the colon or, if that is not it, what can be counted by."""
+    what = word.text.partition(":")[0]
+    grouping = _GROUPINGS.get(what)
+    if grouping is None:
+        _refuse_choice(given, "groupBy", word, _GROUPS)
+    else:
+        _refuse_word(given, "groupBy", word, f"{what}: and {grouping.rule}")
 
 
 # ── names ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -272,13 +296,14 @@ def _is_label_value(text: str) -> bool:
 class _Grouping(Struct, frozen=True):
     letter: str
     is_name: Callable[[str], bool]
+    rule: str
 
 
 _GROUPINGS: Final = {
-    "reason": _Grouping("r", _is_type),
-    "condition": _Grouping("c", _is_type),
-    "label": _Grouping("l", _is_label_key),
-    "adapter": _Grouping("a", _is_adapter),
+    "reason": _Grouping("r", _is_type, _TYPE_RULE),
+    "condition": _Grouping("c", _is_type, _TYPE_RULE),
+    "label": _Grouping("l", _is_label_key, _LABEL_KEY_RULE),
+    "adapter": _Grouping("a", _is_adapter, _ADAPTER_RULE),
 }
 
 
@@ -291,7 +316,8 @@ def _words(given: Parameters, name: str) -> list[Word]:
 
 
 def _refuse_word(given: Parameters, name: str, word: Word, expected: str) -> None:
-    given.refuse(name, "BadFormat", f"found {quote(word.text)}, expected {expected}", word.at)
+    found = f"found {quote(word.text)}" if word.text else "there is nothing here"
+    given.refuse(name, "BadFormat", f"{found}, expected {expected}", word.at)
 
 
 def _refuse_choice(given: Parameters, name: str, word: Word, choices: Sequence[str]) -> None:

@@ -1,26 +1,30 @@
 """Field masks: `fields=id,status.phase,metadata.labels."app.kubernetes.io/name"` keeps these parts of an answer.
 
-The API reads a mask once per request and applies it to each answer. What a mask names and an answer lacks is simply
-absent: whether a path can exist is not known here.
+The API reads a mask once per request and applies it to each answer. The first key of a path must be one that answers
+have; what it names below that and an answer lacks is simply absent, because specs and labels may hold anything.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
+import msgspec
 from msgspec import Struct
 
 from hyperfleet.aggregation import BodyProblem
-from hyperfleet.documents.wording import quote
+from hyperfleet.documents.wording import quote, suggest
 from hyperfleet.services.parameters import Parameters
 
 FIELDS: Final = "fields"
 MAX_PATHS: Final = 100
 MAX_DEPTH: Final = 32  # of nested JSON that requests may send
+_MAX_GUESS: Final = 64  # characters of a key that a guess looks at
 
-_KEY: Final = re.compile(r'\s*(?:"([^"]+)"|([^\s".,]+))\s*')
+# Blanks are spelt out, because languages differ in what else is one.
+_KEY: Final = re.compile(r'[ \t]*(?:"([^"]+)"|([^ \t".,]+))[ \t]*')
 
 Path = tuple[str, ...]
 Tree = dict[str, "Tree | None"]  # what to keep below each key; None: everything
@@ -35,41 +39,54 @@ class FieldMask(Struct, frozen=True):
     errors: tuple[BodyProblem, ...] = ()
 
 
-def read_fields(value: str) -> FieldMask:
-    """Read dotted paths with commas between them; a key with dots or commas in it stands in quotes."""
-    parameters = Parameters({FIELDS: [value]})
-    paths = [path for text in parameters.all(FIELDS) for path in _read_paths(text, parameters)]
+def read_fields(values: Sequence[str], known: Sequence[str]) -> FieldMask:
+    """Read dotted paths with commas between them, which begin with one of `known`; odd keys stand in quotes."""
+    parameters = Parameters({FIELDS: values} if values else {})
+    parameters.refuse_unknown((FIELDS,))
+    placed = [each for text in parameters.all(FIELDS) for each in _read_paths(text, parameters)]
+    for at, (first, *_) in placed:
+        if first not in known:
+            guess = suggest(first[:_MAX_GUESS], tuple(known)) or f"; there are {', '.join(known)}"
+            parameters.refuse(FIELDS, "UnknownField", f"there is no field {quote(first)}{guess}", at)
+    paths = [path for _, path in placed]
     if len(paths) > MAX_PATHS or any(len(path) > MAX_DEPTH for path in paths):
         parameters.refuse(FIELDS, "TooMany", f"at most {MAX_PATHS} paths of {MAX_DEPTH} keys each are allowed")
     errors = tuple(parameters.errors)
     return FieldMask((), errors) if errors else FieldMask(tuple(dict.fromkeys(paths)))
 
 
-def _read_paths(text: str, parameters: Parameters) -> list[Path]:
-    """Read to the end, or to the first fault: behind an open quotation mark nothing can be told apart."""
-    paths: list[Path] = []
+def _read_paths(text: str, parameters: Parameters) -> Iterator[tuple[int, Path]]:
+    """Read each path and at which character it begins, to the end or to the first fault.
+
+    Behind an open quotation mark nothing can be told apart.
+    """
     keys: list[str] = []
-    at = 0
+    at = start = 0
     while True:
         match = _KEY.match(text, at)
         if match is None:
             parameters.refuse(FIELDS, "BadFormat", _expected(text[at:], 'a key such as phase or "a.key"'), at + 1)
-            return paths
+            return
         keys.append(match[1] or match[2])
         at = match.end()
         if text[at : at + 1] != ".":
-            paths.append(tuple(keys))
-            keys = []
+            yield start + 1, tuple(keys)
+            keys, start = [], at + 1
         if at == len(text):
-            return paths
+            return
         if text[at] not in ".,":
             parameters.refuse(FIELDS, "BadFormat", _expected(text[at:], "a dot or a comma"), at + 1)
-            return paths
+            return
         at += 1
 
 
 def _expected(rest: str, expected: str) -> str:
     return f"{f'found {quote(rest)}' if rest else 'the list ends here'}, expected {expected}"
+
+
+def mask_answer(answer: bytes, mask: FieldMask) -> bytes:
+    """Return what a mask leaves of a stored answer; all of it, if none was asked for."""
+    return msgspec.json.encode(apply_mask(msgspec.json.decode(answer), mask.paths)) if mask.paths else answer
 
 
 def apply_mask(document: dict[str, Any], paths: tuple[Path, ...]) -> dict[str, Any]:

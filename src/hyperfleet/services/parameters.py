@@ -1,6 +1,7 @@
 """Query parameters before anybody knows what they mean: bounded texts and lists, with a place for every mistake.
 
-`search`, `masks` and `history` read their parameters through this; it knows the name of none of them.
+`search`, `masks` and `history` read their parameters through this; it knows the names of two of them only, which may
+be empty wherever they occur.
 """
 
 from __future__ import annotations
@@ -17,6 +18,9 @@ from hyperfleet.documents.durations import parse_duration
 from hyperfleet.documents.wording import count, quote, suggest
 
 MAX_CHARACTERS: Final = 4096  # of one parameter, all its repetitions together
+# An empty one asks for everything, as in Kubernetes, and for the first page. Any other would be a mistake: a script
+# whose variable is empty must not be shown everything.
+MAY_BE_EMPTY: Final = frozenset({"labelSelector", "continue"})
 MAX_ERRORS: Final = 50  # told at once; nobody reads more
 _MAX_NAME: Final = 64  # characters of a name that a guess looks at
 _MAX_NUMBER: Final = 1_000_000_000  # beyond it is a mistake; and a page times a size must fit into 64 bits
@@ -32,27 +36,30 @@ class Parameters:
     """The values that were given, and what is wrong with them so far."""
 
     def __init__(self, given: Mapping[str, Sequence[str]]) -> None:
-        """Take what was given; an empty value counts as none, and one that cannot be text is an error."""
+        """Take what was given; one that cannot be text is an error."""
         self.errors: list[BodyProblem] = []
         self._values: dict[str, list[str]] = {}
         for name, values in given.items():
-            texts = [value for value in values if value.strip()]
-            if texts and self._check(name, texts):
-                self._values[name] = texts
+            if self._check(name, values):
+                self._values[name] = list(values)
 
     def refuse_unknown(self, known: Sequence[str]) -> None:
-        """Call everything an error that is not in `known`, and guess what was meant."""
-        for name in [name for name in self._values if name not in known]:
-            guess = suggest(name[:_MAX_NAME], tuple(known)) or f"; there are {', '.join(known)}"
-            self.refuse(name, "UnknownParameter", f"there is no parameter {quote(name)}{guess}")
+        """Call everything an error that is not in `known`, and guess what was meant; or that is, and has no value."""
+        others = f"; there are {', '.join(known)}" if known else "; there are none here"
+        for name, values in self._values.items():
+            if name not in known:
+                guess = suggest(name[:_MAX_NAME], tuple(known)) or others
+                self.refuse(name, "UnknownParameter", f"there is no parameter {quote(name)}{guess}")
+            elif name not in MAY_BE_EMPTY and not all(map(str.strip, values)):
+                self.refuse(name, "Empty", f"{name} has no value; give it one or leave it out")
 
     def all(self, name: str) -> list[str]:
         """Return every value of a parameter that may be repeated."""
-        return self._values.get(name, [])
+        return [value for value in self._values.get(name, []) if value.strip()]
 
     def one(self, name: str) -> str | None:
         """Return the value of a parameter that may be given once."""
-        values = self._values.get(name, [])
+        values = self.all(name)
         if len(values) > 1:
             self.refuse(name, "Repeated", f"{name} is given {len(values)} times; it can have one value only")
         return values[0].strip() if values else None
@@ -91,7 +98,7 @@ class Parameters:
         if len(self.errors) < MAX_ERRORS:
             self.errors.append(BodyProblem(name, code, f"at character {at}: {message}" if at else message))
 
-    def _check(self, name: str, texts: list[str]) -> bool:
+    def _check(self, name: str, texts: Sequence[str]) -> bool:
         length = sum(map(len, texts))
         if not all(map(is_storable, (name, *texts))):
             message = "NUL and half a surrogate pair are not text"

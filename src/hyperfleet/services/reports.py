@@ -18,11 +18,12 @@ MAX_ADAPTERS: Final = 100  # of one resource; every write reads and shows them a
 
 
 class Submission(Struct, frozen=True):
-    """A report on its way in: the id it gets if it is accepted, and where it stands in the request's body."""
+    """A report on its way in: the id it gets if it is accepted, where it stands in the body and how that is spelt."""
 
     report: Report
     id: str
     pointer: str = ""
+    generation_key: str = "observedGeneration"
 
 
 class TakeReports(Struct, frozen=True):
@@ -75,7 +76,7 @@ class TakeReports(Struct, frozen=True):
         generation = record.resource.generation
         errors = tuple(
             BodyProblem(
-                f"{submission.pointer}/observedGeneration",
+                f"{submission.pointer}/{submission.generation_key}",
                 "GenerationAhead",
                 f"{submission.report.adapter} observed generation {submission.report.observed_generation}, "
                 f"the resource is at {generation}",

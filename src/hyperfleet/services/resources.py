@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import msgspec
-from msgspec import UNSET, Struct
+from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
 from hyperfleet.aggregation import BodyProblem
@@ -130,12 +130,13 @@ class Edit(Struct, frozen=True):
         refusal = _check_preconditions(record, self.preconditions)
         if refusal is not None:
             return refusal
-        before = record.resource
-        if before.is_deleting:
-            return Refusal("BeingDeleted", f"{before.id} is being deleted; its spec and labels can no longer change")
-        spec, labels = _changed(before.spec, self.change, "spec"), _changed(before.labels, self.change, "labels")
+        before, change = record.resource, self.change
+        spec = _changed(before.spec, change.spec, is_merge=change.is_merge)
+        labels = _changed(before.labels, change.labels, is_merge=change.is_merge)
         if is_same(spec, before.spec) and labels == before.labels:
             return Written(record)
+        if before.is_deleting:
+            return Refusal("BeingDeleted", f"{before.id} is being deleted; its spec and labels can no longer change")
         refusal = self._check(spec, labels)
         if refusal is not None:
             return refusal
@@ -222,6 +223,8 @@ def _mark(record: Record, workspace: Workspace) -> Record:
 
 
 def _check_preconditions(record: Record, preconditions: Preconditions) -> Refusal | None:
+    if preconditions.is_absent:
+        return Refusal("PreconditionFailed", f"{record.resource.id} exists, and If-None-Match: * asks that it does not")
     if preconditions.revisions is not None and record.revision not in preconditions.revisions:
         return Refusal("PreconditionFailed", f"{record.resource.id} has changed; read it again and retry")
     wanted, actual = preconditions.generation, record.resource.generation
@@ -231,11 +234,14 @@ def _check_preconditions(record: Record, preconditions: Preconditions) -> Refusa
     return None
 
 
-def _changed(before: Mapping[str, Any], change: Change, field: str) -> Mapping[str, Any]:
-    wanted = change.spec if field == "spec" else change.labels
+def _changed(
+    before: Mapping[str, Any], wanted: Mapping[str, Any] | UnsetType | None, *, is_merge: bool
+) -> Mapping[str, Any]:
     if wanted is UNSET:
         return before
-    return merge_patch(before, wanted) if change.is_merge else wanted
+    if wanted is None:
+        return {}
+    return merge_patch(before, wanted) if is_merge else wanted
 
 
 def merge_patch(target: object, patch: Mapping[str, Any]) -> dict[str, Any]:

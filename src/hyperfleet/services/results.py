@@ -55,13 +55,14 @@ class Preconditions(Struct, frozen=True):
 
     revisions: frozenset[int] | None = None  # If-Match: one of these; None: not asked
     generation: int | None = None  # a body that says which generation it was made from
+    is_absent: bool = False  # If-None-Match: *
 
 
 class Change(Struct, frozen=True):
-    """What to make of a resource. A merge keeps what it does not name, and null takes a key away (RFC 7396)."""
+    """What to make of a resource. A merge keeps what it does not name, and null takes away (RFC 7396)."""
 
     spec: dict[str, Any] | UnsetType = UNSET
-    labels: dict[str, Any] | UnsetType = UNSET
+    labels: dict[str, Any] | UnsetType | None = UNSET
     is_merge: bool = False
 
 

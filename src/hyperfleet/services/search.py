@@ -1,6 +1,6 @@
 """From query parameters to a `Query`, or to everything that is wrong with them: the front door for lists.
 
-The API calls `read_query` for lists and summaries, `read_group_by` for summaries, `read_fields` and `apply_mask` for
+The API calls `read_query` for lists and summaries, `read_group_by` for summaries, `read_fields` and `mask_answer` for
 answers in part, `encode_continue` for the next page. What the filters are is told in `filters`.
 """
 
@@ -18,7 +18,7 @@ from hyperfleet.documents.wording import quote, suggest
 from hyperfleet.ports import OrderField, Query, Scope
 from hyperfleet.services.continuation import decode_continue, encode_continue, resume
 from hyperfleet.services.filters import FILTERS, GroupBy, blocked_by, read_group_by, read_terms
-from hyperfleet.services.masks import FieldMask, apply_mask, read_fields
+from hyperfleet.services.masks import FieldMask, mask_answer, read_fields
 from hyperfleet.services.parameters import Parameters
 
 __all__ = [
@@ -27,20 +27,24 @@ __all__ = [
     "FieldMask",
     "GroupBy",
     "SearchResult",
-    "apply_mask",
     "blocked_by",
     "encode_continue",
+    "mask_answer",
     "read_fields",
     "read_group_by",
     "read_query",
 ]
 
 PARAMETERS: Final = (*FILTERS, "updatedSince", "orderBy", "limit", "continue", "page", "size")
-READ_ELSEWHERE: Final = frozenset({"fields", "watch", "pretty"})
+READ_ELSEWHERE: Final = frozenset({"fields"})
 MAX_LIMIT: Final = 1_000
 DEFAULT_LIMIT: Final = 100
 
-_ORDERS: Final[tuple[OrderField, ...]] = get_args(OrderField)
+# `lastUpdated` is the name that this time has in a status; `updatedAt` is another one in the metadata.
+ORDERS: Final[Mapping[str, OrderField]] = {
+    **{order: order for order in get_args(OrderField)},
+    "lastUpdated": "updatedAt",
+}
 _ORDER: Final = re.compile(r"(-?)(\w+)(?:\s+(asc|desc))?")
 
 
@@ -60,10 +64,11 @@ def read_query(
     now: datetime,
     *,
     read_elsewhere: Collection[str] = READ_ELSEWHERE,
+    without: Collection[str] = (),
 ) -> SearchResult:
-    """Read the parameters of a list; those `read_elsewhere` are left to others, any other unknown one is an error."""
+    """Read the parameters of a list; those `read_elsewhere` are left to others, those it is `without` are unknown."""
     given = Parameters({name: values for name, values in parameters.items() if name not in read_elsewhere})
-    given.refuse_unknown(PARAMETERS)
+    given.refuse_unknown([name for name in (*PARAMETERS, *sorted(read_elsewhere)) if name not in without])
     terms = read_terms(given)
     order, is_descending = _read_order(given)
     page = _read_page(given)
@@ -92,11 +97,10 @@ def _read_order(given: Parameters) -> tuple[OrderField, bool]:
         return "name", False
     match = _ORDER.fullmatch(text)
     minus, field, direction = match.groups() if match else ("", text, None)
-    for order in _ORDERS:
-        if field == order and not (minus and direction):
-            return order, bool(minus) or direction == "desc"
-    known = ", ".join(_ORDERS)
-    guess = suggest(field, _ORDERS)
+    if field in ORDERS and not (minus and direction):
+        return ORDERS[field], bool(minus) or direction == "desc"
+    known = ", ".join(ORDERS)
+    guess = suggest(field, tuple(ORDERS))
     message = (
         f"orderBy is one of {known}, with - before it or desc behind it to turn it round, not {quote(text)}{guess}"
     )

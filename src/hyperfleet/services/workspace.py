@@ -7,7 +7,7 @@ so that aggregation, history, events, removal and the parent's re-examination ca
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from datetime import datetime, timedelta
 
 import msgspec
@@ -141,32 +141,23 @@ class Workspace:
 
     def take(self, before: Record, decisions: Mapping[str, Decision], cause: Cause) -> Record:
         """Keep what was decided of reports, by adapter, and aggregate if one of them asks for it."""
+        id_, reports = before.resource.id, before.reports
         kept = {adapter: decision.stored for adapter, decision in decisions.items() if decision.stored is not None}
-        changed = {adapter: report for adapter, report in kept.items() if before.reports.get(adapter) != report}
-        self._reports |= {(before.resource.id, adapter): report for adapter, report in changed.items()}
-        for adapter in changed:
-            self._retired.pop((before.resource.id, adapter), None)
-        after = replace(before, reports={**before.reports, **changed})
+        changed = {adapter: stored for adapter, stored in kept.items() if stored is not reports.get(adapter)}
+        heartbeats = {name: stored for name, stored in changed.items() if _is_heartbeat(reports.get(name), stored)}
+        for adapter, stored in changed.items():
+            self._reports[id_, adapter] = stored
+            self._retired.pop((id_, adapter), None)
         first_event = len(self._events)
-        record = self._take(before, after, decisions, changed, cause)
-        self._log_news(before, decisions, first_event)
-        return record
-
-    def _take(
-        self,
-        before: Record,
-        after: Record,
-        decisions: Mapping[str, Decision],
-        changed: Mapping[str, StoredReport],
-        cause: Cause,
-    ) -> Record:
+        after = replace(before, reports={**reports, **changed})
         if not any(decision.needs_aggregation for decision in decisions.values()):
-            self._records[before.resource.id] = after
-            return after
-        refreshed = self._refresh(before, changed)
-        if refreshed is not None:
-            return self._save(before, replace(after, status=refreshed), cause, None)
-        return self.settle(before, after, cause)
+            self._records[id_] = after
+        elif len(heartbeats) == len(changed) and (status := self._refresh(before, heartbeats)) is not None:
+            after = self._save(before, replace(after, status=status), cause, None)
+        else:
+            after = self.settle(before, after, cause)
+        self._log_news(id_, decisions, heartbeats, first_event)
+        return after
 
     def retire(self, before: Record, adapter: str) -> Record:
         """Forget an adapter's report."""
@@ -255,16 +246,17 @@ class Workspace:
 
     # steps
 
-    def _log_news(self, before: Record, decisions: Mapping[str, Decision], first_event: int) -> None:
+    def _log_news(
+        self, id_: str, decisions: Mapping[str, Decision], heartbeats: Container[str], first_event: int
+    ) -> None:
         """Keep accepted reports for good, each with the event that it made, if it made one."""
-        id_ = before.resource.id
         made = (place for place in range(first_event, len(self._events)) if self._events[place].resource.id == id_)
         event = next(made, None)
-        for adapter, decision in decisions.items():
-            if decision.stored is not None and decision.is_news:
-                earlier = before.reports.get(adapter)
-                is_same = earlier is not None and says_the_same(earlier, decision.stored)
-                self._log.append(LoggedReport(id_, decision.stored, event, is_same))
+        self._log += [
+            LoggedReport(id_, decision.stored, event, adapter in heartbeats)
+            for adapter, decision in decisions.items()
+            if decision.stored is not None and decision.is_news
+        ]
 
     def _free_name(self, resource: Resource) -> None:
         """Give a name up, unless another resource has taken it since this one was deleted."""
@@ -295,16 +287,14 @@ class Workspace:
         self._records[resource.id] = after
         return after
 
-    def _refresh(self, before: Record, changed: Mapping[str, StoredReport]) -> Status | None:
+    def _refresh(self, before: Record, heartbeats: Mapping[str, StoredReport]) -> Status | None:
         """Return the status after nothing but heartbeats; None: it must be computed."""
-        status, policy = before.status, self.policy_for(before.resource)
-        for adapter, report in changed.items():
-            earlier = before.reports.get(adapter)
-            refreshed = refresh(earlier, report, policy, status, self.now) if earlier is not None else None
-            if refreshed is None:
-                return None
-            status = refreshed
-        return status if changed else None
+        status: Status | None = before.status
+        policy = self.policy_for(before.resource)
+        for heartbeat in heartbeats.values():
+            if status is not None:
+                status = refresh(heartbeat, policy, status, self.now)
+        return status
 
     def _reexamine_parent(self, child: Resource) -> None:
         """Compute the parent anew if it looks at its children: for its rules, or because it waits for them to go."""
@@ -350,3 +340,7 @@ def _has_news(before: Status, after: Status) -> bool:
         != (new.name, new.available, new.observed_generation, new.state, new.stale)
         for old, new in zip(before.adapters, after.adapters, strict=True)
     )
+
+
+def _is_heartbeat(before: StoredReport | None, after: StoredReport) -> bool:
+    return before is not None and says_the_same(before, after)

@@ -118,12 +118,15 @@ def phase_filters(draw: st.DrawFn) -> Filter:
 @st.composite
 def state_filters(draw: st.DrawFn) -> Filter:
     adapter = draw(adapters)
-    states = draw(st.lists(st.sampled_from((*ADAPTER_STATES, "Stale")), min_size=1, max_size=3))
+    choices = draw(st.sampled_from((ADAPTER_STATES, ("Stale", *ADAPTER_STATES[1:]))))  # not Stale beside Unreported
+    states = draw(st.lists(st.sampled_from(choices), min_size=1, max_size=3))
 
     def holds(case: Case) -> bool:
         views = observe(case.record.resource, case.record.reports, case.world.policy, time_of(case)).by_name
         view = views.get(adapter)
-        return view is not None and (view.state in states or (view.is_stale and "Stale" in states))
+        if view is None:
+            return "Unreported" in states
+        return view.state in states or (view.is_stale and "Stale" in states)
 
     return Filter("adapterState", f"{adapter}:{'|'.join(states)}", holds)
 

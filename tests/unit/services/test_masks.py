@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from hyperfleet.services.masks import MAX_DEPTH, MAX_PATHS, apply_mask, read_fields
+from hyperfleet.services.masks import MAX_DEPTH, MAX_PATHS, apply_mask, mask_answer, read_fields
 
 DOCUMENT: dict[str, Any] = {
     "id": "cls-1",
@@ -21,9 +21,12 @@ DOCUMENT: dict[str, Any] = {
 }
 
 
-def masked(fields: str) -> dict[str, Any]:
+KNOWN = tuple(DOCUMENT)
+
+
+def masked(*fields: str) -> dict[str, Any]:
     """Apply a mask that must be good."""
-    mask = read_fields(fields)
+    mask = read_fields(fields, KNOWN)
     assert mask.errors == ()
     return apply_mask(DOCUMENT, mask.paths)
 
@@ -40,7 +43,7 @@ def masked(fields: str) -> dict[str, Any]:
         ("metadata.labels.env", {"metadata": {"labels": {"env": "prod"}}}),
         ('metadata.labels."app.kubernetes.io/name"', {"metadata": {"labels": {"app.kubernetes.io/name": "shop"}}}),
         ('metadata.labels."a,b",name', {"name": "one", "metadata": {"labels": {"a,b": "c"}}}),
-        ("nowhere,status.nowhere,name.deeper", {"status": {}}),
+        ("status.nowhere,name.deeper", {"status": {}}),
     ],
 )
 def test_what_is_kept(fields: str, kept: dict[str, Any]) -> None:
@@ -57,10 +60,14 @@ def test_the_document_stays_as_it_was() -> None:
     assert repr(DOCUMENT) == before
 
 
+def test_a_mask_given_twice_is_one() -> None:
+    assert masked("name", "status.phase") == masked("name,status.phase")
+
+
 def test_nothing_asked_for_is_no_mask() -> None:
-    assert read_fields("") == read_fields("  ")
-    assert read_fields("").paths == ()
-    assert read_fields("").errors == ()
+    mask = read_fields([], KNOWN)
+    assert (mask.paths, mask.errors) == ((), ())
+    assert mask_answer(b'{"id": 1, "a": 2}', mask) == b'{"id": 1, "a": 2}'
 
 
 @pytest.mark.parametrize(
@@ -68,15 +75,18 @@ def test_nothing_asked_for_is_no_mask() -> None:
     [
         ("name,", 'at character 6: the list ends here, expected a key such as phase or "a.key"'),
         (".name", 'at character 1: found ".name", expected a key such as phase or "a.key"'),
-        ("a..b", 'at character 3: found ".b", expected a key such as phase or "a.key"'),
-        ("a b", 'at character 3: found "b", expected a dot or a comma'),
-        ('a."b', 'at character 3: found ""b", expected a key such as phase or "a.key"'),
-        (",".join(f"k{n}" for n in range(MAX_PATHS + 1)), "at most 100 paths of 32 keys each are allowed"),
-        (".".join("k" * (MAX_DEPTH + 1)), "at most 100 paths of 32 keys each are allowed"),
+        ("id..b", 'at character 4: found ".b", expected a key such as phase or "a.key"'),
+        ("id b", 'at character 4: found "b", expected a dot or a comma'),
+        ('id."b', 'at character 4: found ""b", expected a key such as phase or "a.key"'),
+        (",".join(f"id.k{n}" for n in range(MAX_PATHS + 1)), "at most 100 paths of 32 keys each are allowed"),
+        ("id." + ".".join("k" * MAX_DEPTH), "at most 100 paths of 32 keys each are allowed"),
+        ("  ", "fields has no value; give it one or leave it out"),
+        ("*", 'at character 1: there is no field "*"; there are id, name, metadata, status'),
+        ("id,Name.x", 'at character 4: there is no field "Name", did you mean "name"?'),
     ],
 )
 def test_what_is_wrong(fields: str, message: str) -> None:
-    mask = read_fields(fields)
+    mask = read_fields([fields], KNOWN)
     assert mask.paths == ()
     assert [(error.pointer, error.message) for error in mask.errors] == [("fields", message)]
 
@@ -85,6 +95,6 @@ def test_what_is_wrong(fields: str, message: str) -> None:
 @example("x" * 5000)
 @example('"' * 50)
 def test_any_text_is_read(fields: str) -> None:
-    mask = read_fields(fields)
-    assert bool(mask.paths) + bool(mask.errors) == bool(fields.strip())
+    mask = read_fields([fields], KNOWN)
+    assert bool(mask.paths) != bool(mask.errors)
     assert apply_mask(DOCUMENT, mask.paths)["id"] == "cls-1"

@@ -12,6 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from hyperfleet.model.status import ADAPTER_STATES
 from hyperfleet.ports import EVERYTHING, Answer, Query, Scope, Term
 from hyperfleet.services.search import (
     PARAMETERS,
@@ -99,8 +100,9 @@ class TestFilters:
             ("reason", "Ready:a:b", [one_of("r:Ready=a:b")]),
             ("q", "EU-West  prod", [begins("w:eu-west"), begins("w:prod")]),
             ("q", ["a,b", "a"], [begins("w:a"), begins("w:b")]),
+            ("adapterState", "dns:Unreported", [none_of(*(f"a:dns={state}" for state in ADAPTER_STATES[1:]))]),
+            ("adapterState", "dns:Unreported|Failed", [none_of(*(f"a:dns={state}" for state in ADAPTER_STATES[1:-1]))]),
             ("labelSelector", "  ", []),
-            ("phase", "", []),
         ],
     )
     def test_what_is_asked_for(self, parameter: str, value: str | list[str], terms: list[Term]) -> None:
@@ -146,10 +148,13 @@ class TestFilters:
                 "NotAllowed",
                 'at character 12: found "Gone", expected one of Unreported',
             ),
+            ("adapterState", "dns:Stale|Unreported", "Exclusive", "Unreported and Stale cannot be alternatives"),
+            ("phase", "", "Empty", "phase has no value; give it one or leave it out"),
+            ("q", ["a", " "], "Empty", "q has no value; give it one or leave it out"),
             ("blockedBy", "a,b", "BadFormat", "expected the name of an adapter"),
             ("blockedBy", ["a", "b"], "Repeated", "blockedBy is given 2 times; it can have one value only"),
-            ("reason", "Ready:", "BadFormat", 'at character 7: found "", expected a reason'),
-            ("reason", ":Gone", "BadFormat", 'at character 1: found "", expected a condition type'),
+            ("reason", "Ready:", "BadFormat", "at character 7: there is nothing here, expected a reason"),
+            ("reason", ":Gone", "BadFormat", "at character 1: there is nothing here, expected a condition type"),
             ("q", "--", "BadFormat", '"--" has no letter or digit to search for'),
             ("q", "\x00", "BadFormat", "NUL and half a surrogate pair are not text"),
             ("q", "x" * 4097, "TooLong", "has 4097 characters; at most 4096 are allowed"),
@@ -195,10 +200,10 @@ class TestParameters:
             )
         ]
         ((_, _, message),) = errors_of(zzz="a")
-        assert all(name in message for name in PARAMETERS)
+        assert all(name in message for name in (*PARAMETERS, "fields"))
 
     def test_what_others_read_is_left_alone(self) -> None:
-        assert query_of(fields="a,,b", watch="true", pretty="1") == query_of()
+        assert query_of(fields="a,,b") == query_of()
         assert errors_of(groupBy="phase")[0][1] == "UnknownParameter"
         assert search({"groupBy": "phase"}, read_elsewhere=READ_ELSEWHERE | {"groupBy"}).errors == ()
 
@@ -221,6 +226,7 @@ class TestOrder:
             ("createdAt desc", "createdAt", True),
             ("updatedAt  asc", "updatedAt", False),
             ("-severity", "severity", True),
+            ("-lastUpdated", "updatedAt", True),
         ],
     )
     def test_what_is_asked_for(self, text: str, order: str, is_descending: bool) -> None:
@@ -386,17 +392,28 @@ class TestGroups:
         assert more.prefixes == ("r:Available=", "a:dns=", "b:")
 
     def test_nothing_asked_for(self) -> None:
-        groups = read_group_by(" ")
+        groups = read_group_by()
         assert (groups.names, groups.prefixes, groups.errors) == ((), (), ())
 
     @pytest.mark.parametrize(
         ("value", "code", "message"),
         [
-            ("phase,colour", "BadFormat", 'at character 7: found "colour", expected phase, reason, reason:Type'),
-            ("label:", "BadFormat", 'found "label:"'),
-            ("phase:x", "BadFormat", 'found "phase:x"'),
-            ("adapter:a b", "BadFormat", 'found "adapter:a b"'),
-            ("reason,reason:Ready", "Repeated", '"reason:Ready" is already counted by'),
+            (
+                "phase,colour",
+                "NotAllowed",
+                'at character 7: found "colour", expected one of phase, reason, reason:Type',
+            ),
+            ("blockedby", "NotAllowed", 'label:key, adapter:name, blockedBy, did you mean "blockedBy"?'),
+            ("label:", "BadFormat", 'found "label:", expected label: and a key of letters'),
+            ("label", "BadFormat", 'found "label", expected label: and a key of letters'),
+            ("phase:x", "NotAllowed", 'found "phase:x", expected one of phase'),
+            (
+                "adapter:a b",
+                "BadFormat",
+                'found "adapter:a b", expected adapter: and the name of an adapter such as dns',
+            ),
+            ("reason,reason:Ready", "Repeated", '"reason:Ready" counts by the same as "reason" before it'),
+            (" ", "Empty", "groupBy has no value; give it one or leave it out"),
             ("phase,reason,blockedBy,label:a,label:b", "TooMany", "groupBy has 5 names; at most 4 are allowed"),
         ],
     )

@@ -57,7 +57,7 @@ def _describe_operation(operation: Operation) -> Schema:
         "summary": operation.summary,
         "responses": {
             **{str(success.status): _describe_success(success) for success in operation.successes},
-            **_describe_refusals((*operation.refusals, *_ALWAYS)),
+            **_describe_refusals((*operation.refusals, *_refusals_of_all(operation))),
         },
     }
     if operation.description:
@@ -67,6 +67,11 @@ def _describe_operation(operation: Operation) -> Schema:
     if operation.body:
         described["requestBody"] = _describe_body(operation.body)
     return described
+
+
+def _refusals_of_all(operation: Operation) -> tuple[str, ...]:
+    """Return what is refused wherever it is asked; below the base path, no query parameter is ignored."""
+    return ("InvalidQuery", *_ALWAYS) if operation.path.startswith(BASE) else _ALWAYS
 
 
 def _share_parameters(operations: Iterable[Operation]) -> Schema:

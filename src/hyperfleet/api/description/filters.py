@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final, get_args
+from typing import Final
 
 from hyperfleet.api.description.operations import Parameter, Schema
+from hyperfleet.api.wire import RESOURCE_KEYS
 from hyperfleet.model.condition import STATUSES, TYPE_PATTERN
 from hyperfleet.model.report import ADAPTER_PATTERN
 from hyperfleet.model.status import ADAPTER_STATES, PHASES
-from hyperfleet.ports import OrderField
 from hyperfleet.services.filters import MAX_GROUPS, MAX_TERMS
 from hyperfleet.services.masks import MAX_DEPTH, MAX_PATHS
-from hyperfleet.services.search import DEFAULT_LIMIT, MAX_LIMIT
+from hyperfleet.services.search import DEFAULT_LIMIT, MAX_LIMIT, ORDERS
 from hyperfleet.services.selectors import MAX_VALUES
 
 
@@ -38,18 +38,20 @@ _LABEL_KEY: Final = rf"(?:{_DNS}/)?{_NAME}"
 _TYPE: Final = f"(?:{TYPE_PATTERN.pattern})"
 _ADAPTER: Final = f"(?:{ADAPTER_PATTERN.pattern})"
 _STATE: Final = _any_of((*ADAPTER_STATES, "Stale"))
-_ORDER: Final = _any_of(get_args(OrderField))
+_ORDER: Final = _any_of(ORDERS)
 _REASON: Final = rf"(?:{_TYPE}:[A-Za-z](?:[A-Za-z0-9_:]*[A-Za-z0-9_])?|[A-Za-z][A-Za-z0-9_]*)"
 _GROUP: Final = _any_of(
     ("phase", "reason", "blockedBy", f"(?:reason|condition):{_TYPE}", f"label:{_LABEL_KEY}", f"adapter:{_ADAPTER}")
 )
-_DURATION: Final = r"0|(?:[0-9]{1,6}h)?(?:[0-9]{1,6}m)?(?:[0-9]{1,6}s)?"  # the usual ones of `documents.durations`
-_KEY: Final = r'(?:"[^"]+"|[^\s".,]+)'
+# The usual ones of `documents.durations`.
+_DURATION: Final = r"0|(?=[0-9])(?:[0-9]{1,6}h)?(?:[0-9]{1,6}m)?(?:[0-9]{1,6}s)?"
+_KEY: Final = r'(?:"[^"]+"|[^ \t".,]+)'
+_FIRST_KEY: Final = rf'(?:"{_any_of(RESOURCE_KEYS)}"|{_any_of(RESOURCE_KEYS)})'
 
 
 def _text(pattern: str) -> Schema:
-    """Return the schema of a parameter; one of blanks counts as not given. (Blanks elsewhere are taken as well.)"""
-    return {"type": "string", "pattern": rf"^(?:{pattern}|\s*)$"}
+    """Return the schema of a parameter. (Blanks between its parts are taken as well.)"""
+    return {"type": "string", "pattern": rf"^(?:{pattern})$"}
 
 
 def _number(most: int) -> Schema:
@@ -63,7 +65,7 @@ FILTERS: Final = (
         "labelSelector",
         "query",
         "Which labels, as in Kubernetes; all must hold. `!=` and `notin` hold for those without the label, too.",
-        _text(_selector(_LABEL_KEY, _NAME, has_empty_value=True)),
+        _text(rf"{_selector(_LABEL_KEY, _NAME, has_empty_value=True)}|\s*"),
         "environment=production,team in (platform,payments)",
     ),
     Parameter(
@@ -83,7 +85,8 @@ FILTERS: Final = (
     Parameter(
         "adapterState",
         "query",
-        "In which state adapters are; all must hold, `|` separates alternatives.",
+        "In which state adapters are, or `Stale`; all must hold, `|` separates alternatives. `Unreported` is every "
+        "adapter that has no other state, also one that nobody knows; it cannot be an alternative to `Stale`.",
         _text(_list_of(rf"{_ADAPTER}:{_STATE}(?:\|{_STATE})*")),
         "dns:Failed|Running",
     ),
@@ -99,11 +102,16 @@ FILTERS: Final = (
         "q",
         "query",
         "Words; each must begin some word of the resource: of its name, its labels, its troubles.",
-        {"type": "string", "pattern": r"[^\W_]|^\s*$"},  # a letter or digit
+        {"type": "string", "pattern": r"[^\W_]"},  # a letter or digit
         "my-cluster",
     ),
     Parameter(
-        "updatedSince", "query", "Changed since then: a time with a zone, or a duration that ends now.", _INSTANT, "15m"
+        "updatedSince",
+        "query",
+        "Changed since then, be it only the status or the time of a report: a time with a zone, or a duration that "
+        "ends now.",
+        _INSTANT,
+        "15m",
     ),
 )
 SPAN: Final = (
@@ -117,14 +125,23 @@ SUBJECT: Final = Parameter(
     _text(_list_of(_TYPE)),
     "phase,Ready",
 )
-CONDITION: Final = Parameter("condition", "query", "Only this condition, by its type.", example="Ready")
+CONDITION: Final = Parameter("condition", "query", "Only this condition, by its type.", _text(_TYPE), "Ready")
 LIMIT: Final = Parameter("limit", "query", f"How many at most; {DEFAULT_LIMIT} unless told.", _number(MAX_LIMIT), 20)
 CONTINUE: Final = Parameter("continue", "query", "Where to go on: what the page before gave as `continue`. Opaque.")
+FIELDS: Final = Parameter(
+    "fields",
+    "query",
+    "Only these parts of a resource, and its id: dotted paths; a key with dots in it stands in quotes.",
+    _text(_list_of(rf"{_FIRST_KEY}(?:\.{_KEY}){{0,{MAX_DEPTH - 1}}}", MAX_PATHS)),
+    "id,name,status.phase",
+)
 PAGES: Final = (
     Parameter(
         "orderBy",
         "query",
-        "In which order; `-` before it or `desc` behind it turns it round. `severity`: the worst phase first.",
+        "In which order; `-` before it or `desc` behind it turns it round. `updatedAt` or `lastUpdated`: by the last "
+        "change of anything, status included; `metadata.updatedAt` is only that of spec and labels. `severity`: the "
+        "worst phase first.",
         _text(f"-?{_ORDER}|{_ORDER} (?:asc|desc)"),
         "name",
     ),
@@ -134,19 +151,13 @@ PAGES: Final = (
         "page", "query", "Which page, from 1. With `total`, instead of `limit` and `continue`.", _number(1_000_000_000)
     ),
     Parameter("size", "query", f"How many on a page; {DEFAULT_LIMIT} unless told.", _number(MAX_LIMIT)),
-    Parameter(
-        "fields",
-        "query",
-        "Only these parts of each resource, and its id: dotted paths; a key with dots in it stands in quotes.",
-        _text(_list_of(rf"{_KEY}(?:\.{_KEY}){{0,{MAX_DEPTH - 1}}}", MAX_PATHS)),
-        "id,name,status.phase",
-    ),
+    FIELDS,
 )
 GROUP_BY: Final = Parameter(
     "groupBy",
     "query",
     "What to count by, up to four, each once: `phase`, `reason`, `reason:Type`, `condition:Type`, `label:key`, "
-    "`adapter:name`, `blockedBy`; `phase` unless told.",
+    "`adapter:name` (null: neither required nor heard of), `blockedBy`; `phase` unless told.",
     _text(_list_of(_GROUP, MAX_GROUPS)),
     "phase,label:environment",
 )

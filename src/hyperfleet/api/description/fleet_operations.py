@@ -8,6 +8,7 @@ from hyperfleet.api.description.filters import FILTERS, GROUP_BY, LIMIT, PAGES
 from hyperfleet.api.description.operations import HTML, Operation, Parameter, Success
 from hyperfleet.api.description.places import Place, noun_of
 from hyperfleet.api.description.resource_operations import IF_NONE_MATCH, NOT_MODIFIED
+from hyperfleet.api.description.status_operations import ADAPTER
 from hyperfleet.api.shapes import (
     AdapterDetail,
     AdapterList,
@@ -69,7 +70,6 @@ def _lists(path: str, name: str, tag: str, what: str, above: tuple[Parameter, ..
 
 def fleet_operations() -> list[Operation]:
     """Return the operations on adapters and on the policy."""
-    adapter = Parameter("adapter", "path", "The name of the adapter.", example="dns")
     return [
         Operation(
             "get",
@@ -103,8 +103,8 @@ def fleet_operations() -> list[Operation]:
             "Read one adapter, and which resources wait for it",
             (Success(200, "The adapter.", AdapterDetail, ("ETag",)), NOT_MODIFIED),
             "",
-            (adapter, IF_NONE_MATCH),
-            refusals=("InvalidHeader", "NotFound"),
+            (ADAPTER, IF_NONE_MATCH),
+            refusals=("InvalidRequest", "InvalidHeader", "NotFound"),
         ),
         Operation(
             "get",
@@ -124,7 +124,9 @@ def fleet_operations() -> list[Operation]:
             _FLEET,
             "Put what now stands in the policy file in force",
             (Success(200, "It is in force; resources are computed anew meanwhile.", PolicyInForce),),
-            "A file with problems changes nothing; each problem is told with its line and column.",
+            "A file with problems changes nothing; each problem is told with its line and column. What is only likely "
+            "to be wrong is in `warnings`. A server that was started without a policy file goes on with the policy in "
+            "force.",
             refusals=("InvalidPolicy",),
         ),
     ]

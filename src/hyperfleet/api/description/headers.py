@@ -22,7 +22,7 @@ HEADERS: Final[Mapping[str, Schema]] = {
         "Names this very state; send it as `If-Match` or `If-None-Match`. That of a resource is its revision.",
         {"type": "string", "pattern": '^"[0-9a-f]+(-gzip|-zstd)?"$'},
     ),
-    "Location": _header("Where the new resource is.", {"type": "string", "format": "uri-reference"}),
+    "Location": _header("Where what is new can be read.", {"type": "string", "format": "uri-reference"}),
     "Idempotency-Replayed": _header(
         "This is the answer to an earlier request with the same `Idempotency-Key`.",
         {"type": "string", "const": "true"},

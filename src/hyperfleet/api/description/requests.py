@@ -168,8 +168,8 @@ def _labels(*, is_merge: bool = False) -> Schema:
         "pattern": f"^(?:{LABEL_PATTERN.pattern})?$",
     }
     return {
-        "description": "Kubernetes labels." + (" Null takes one away." if is_merge else ""),
-        "type": "object",
+        "description": "Kubernetes labels." + (" Null takes one away, or all." if is_merge else ""),
+        "type": ["object", "null"] if is_merge else "object",
         "maxProperties": MAX_LABELS,
         "propertyNames": {"pattern": _LABEL_KEY},
         "additionalProperties": value,

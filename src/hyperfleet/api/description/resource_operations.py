@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 from hyperfleet.api.description import examples, requests
+from hyperfleet.api.description.filters import FIELDS
 from hyperfleet.api.description.operations import JSON, MERGE_PATCH, Body, Operation, Parameter, Success
 from hyperfleet.api.description.places import Place
+from hyperfleet.api.shapes import RESOURCE_OR_PARTS
 from hyperfleet.api.wire import ResourceAnswer
 
 IF_MATCH: Final = Parameter(
@@ -23,7 +25,7 @@ IDEMPOTENCY_KEY: Final = Parameter(
     "8e03978e-40d5-43dd-bc93-6894a57f9324",
 )
 NOT_MODIFIED: Final = Success(304, "It is still the one you know.", None, ("ETag",))
-WRITING: Final = ("InvalidBody", "InvalidHeader", "BodyTooLarge", "UnsupportedMediaType")
+WRITING: Final = ("InvalidBody", "InvalidHeader", "RequestTimeout", "BodyTooLarge", "UnsupportedMediaType")
 
 
 def operations_on(place: Place) -> list[Operation]:
@@ -48,7 +50,7 @@ def _create(place: Place) -> Operation:
                 links=place.links,
             ),
         ),
-        "The name must be free among those of the same kind and parent that are not being deleted.",
+        "The name must be free among those of the same kind and parent; that of a resource which is being deleted is.",
         (*place.collection_parameters, IDEMPOTENCY_KEY),
         Body(requests.creation(kind), examples.creation_of(kind)),
         (
@@ -70,12 +72,12 @@ def _read(place: Place) -> Operation:
         place.tag,
         f"Read a {place.noun} with its status",
         (
-            Success(200, f"The {place.noun}.", ResourceAnswer, ("ETag",)),
+            Success(200, f"The {place.noun}, or the parts of it that were asked for.", RESOURCE_OR_PARTS, ("ETag",)),
             NOT_MODIFIED,
         ),
         "The status was computed when it last changed; reading computes nothing.",
-        (*place.item_parameters, IF_NONE_MATCH),
-        refusals=("InvalidHeader", "NotFound"),
+        (*place.item_parameters, FIELDS, IF_MATCH, IF_NONE_MATCH),
+        refusals=("InvalidHeader", "NotFound", "PreconditionFailed"),
     )
 
 

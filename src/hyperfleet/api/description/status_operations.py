@@ -20,7 +20,7 @@ GENERATION: Final = Parameter(
 )
 
 _TAKEN: Final = "What became of each report is in `outcomes`: a discarded one is answered, too."
-_REFUSALS: Final = (*WRITING, "NotFound", "GenerationAhead")
+_REFUSALS: Final = (*WRITING, "NotFound", "GenerationAhead", "TooManyAdapters")
 
 
 def operations_on(place: Place) -> list[Operation]:
@@ -98,7 +98,7 @@ def _one_adapter(place: Place) -> list[Operation]:
             (Success(200, "Its last report.", AdapterStatus, ("ETag",)), NOT_MODIFIED),
             "",
             (*place.item_parameters, ADAPTER, IF_NONE_MATCH),
-            refusals=("InvalidHeader", "NotFound"),
+            refusals=("InvalidRequest", "InvalidHeader", "NotFound"),
         ),
         Operation(
             "put",
@@ -110,7 +110,7 @@ def _one_adapter(place: Place) -> list[Operation]:
             "",
             (*place.item_parameters, ADAPTER, PREFER),
             Body(requests.REPORT_OF_NAMED, unnamed),
-            _REFUSALS,
+            ("InvalidRequest", *_REFUSALS),
         ),
         Operation(
             "delete",
@@ -121,7 +121,7 @@ def _one_adapter(place: Place) -> list[Operation]:
             (Success(204, "Forgotten, and the status computed without it."),),
             "For an adapter that will report no more.",
             (*place.item_parameters, ADAPTER),
-            refusals=("NotFound",),
+            refusals=("InvalidRequest", "NotFound"),
         ),
     ]
 
@@ -148,6 +148,6 @@ def _taken(place: Place, status: int, description: str) -> Success:
         status,
         f"{description} {_TAKEN}",
         (ReportAnswer, MinimalReportAnswer),
-        ("Preference-Applied?",),
+        ("Preference-Applied?", *(("Location",) if status == 201 else ())),
         links=place.report_links,
     )

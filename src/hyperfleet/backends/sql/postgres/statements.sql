@@ -207,7 +207,7 @@ select t.position, t.subject, t.before, t.after, t.time,
 from transitions t
 where t.resource_id = $1 and ($2::text[] is null or t.subject = any ($2))
     and ($3::timestamptz is null or t.time >= $3) and ($4::timestamptz is null or t.time < $4)
-    and ($5::bigint is null or (t.position, t.ordinal) < ($5, $6::integer))
+    and (t.position, t.ordinal) < ($5::bigint, $6::integer)
 order by t.position desc, t.ordinal desc limit $7;
 
 -- name: remembers

@@ -180,7 +180,7 @@ select t.position, t.subject, t.before, t.after, t.time,
 from transitions t
 where t.resource_id = ?1 and (?2 is null or t.subject in (select value from json_each(?2)))
   and (?3 is null or t.time >= ?3) and (?4 is null or t.time < ?4)
-  and (?5 is null or (t.position, t.ordinal) < (?5, ?6))
+  and (t.position, t.ordinal) < (?5, ?6)
 order by t.position desc, t.ordinal desc limit ?7;
 
 -- The newest event tells; that of a living resource is never pruned.
