@@ -52,9 +52,9 @@ class Limits(_Group, frozen=True, kw_only=True):
     max_connections: Annotated[
         int, Meta(ge=1, le=1_000_000, description="Requests that one worker serves at once; more wait")
     ] = 1_024
-    request_timeout: Annotated[Duration, Meta(description="After this long a request is answered 503")] = timedelta(
-        seconds=30
-    )
+    request_timeout: Annotated[
+        Duration, Meta(description="After this long a request is answered 503, or 408 if its body is still awaited")
+    ] = timedelta(seconds=30)
 
 
 class Retention(_Group, frozen=True, kw_only=True):

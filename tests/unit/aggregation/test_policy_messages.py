@@ -48,7 +48,7 @@ KNOWN_VARIABLES = (
     "FailedCount, FailedAdapterNames, TotalCount, UnhealthyAdapterNames, WorkingCount, AdapterFailureMessage, "
     "FirstFailureMessage, AwaitedAdapterNames, Error, Summary"
 )
-RULES = "Ready, phase, Same, Same, NoKind, TwoKinds, S1, S2, S3, S6, S4, S5, M1, T1, E1, E2, E3"  # as they stand above
+RULES = "phase, Same, NoKind, TwoKinds, S1, S2, S3, S6, S4, S5, M1, T1, E1, E2, E3"  # as they stand above, each once
 EXPECTED = [
     (1, "DuplicateAdapter", "the adapter dns is already in requiredAdapters"),
     (2, "DuplicateAdapter", "the adapter dns is already in requiredAdapters"),
