@@ -302,6 +302,16 @@ def test_an_adapter_has_a_path_of_its_own(client: Fleet) -> None:
     problem_of(client.get(f"{path_of(cluster)}/statuses/adapters/other"), 404, "NotFound")
 
 
+def test_a_retired_adapter_is_not_told_of_at_the_present_generation(client: Fleet) -> None:
+    cluster = client.create()
+    path = f"{path_of(cluster)}/statuses"
+    client.report(cluster, "dns")
+    client.report(cluster, "validation")
+    client.delete(f"{path}/adapters/dns")
+    told = client.get(path, params={"generation": 1}).json()["adapterStatuses"]
+    assert [entry["adapter"] for entry in told] == ["validation"]
+
+
 def test_an_adapter_that_is_retired_is_forgotten(client: Fleet) -> None:
     cluster = client.create()
     for adapter in ("validation", "dns"):

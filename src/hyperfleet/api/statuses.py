@@ -186,7 +186,9 @@ class _Statuses(Struct, frozen=True):
     async def _answer(self, request: Request, target: Target, generation: int | None) -> Response:
         record = await self._find(request, target)
         reports = tuple(record.reports.values())
-        if generation is not None:
+        if generation == record.resource.generation:  # who was retired is not told of
+            reports = tuple(each for each in reports if each.report.observed_generation == generation)
+        elif generation is not None:
             reports = await self.context.store.read_reports_at(target.id, generation)
         if not reports:
             raise Refused(Problem("NotFound", f"nobody has reported on {target.id} at generation {generation}"))

@@ -356,9 +356,8 @@ class Evaluator:
         """Return the elements in the order of what the predicate makes of them."""
         current = self.start(node)
         descending = sort_order(self.visit(node.arguments[2])) if len(node.arguments) == 3 else False
-        ranks = [self.body(node, current) for _ in current.go()]
-        items = [element(item) for item in current.items]
-        found = sort_by(self.budget, items, ranks, descending=descending)
+        pairs = [(self.body(node, current), element(current.items[current.index])) for _ in current.go()]
+        found = sort_by(self.budget, [item for _, item in pairs], [rank for rank, _ in pairs], descending=descending)
         allocate(self.budget, len(found))
         return found
 

@@ -206,3 +206,10 @@ def test_a_program_keeps_its_source_and_tree() -> None:
     assert program.source == "n + 1"
     assert program.tree == expr.parse("n+1")
     assert expr.format(program.tree) == "n + 1"
+
+
+def test_the_predicate_of_sort_by_fails_before_the_element_is_fetched() -> None:
+    program = expr.compile("sortBy(open, names.x.name)")
+    for evaluate in (program.evaluate, program.interpret):
+        with pytest.raises(ExprRuntimeError, match="cannot fetch name from <nil>"):
+            evaluate({"open": {"a": 1}, "names": {}})

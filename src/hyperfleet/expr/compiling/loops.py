@@ -256,14 +256,14 @@ def _emit_sort(emitter: Emitter, node: Builtin) -> ast.expr:
     if len(node.arguments) == 3:
         order = emitter.keep(emitter.call(sort_order, [emitter.emit(node.arguments[2])], node.offset))
     body = _body(emitter, node, result)
-    ranked = py.make_tuple([emitter.item(body.loop, node.offset), body.value])
+    ranked = py.make_tuple([body.value, emitter.item(body.loop, node.offset)])  # the predicate may fail first
     pairs = _collect(emitter, node, items, body, ranked, None)
     return emitter.call(_sorted, [emitter.account(), pairs, order], node.offset)
 
 
 def _sorted(budget: Budget, pairs: list[tuple[Value, Value]], descending: bool) -> list[Value]:
-    """Return the first of each pair in the order of the second."""
-    return sort_by(budget, [item for item, _ in pairs], [rank for _, rank in pairs], descending=descending)
+    """Return the second of each pair in the order of the first."""
+    return sort_by(budget, [item for _, item in pairs], [rank for rank, _ in pairs], descending=descending)
 
 
 def _emit_reduce(emitter: Emitter, node: Builtin) -> ast.expr:
