@@ -1,0 +1,1 @@
+"""Measuring a running server: a fleet to load it with, the load generators, and what processes use."""
