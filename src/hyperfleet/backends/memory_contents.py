@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime, timedelta
-from typing import Final
+from datetime import datetime
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from hyperfleet.backends.memory_log import ReportLog
-from hyperfleet.backends.rows import AdapterRow, counts_in_order
+from hyperfleet.backends.rows import AdapterRow, counts_in_order, in_micros
 from hyperfleet.errors import Contended
 from hyperfleet.ports import (
     Changes,
@@ -26,8 +25,6 @@ from hyperfleet.ports import (
     Remembered,
     Tally,
 )
-
-_MICROSECOND: Final = timedelta(microseconds=1)
 
 
 class Contents(Struct):
@@ -171,7 +168,7 @@ class _Writing:
 
     def _add(self, tally: Tally) -> None:
         key = (tally.tenant, tally.adapter)
-        skew = tally.skew // _MICROSECOND
+        skew = in_micros(tally.skew)
         new = AdapterRow(tally.adapter, tally.last_seen, skew, tuple(counts_in_order(tally.counts)), tally.last_discard)
         before = self._contents.adapters.get(key)
         self._contents.adapters[key] = new if before is None else _merge(before, new)

@@ -6,19 +6,16 @@ Called with everything that was loaded locked. What is written, and why, is not 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import timedelta
 from typing import Final
 
 from hyperfleet.backends.postgres_connections import Connection
 from hyperfleet.backends.postgres_loading import SQL
-from hyperfleet.backends.rows import counts_in_order, encode, severity_of
+from hyperfleet.backends.rows import counts_in_order, encode, in_micros, severity_of
 from hyperfleet.errors import Contended
 from hyperfleet.model.report import StoredReport
 from hyperfleet.ports import Changes
 
 Row = tuple[object, ...]
-
-_MICROSECOND: Final = timedelta(microseconds=1)
 
 
 async def write(connection: Connection, policy_version: int, changes: Changes) -> int:
@@ -111,7 +108,7 @@ class _Rows:
 
     def tallies(self) -> Iterator[Row]:
         for tally in self._changes.tallies:
-            skew = tally.skew // _MICROSECOND
+            skew = in_micros(tally.skew)
             counts = counts_in_order(tally.counts)
             yield tally.tenant, tally.adapter, tally.last_seen, skew, *counts, tally.last_discard
 

@@ -5,6 +5,7 @@ Only what is committed is kept, and everything is forgotten as soon as another c
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from typing import Final
 
@@ -43,7 +44,7 @@ class RecordCache:
 
     def __init__(self) -> None:
         """Start empty."""
-        self._kept: dict[str, Kept] = {}
+        self._kept: OrderedDict[str, Kept] = OrderedDict()  # a plain dict finds its oldest slowly after many deletions
         self._size = 0
         self._data_version: int | None = None
 

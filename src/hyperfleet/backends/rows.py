@@ -50,7 +50,12 @@ _MICROSECOND: Final = timedelta(microseconds=1)
 
 def to_micros(instant: datetime) -> int:
     """Return an instant as microseconds since 1970, exactly."""
-    return (instant - _EPOCH) // _MICROSECOND
+    return in_micros(instant - _EPOCH)
+
+
+def in_micros(duration: timedelta) -> int:
+    """Return a duration as whole microseconds."""
+    return duration // _MICROSECOND
 
 
 def from_micros(micros: int) -> datetime:

@@ -7,18 +7,16 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterator
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final
 
 from hyperfleet.backends.record_cache import Found
-from hyperfleet.backends.rows import counts_in_order, encode, severity_of, to_micros
+from hyperfleet.backends.rows import counts_in_order, encode, in_micros, severity_of, to_micros
 from hyperfleet.backends.sqlite_connection import SQL
 from hyperfleet.model.report import StoredReport
 from hyperfleet.ports import Changes, Record
 
 Row = tuple[object, ...]
-
-_MICROSECOND: Final = timedelta(microseconds=1)
 
 
 def write(connection: sqlite3.Connection, changes: Changes, found: Found, base: int) -> None:
@@ -151,7 +149,7 @@ class _Writing:
 
     def tallies(self) -> Iterator[Row]:
         for tally in self._changes.tallies:
-            skew = tally.skew // _MICROSECOND
+            skew = in_micros(tally.skew)
             yield (
                 tally.tenant,
                 tally.adapter,
