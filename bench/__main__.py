@@ -1,4 +1,7 @@
-"""`python -m bench [name …]`: run all measurements of the core, or some; `python -m bench server` measures a server."""
+"""`python -m bench [name …]`: run all measurements of the core, or some.
+
+`python -m bench server`, or another of `SERVERS`, measures a server; it has options of its own.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +9,18 @@ import importlib
 import sys
 
 NAMES = ("model", "aggregate", "expr")
-SERVER = "server"  # takes minutes and has options of its own: see `bench/server.py`
+SERVERS = ("server", "simulate", "watch")  # each takes minutes
 
 
 def main() -> None:
     """Run the named measurements in turn."""
     given = sys.argv[1:]
-    if SERVER in given:
-        given.remove(SERVER)
-        importlib.import_module("bench.server").main(given)
+    if given and given[0] in SERVERS:
+        importlib.import_module(f"bench.{given[0]}").main(given[1:])
         return
     for name in given or NAMES:
         if name not in NAMES:
-            sys.exit(f"unknown measurement {name}; known are {', '.join((*NAMES, SERVER))}")
+            sys.exit(f"unknown measurement {name}; known are {', '.join((*NAMES, *SERVERS))}")
         print(f"\n## {name}\n")
         importlib.import_module(f"bench.{name}").main()
 

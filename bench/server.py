@@ -37,20 +37,20 @@ def main(options: Sequence[str]) -> None:
     """Measure, and print the tables."""
     if strange := set(options) - {"--quick", "--profile"}:
         sys.exit(f"unknown option {', '.join(strange)}; known are --quick and --profile")
-    with temporary_directory() as directory, _databases(directory) as databases:
-        policy = _write_policy(directory)
+    with temporary_directory() as directory, databases(directory) as found:
+        policy = write_policy(directory)
         if "--profile" in options:
-            for database in databases:
+            for database in found:
                 profile.show(database, policy)
             return
         wrk.install()
         plan = _QUICK if "--quick" in options else _FULL
-        sheets = [sheet for database in databases for sheet in _measure(database, plan, directory, policy)]
+        sheets = [sheet for database in found for sheet in _measure(database, plan, directory, policy)]
     tables.show(sheets)
 
 
 @contextmanager
-def _databases(directory: Path) -> Iterator[Sequence[Database]]:
+def databases(directory: Path) -> Iterator[Sequence[Database]]:
     """Give an empty database of each kind, for the length of a block."""
     with ExitStack() as stack:
         databases = [Database(SQLITE, f"sqlite:{directory / 'fleet.db'}")]
@@ -89,7 +89,7 @@ def _measure(database: Database, plan: Plan, directory: Path, policy: Path) -> I
         yield sheet
 
 
-def _write_policy(directory: Path) -> Path:
+def write_policy(directory: Path) -> Path:
     """Write the built-in policy, but with more patience: our adapters fall silent between measurements."""
     text = importlib.resources.files("hyperfleet").joinpath("policies/default.yaml").read_text("utf-8")
     policy = directory / "policy.yaml"

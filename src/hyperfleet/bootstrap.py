@@ -27,6 +27,7 @@ from hyperfleet.services.policies import PolicyBook, PolicyText
 from hyperfleet.services.recomputation import Recomputation
 from hyperfleet.services.resources import CheckSpec
 from hyperfleet.services.retention import Retention
+from hyperfleet.services.tail import Tail
 from hyperfleet.services.timekeeper import Timekeeper
 from hyperfleet.settings import Named, Settings, parse_database
 
@@ -59,7 +60,10 @@ class System:
         recomputation = Recomputation(self.store, self.committer, self.policies)
         self.policies.on_change = recomputation.loop.nudge
         timekeeper = Timekeeper(self.store, self.committer)
-        self._loops = [timekeeper.loop, recomputation.loop, Retention(self.store, _prunings(settings)).loop]
+        self.tail = Tail(self.store, settings.limits.max_watches)
+        self.committer.on_commit = self.tail.nudge
+        retention = Retention(self.store, _prunings(settings))
+        self._loops = [timekeeper.loop, recomputation.loop, retention.loop, self.tail.loop]
         self.context = Context(
             store=self.store,
             committer=self.committer,
@@ -68,6 +72,7 @@ class System:
             check_spec=spec_checker(settings),
             new_id=new_id,
             clock=SystemClock(),
+            tail=self.tail,
             limits=_limits(settings),
         )
         self.app = create_app(self.context)

@@ -12,6 +12,7 @@
     ├── StoreError           the store did not do what it was asked to
     │   ├── StoreUnavailable … it cannot be reached; a write under way may or may not have happened
     │   ├── Contended        … another writer was in the way; the same call may succeed if repeated
+    │   ├── Forgotten        … what was asked for was there once, and has been pruned since
     │   └── SchemaMismatch   … its tables are not those of this version
     ├── Overloaded           more was asked of us than we can do now
     └── MergeError           conditions cannot be merged as asked
@@ -108,7 +109,7 @@ class StoreError(HyperFleetError):
     code: ClassVar[str] = "StoreError"
 
 
-class StoreUnavailable(StoreError):  # noqa: N818  # these three name states, not mistakes
+class StoreUnavailable(StoreError):  # noqa: N818  # these name states, not mistakes
     """The store cannot be reached. A write that was under way may or may not have happened."""
 
     code: ClassVar[str] = "StoreUnavailable"
@@ -118,6 +119,12 @@ class Contended(StoreError):  # noqa: N818
     """Another writer was in the way; nothing was written and the same call may succeed if repeated."""
 
     code: ClassVar[str] = "Contended"
+
+
+class Forgotten(StoreError):  # noqa: N818
+    """What was asked for was there once, and has been pruned since."""
+
+    code: ClassVar[str] = "Forgotten"
 
 
 class SchemaMismatch(StoreError):  # noqa: N818

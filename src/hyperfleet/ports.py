@@ -36,19 +36,19 @@ EVERYTHING: Final = Scope()
 # ── what is stored ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
-class Record(Struct, frozen=True):
+class Record(Struct, frozen=True, gc=False):
     """A resource with all that a write must know of it."""
 
     resource: Resource
     status: Status
     reports: Mapping[str, StoredReport] = field(default_factory=dict)  # the last accepted of each adapter
     answer: bytes = b""  # what a GET returns, made when it was written
-    revision: int = 0  # the position of the last event that changed the answer; 0: not stored yet
+    revision: int = 0  # the position of its last event, which made this version; 0: not stored yet
     wake_at: datetime | None = None  # never later than `status.next_deadline`, so that heartbeats need not move it
     policy_version: int = 0
 
 
-class Answer(Struct, frozen=True):
+class Answer(Struct, frozen=True, gc=False):
     """The stored answer of one resource. `key` is its place in the order that a list was asked for."""
 
     id: str
@@ -85,7 +85,7 @@ class Remembered(Struct, frozen=True):
 CauseKind = Literal["report", "deadline", "spec", "created", "deletion", "policy", "retired", "child"]
 
 
-class Cause(Struct, frozen=True):
+class Cause(Struct, frozen=True, gc=False):
     """Why a status was computed: `ref` is the id of the report, the adapter retired or the child that moved."""
 
     kind: CauseKind
@@ -101,6 +101,45 @@ class Recorded(Struct, frozen=True):
     policy: str
     ordinal: int = 0  # its place among those that share the position
     since: datetime | None = None  # when the state before it began; None: there was none, or that is forgotten
+
+
+class FacetChange(Struct, frozen=True):
+    """The tokens of a resource around one event: by those before and after it, watches know who came and who left."""
+
+    kept: tuple[str, ...] = ()
+    gained: tuple[str, ...] = ()
+    lost: tuple[str, ...] = ()
+
+
+class Entry(Struct, frozen=True):
+    """An event as the log keeps it."""
+
+    position: int
+    type: EventType
+    kind: str
+    resource_id: str
+    parent_id: str | None
+    tenant: str
+    generation: int
+    time: datetime
+    answer: bytes | None  # what a GET returned from then on; None: Removed, or only Reported
+    facets: FacetChange | None  # None: they did not change, or the event is older than this column
+
+
+class Entries(Struct, frozen=True):
+    """A stretch of the event log, in the order of positions, and the position that the log had reached."""
+
+    entries: tuple[Entry, ...]
+    head: int
+
+
+class Version(Struct, frozen=True):
+    """A resource as it was at a moment: its last full answer, and what heartbeats have moved since then."""
+
+    entry: Entry  # the last event at or before the moment that has an answer, or `Removed`
+    revision: int  # the position of the last event of all at or before the moment
+    last_updated: datetime | None = None  # time of the last `Reported` after `entry`; None: there was none
+    heard: Mapping[str, datetime] = field(default_factory=dict)  # adapter → effective time of its last heartbeat since
 
 
 # ── what a write does ────────────────────────────────────────────────────────────────────────────────────────────
@@ -130,7 +169,7 @@ class Loaded(Struct, frozen=True):
     remembered: Mapping[str, Remembered]
 
 
-class Draft(Struct, frozen=True):
+class Draft(Struct, frozen=True, gc=False):
     """One event to be. Its position is known when the transaction commits: base + 1 + place in `Changes.events`."""
 
     type: EventType
@@ -140,9 +179,10 @@ class Draft(Struct, frozen=True):
     transitions: tuple[Transition, ...] = ()
     cause: Cause = Cause("report")
     policy: str = ""  # version of the policy in force
+    facets: FacetChange | None = None  # None: they did not change
 
 
-class LoggedReport(Struct, frozen=True):
+class LoggedReport(Struct, frozen=True, gc=False):
     """An accepted report for the log. `is_same`: it said what the adapter's report before it said."""
 
     resource_id: str
@@ -174,7 +214,7 @@ class Changes(Struct, frozen=True):
     removed: Sequence[Resource] = ()
     revisions: Mapping[str, int] = field(default_factory=dict)  # resource id → place of its last event in `events`
     edited: frozenset[str] = frozenset()  # which of `updated` have another resource, not only another status
-    reports: Sequence[tuple[str, StoredReport]] = ()  # (resource id, report): the last of its adapter from now on
+    reports: Sequence[tuple[str, StoredReport]] = ()  # (id of one in `inserted` or `updated`, report): the last now
     retired: Sequence[tuple[str, str]] = ()  # (resource id, adapter): no longer there
     log: Sequence[LoggedReport] = ()
     events: Sequence[Draft] = ()
@@ -348,6 +388,38 @@ class Store(Protocol):
 
     async def remembers(self, kind: str, id_: str, scope: Scope, parent_id: str | None = None) -> bool:
         """Tell whether a resource is there or was: as long as one of its events is kept, that knows whose it was."""
+        ...
+
+    # the past
+
+    async def position(self) -> int:
+        """Return the position of the last event; 0: there was none yet. Asked several times a second."""
+        ...
+
+    async def read_events(self, after: int, limit: int) -> Entries:
+        """Return the events of all resources after a position; raise `Forgotten` if one of them was pruned."""
+        ...
+
+    async def read_version(
+        self, kind: str, id_: str, scope: Scope, at: datetime, parent_id: str | None = None
+    ) -> Version | None:
+        """Return a resource as it was; None: it was not there yet. Raise `Forgotten` if that can no longer be told."""
+        ...
+
+    async def read_versions(self, resource_id: str, since: datetime) -> tuple[Entry, ...]:
+        """Return a resource's events with an answer from the one in force at `since` on, as far as they are kept."""
+        ...
+
+    async def read_reports_past(self, resource_id: str, at: datetime) -> tuple[StoredReport, ...]:
+        """Return the last report of each adapter that was received until then; raise `Forgotten` as above."""
+        ...
+
+    async def read_report_log(self, resource_id: str, since: datetime) -> tuple[StoredReport, ...]:
+        """Return accepted reports in their order: the last of each adapter before `since`, then all from then on."""
+        ...
+
+    async def walk(self, after: str, limit: int, scope: Scope) -> tuple[Record, ...]:
+        """Return the resources of all kinds whose ids come after one, in the order of ids."""
         ...
 
     # time and policy

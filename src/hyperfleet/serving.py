@@ -63,6 +63,7 @@ async def _serve_from_here(settings: Settings, on_ready: Callable[[], None], *, 
     serving = asyncio.create_task(server.serve())
     await asyncio.wait({serving, asyncio.create_task(stop.wait())}, return_when=asyncio.FIRST_COMPLETED)
     _LOG.info("stopping: finishing what was begun")
+    system.tail.close()  # streams have no end of their own
     server.stop()  # type: ignore[no-untyped-call]  # granian gives it no types
     await _drain(serving, settings.drain_timeout)
     await system.stop()
@@ -78,7 +79,7 @@ def _create_server(system: System, settings: Settings) -> Server:
         address.port,
         interface=Interfaces.ASGINL,
         backlog=_BACKLOG,
-        backpressure=settings.limits.max_connections,
+        backpressure=settings.limits.max_connections + settings.limits.max_watches,
         log_enabled=False,
         websockets=False,
     )

@@ -19,10 +19,12 @@ from hyperfleet.ports import Store
 from hyperfleet.services.committer import Capacity, Committer
 from hyperfleet.services.ids import new_id
 from hyperfleet.services.policies import PolicyBook, PolicyText
+from hyperfleet.services.tail import Tail
 from tests.world import body
 
 ROOT = "http://fleet"
 QUEUE = 1_000  # writes that may wait
+WATCHES = 20
 START = datetime(2025, 10, 17, 12, 0, 0, tzinfo=UTC)
 
 POLICY = """
@@ -64,8 +66,13 @@ class Fleet:
         kinds = Kinds()
         self.policies = PolicyBook(store, kinds, present, lambda: PolicyText(self.policy, "policy.yaml"))
         self.committer = Committer(store, self.policies, Capacity(queue=QUEUE))
-        self.context = Context(store, self.committer, self.policies, kinds, check_spec, new_id, clock, limits)
-        self._http = httpx.AsyncClient(transport=httpx.ASGITransport(create_app(self.context)))
+        self.tail = Tail(store, WATCHES)
+        self.committer.on_commit = self.tail.nudge
+        self.context = Context(
+            store, self.committer, self.policies, kinds, check_spec, new_id, clock, self.tail, limits
+        )
+        self.app = create_app(self.context)
+        self._http = httpx.AsyncClient(transport=httpx.ASGITransport(self.app))
         del self._http.headers["accept-encoding"]  # so that what is read most is read by the fast lane, too
 
     def request(self, method: str, path: str, **more: Any) -> httpx.Response:
@@ -129,10 +136,13 @@ class Fleet:
         await self.store.open()
         await self.policies.activate()
         self.committer.start()
+        self.tail.loop.start()
 
     async def stop(self) -> None:
         """Finish what is under way."""
         await self._http.aclose()
+        self.tail.close()
+        await self.tail.loop.stop()
         await self.committer.close()
         await self.store.close()
 

@@ -1,4 +1,4 @@
-"""The commands of docs/api.md and docs/history.md, sent one after the other to a fresh server."""
+"""The commands of the guides (API, history, watching, simulation), sent one after the other to a fresh server."""
 
 from __future__ import annotations
 
@@ -11,9 +11,12 @@ import httpx
 
 from docs import generate
 from tests.api.fleet import ROOT, Fleet
+from tests.api.listening import Connection
 
 GUIDE = generate.API_GUIDE.read_text()
 HISTORY_GUIDE = generate.API_GUIDE.with_name("history.md").read_text()
+WATCH_GUIDE = generate.API_GUIDE.with_name("watch.md").read_text()
+SIMULATION_GUIDE = generate.API_GUIDE.with_name("simulate.md").read_text()
 COMMAND = re.compile(r"^\$ curl (.*?)\n# (\d+)$", re.DOTALL | re.MULTILINE)
 
 
@@ -30,6 +33,46 @@ def test_the_commands_of_the_history_guide_are_answered_as_told(memory_client: F
         assert all(told[key] for key in keys)
         told.update(dict.fromkeys(keys, "…"))
     assert real == shown_in(HISTORY_GUIDE)
+
+
+def test_the_commands_of_the_guide_to_simulation_are_answered_as_told(memory_client: Fleet) -> None:
+    first, rest = SIMULATION_GUIDE.split("```json", 1)
+    real = send_commands(memory_client, first).json()
+    (change,) = real["changes"]
+    for told, keys in ((real, ("policy",)), (change, ("id", "href"))):
+        assert all(told[key] for key in keys)
+        told.update(dict.fromkeys(keys, "…"))
+    assert real == shown_in(SIMULATION_GUIDE)
+    send_commands(memory_client, rest)
+
+
+def test_the_commands_of_the_guide_to_watching_are_answered_as_told(memory_client: Fleet) -> None:
+    problem = send_commands(memory_client, WATCH_GUIDE).json()
+    shown = shown_in(WATCH_GUIDE)
+    assert problem.keys() == shown.keys()
+    for name, value in shown.items():
+        assert fits_words(problem[name], value), (name, problem[name])
+
+
+def fits_words(real: object, shown: object) -> bool:
+    """Tell whether an answer is the one that is shown; … stands for anything."""
+    if isinstance(shown, list) and isinstance(real, list):
+        return len(real) == len(shown) and all(map(fits_words, real, shown))
+    if isinstance(shown, dict) and isinstance(real, dict):
+        return real.keys() == shown.keys() and all(fits_words(real[key], value) for key, value in shown.items())
+    return re.fullmatch(re.escape(str(shown)).replace("…", ".*"), str(real)) is not None
+
+
+def test_the_guide_shows_a_real_watch(memory_client: Fleet) -> None:
+    shown = re.search(r"watch=true&(fields=\S+)'\n\n(.*?)^```$", WATCH_GUIDE, re.DOTALL | re.MULTILINE)
+    assert shown
+    cluster = memory_client.create("payments")
+    with Connection(memory_client, f"/clusters?watch=true&{shown[1]}") as stream:
+        stream.take_list()
+        memory_client.report(cluster, "dns", "False/Broken")
+        stream.take(1)
+        told = stream.body.decode().removeprefix(":\n\n").replace(cluster["id"], "cls-…")
+    assert told == f"{shown[2]}\n"
 
 
 def shown_in(guide: str) -> dict[str, Any]:

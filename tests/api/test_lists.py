@@ -77,7 +77,19 @@ def test_filters_and_orders(fleet: Fleet) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["conditions", "phase", "adapterState", "blockedBy", "reason", "q", "updatedSince", "orderBy", "limit", "fields"],
+    [
+        "conditions",
+        "phase",
+        "flapping",
+        "adapterState",
+        "blockedBy",
+        "reason",
+        "q",
+        "updatedSince",
+        "orderBy",
+        "limit",
+        "fields",
+    ],
 )
 @pytest.mark.parametrize("value", ["", "%20"])
 def test_a_filter_without_a_value_does_not_show_everything(memory_client: Fleet, name: str, value: str) -> None:

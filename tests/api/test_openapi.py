@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from datetime import timedelta
 from html.parser import HTMLParser
 from typing import Any
 
@@ -15,6 +16,7 @@ from starlette.routing import Route
 
 from hyperfleet.api import (
     adapters,
+    differences,
     explanations,
     failures,
     health,
@@ -23,23 +25,29 @@ from hyperfleet.api import (
     openapi,
     policy,
     resources,
+    simulation,
     statuses,
+    waiting,
 )
 from hyperfleet.api.context import Context
 from hyperfleet.api.description import requests
-from hyperfleet.api.description.filters import FILTERS, GROUP_BY, PAGES, SPAN, SUBJECT
+from hyperfleet.api.description.filters import FILTERS, GROUP_BY, PAGES, REPLAY, SPAN, SUBJECT
 from hyperfleet.api.description.operations import Operation
 from hyperfleet.api.description.page import curl
 from hyperfleet.api.description.table import list_operations
+from hyperfleet.api.description.watch_operations import WATCHING
 from hyperfleet.api.intake import read_creation, read_force_reason, read_merge_patch, read_replacement
 from hyperfleet.api.problems import CATALOGUE
+from hyperfleet.api.simulation import read_replay
 from hyperfleet.api.submissions import read_batch, read_report_of, read_reports
 from hyperfleet.api.wire import BASE, RESOURCE_KEYS
 from hyperfleet.model.kind import CLUSTER
 from hyperfleet.ports import EVERYTHING
 from hyperfleet.services.history import read_history_query
+from hyperfleet.services.parameters import Parameters
 from hyperfleet.services.search import read_fields, read_group_by, read_query
 from tests.api.fleet import ROOT, START, Fleet, path_of, problem_of
+from tests.world import body
 
 VERBS = {"get", "post", "put", "patch", "delete"}
 
@@ -50,7 +58,19 @@ def document_of(client: Fleet) -> dict[str, Any]:
 
 def methods_of(context: Context) -> set[tuple[str, str]]:
     """Return every method and path that the application has; parameters of paths have no names here."""
-    modules = (resources, lists, statuses, explanations, history, failures, adapters, policy)
+    modules = (
+        resources,
+        lists,
+        waiting,
+        statuses,
+        explanations,
+        differences,
+        history,
+        failures,
+        adapters,
+        policy,
+        simulation,
+    )
     below = [route for module in modules for route in module.routes(context)]
     server = [route for module in (health, openapi) for route in module.routes(context)]
     return {
@@ -128,19 +148,39 @@ def test_answers_fit_their_shapes(memory_client: Fleet) -> None:
     document = document_of(memory_client)
     cluster = memory_client.create(labels={"tier": "web"})
     pool = memory_client.create_pool(cluster)
-    fits(document, "ReportAnswer", memory_client.report(cluster, "dns", "False/Broken", colour="blue"))
+    fits(document, "BriefReportAnswer", memory_client.report(cluster, "dns", "False/Broken", colour="blue"))
+    bundle = {"adapterStatuses": [body("dns", "False/Broken", colour="blue")]}
+    fits(document, "ReportAnswer", memory_client.post(f"{path_of(cluster)}/statuses", bundle).json())
     fits(document, "ResourceAnswer", memory_client.get(path_of(pool)).json())
     fits(document, "StatusObject", memory_client.get(f"{path_of(cluster)}/statuses").json())
     fits(document, "ResourceList", memory_client.get("/clusters?page=1").json())
     fits(document, "Summary", memory_client.get("/clusters:summary?groupBy=blockedBy").json())
     fits(document, "ExplanationAnswer", memory_client.get(f"{path_of(cluster)}:explain").json())
+    fits(document, "Differences", memory_client.get(f"{path_of(cluster)}:diff?from=0s&times=true").json())
     fits(document, "HistoryPage", memory_client.get(f"{path_of(cluster)}/history?limit=2").json())
+    fits(document, "WaitAnswer", memory_client.get(f"{path_of(cluster)}:wait?for=generation=1").json())
     fits(document, "SharedCauses", memory_client.get("/problems").json())
     fits(document, "AdapterList", memory_client.get("/adapters").json())
     fits(document, "AdapterDetail", memory_client.get("/adapters/validation").json())
     fits(document, "PolicyInForce", memory_client.get("/policy").json())
+    simulated = memory_client.post("/policy:simulate?replay=1h", {"requiredAdapters": ["validation", "ghost"]}).json()
+    fits(document, "SimulationAnswer", simulated)
+    assert simulated["changes"]
+    assert simulated["replay"]["lives"]
     fits(document, "Readiness", memory_client.get(f"{ROOT}/readyz").json())
     fits(document, "ProblemDocument", memory_client.get("/clusters?limit=0").json())
+
+
+def test_what_flaps_fits_its_shape(memory_client: Fleet) -> None:
+    document = document_of(memory_client)
+    cluster = memory_client.create()
+    for seconds in range(6):
+        memory_client.clock.pass_time(timedelta(seconds=1))
+        memory_client.report(cluster, "dns", "True" if seconds % 2 else "False/Broken")
+    shown = memory_client.get(path_of(cluster)).json()
+    assert "phaseFlapping" in shown["status"]
+    fits(document, "ResourceAnswer", shown)
+    fits(document, "ExplanationAnswer", memory_client.get(f"{path_of(cluster)}:explain").json())
 
 
 def send_example(client: Fleet, operation: Operation, cluster: str, pool: str) -> None:
@@ -161,6 +201,7 @@ def test_every_example_on_the_page_works(memory_client: Fleet) -> None:
     pool = memory_client.create_pool(cluster, "first")
     for resource in (cluster, pool):
         memory_client.report(resource, "dns", "False/JobRunning", observedTime="2025-10-17T11:00:00Z")
+    memory_client.clock.pass_time(timedelta(minutes=15))  # there is a past to ask for
     operations = list_operations(memory_client.context)
     destructive = [each for each in operations if each.method == "delete" or each.id.startswith("forceDelete")]
     for operation in (each for each in operations if each not in destructive):
@@ -310,6 +351,7 @@ PIECES = {
     "labelSelector": ["a", "!a", "a=b", "a==b", "a!=", "a in (b,c)", "a notin (b)", "x.io/a", "a in ()", "(", "a=é"],
     "conditions": ["Ready", "!Ready", "Ready=True", "Ready!=False", "Ready in (True,Unknown)", "Ready=", "Ready=No"],
     "phase": ["Failed", "!Ready", "Red", "!"],
+    "flapping": ["any", "!any", "Ready", "!phase", "x.io/A", "-", "!", "two words"],
     "adapterState": ["dns:Failed", "dns:Failed|Stale", "dns:", "dns", ":Failed", "dns:Red"],
     "blockedBy": ["dns", "-"],
     "reason": ["Broken", "Ready:Broken", "Ready:", ":", "two words", "a::b", "Ready:a:b"],
@@ -318,6 +360,7 @@ PIECES = {
     "subject": ["phase", "Ready", "x.io/A", "two words", "-"],
     "since": ["15m", "0", "yesterday"],
     "until": ["1h30m", "1d"],
+    "replay": ["7d", "12h", "90m", "0", "12345d", "1.5d", "d", "-1h", "yesterday"],
     "orderBy": ["name", "-name", "name desc", "severity asc", "lastUpdated", "-name desc", "colour"],
     "fields": [
         "id",
@@ -332,9 +375,18 @@ PIECES = {
         "colour",
         "Id",
     ],
-    "groupBy": ["phase", "reason:Ready", "condition:Ready", "label:x.io/a", "adapter:dns", "colour", "label:"],
+    "groupBy": [
+        "phase",
+        "reason:Ready",
+        "condition:Ready",
+        "label:x.io/a",
+        "adapter:dns",
+        "flapping",
+        "colour",
+        "label:",
+    ],
 }
-LISTS = ("labelSelector", "conditions", "phase", "adapterState", "reason", "subject", "fields", "groupBy")
+LISTS = ("labelSelector", "conditions", "phase", "flapping", "adapterState", "reason", "subject", "fields", "groupBy")
 INSTANTS = ("updatedSince", "since", "until")
 
 
@@ -344,6 +396,10 @@ def is_read(name: str, value: str) -> bool:
             return not read_fields([value], RESOURCE_KEYS).errors
         case "groupBy":
             return not read_group_by(value).errors
+        case "replay":
+            given = Parameters({name: [value]})
+            read_replay(given, START)
+            return not given.errors
         case "subject" | "since" | "until":
             return not read_history_query({name: [value]}, "cls-1", START).errors
         case _:
@@ -352,7 +408,7 @@ def is_read(name: str, value: str) -> bool:
 
 @pytest.mark.parametrize("name", PIECES)
 def test_patterns_of_parameters_match_what_is_read(name: str) -> None:
-    (parameter,) = [each for each in (*FILTERS, *PAGES, GROUP_BY, SUBJECT, *SPAN) if each.name == name]
+    (parameter,) = [each for each in (*FILTERS, *PAGES, GROUP_BY, SUBJECT, REPLAY, *SPAN) if each.name == name]
     values = ["", " ", *PIECES[name]]
     if name in LISTS:
         values += [f"{a},{b}" for a in PIECES[name] for b in PIECES[name] if a != b or name != "groupBy"]
@@ -362,6 +418,6 @@ def test_patterns_of_parameters_match_what_is_read(name: str) -> None:
 
 
 def test_every_query_parameter_is_described(memory_client: Fleet) -> None:
-    described = {parameter.name for parameter in (*FILTERS, *PAGES)}
+    described = {each.name for each in (*FILTERS, *PAGES, *WATCHING) if each.place == "query"}
     (error,) = memory_client.get("/clusters?colour=blue").json()["errors"]
     assert described == set(error["message"].partition("there are ")[2].split(", "))

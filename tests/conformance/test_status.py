@@ -20,6 +20,7 @@ FILES = (
     "available",
     "phases",
     "time",
+    "flapping",
     "deletion",
 )
 

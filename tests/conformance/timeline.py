@@ -210,6 +210,16 @@ def _observed(player: _Player, expected: dict[str, int]) -> dict[str, int | None
     return {type_: condition.observed_generation if condition else None for type_, condition in found.items()}
 
 
+def _flapping(player: _Player, expected: dict[str, Any]) -> dict[str, Any]:
+    """Show every mark: how many moves and, where the row says since when, that."""
+    found: dict[str, Any] = {}
+    for subject, mark in player.world.status.flapping.items():
+        parts = expected.get(subject, [0])
+        since = [_same_duration(player, mark.since, text) for text in parts[1:]]
+        found[subject] = [mark.transitions, *since]
+    return found
+
+
 _ACTUAL: dict[str, Callable[[_Player, Any], Any]] = {
     "phase": lambda player, _: player.world.status.phase,
     "description": lambda player, _: player.world.status.phase_description,
@@ -237,6 +247,8 @@ _ACTUAL: dict[str, Callable[[_Player, Any], Any]] = {
     "raw": lambda player, expected: {
         type_: player.world.status.raw[type_].status if type_ in player.world.status.raw else None for type_ in expected
     },
+    "flapping": _flapping,
+    "flips": lambda player, _: {s: len(flips) for s, flips in player.world.status.memory.flips.items()},
     "observedGenerations": _observed,
     "removable": lambda player, _: player.world.is_removable,
 }

@@ -131,12 +131,14 @@ async def test_old_events_go_but_not_the_last_one_of_a_living_resource(store: St
     removal = make_draft(gone.resource, type_="Removed", answer=None, time=now - 5 * DAY)
     await write(store, Changes(removed=[gone.resource], events=[removal]))
     assert await prune_all(store, "events", 10 * DAY) == 0
-    assert await prune_all(store, "events", timedelta(days=5, hours=12)) == 7
-    assert await prune_all(store, "events", DAY) == 1
+    assert await prune_all(store, "events", timedelta(days=5, hours=12)) == 6
+    assert await prune_all(store, "events", DAY) == 2
     assert await store.count(Query("Cluster", updated_since=now - timedelta(days=6, hours=1))) == 1
-    await write(store, changed(living, time=now))
+    await write(store, changed(living, time=now - 2 * DAY))
     assert await prune_all(store, "events", DAY) == 1
-    assert await store.transact(Needs(), lambda _: Changes()) == 10
+    await write(store, changed(living, time=now))
+    assert await prune_all(store, "events", DAY) == 0  # it tells what was until now
+    assert await store.transact(Needs(), lambda _: Changes()) == 11
 
 
 async def test_old_transitions_go(store: Store) -> None:
@@ -177,7 +179,7 @@ async def test_old_reports_go_but_not_what_a_generation_ended_with(store: Store)
         log = [LoggedReport("cls-1", stored, None, is_same=before == (generation, said))]
         await write(store, Changes(reports=[("cls-1", stored)], log=log))
         before = (generation, said)
-    assert await prune_all(store, "reports", timedelta(days=5, hours=12)) == 3
+    assert await prune_all(store, "reports", timedelta(days=5, hours=12)) == 2
     assert await prune_all(store, "reports", DAY) == 2
     (last,) = await store.read_reports_at("cls-1", 1)
     assert last == make_stored("dns", 1, "y", id="rep-5", last_heard=now - 5 * DAY)
@@ -185,17 +187,25 @@ async def test_old_reports_go_but_not_what_a_generation_ended_with(store: Store)
     assert last.id == "rep-0"
 
 
-async def test_all_old_reports_of_a_resource_that_is_gone_go(store: Store) -> None:
+async def test_all_reports_of_a_resource_that_is_gone_go_with_its_last_event(store: Store) -> None:
     now = await now_of(store)
-    await write(store, created(make_record("cls-1")))
+    await write(store, created(make_record("cls-1"), time=now - 9 * DAY))
     for age in (9, 8, 7):
         stored = make_stored(last_heard=now - age * DAY)
         log = [LoggedReport("cls-1", stored, None, is_same=age < 9)]
         await write(store, Changes(reports=[("cls-1", stored)], log=log))
-    await write(store, Changes(removed=[make_resource()]))
-    assert await prune_all(store, "reports", timedelta(days=7, hours=12)) <= 1  # the youngest still needs the oldest
-    assert await prune_all(store, "reports", DAY) >= 2
+    removal = make_draft(make_resource(), type_="Removed", answer=None, time=now - 6 * DAY)
+    await write(store, Changes(removed=[make_resource()], events=[removal]))
+    assert await prune_all(store, "reports", timedelta(days=6, hours=12)) == 1  # the youngest needs the oldest's words
+    assert await prune_all(store, "events", timedelta(days=6, hours=12)) == 0
+    assert [report.id for report in await store.read_reports_at("cls-1", 1)] == ["rep-1"]
+    assert await prune_all(store, "events", DAY) == 4
     assert await store.read_reports_at("cls-1", 1) == ()
+    stored = make_stored(last_heard=now - 5 * DAY)  # in SQLite it gets the number of one that went
+    await write(store, created(make_record("cls-2"), time=now - 5 * DAY))
+    for is_same in (False, True, True):
+        await write(store, Changes(log=[LoggedReport("cls-2", stored, None, is_same)]))
+    assert await prune_all(store, "reports", DAY) == 1
 
 
 # ── the schema ───────────────────────────────────────────────────────────────────────────────────────────────────

@@ -19,7 +19,10 @@ UNFORESEEABLE: Final = {
     "DuplicateAdapter": "an adapter speaks twice in one body",
     "DuplicateType": "a condition is given twice in one report",
     "Exclusive": "two query parameters, or two values of one, exclude each other",
+    "InTheFuture": "the clock decides which times are yet to come",
+    "MissingParameter": "of two query parameters, one must be given",
     "Repeated": "an item of a list is given twice",
+    "Reversed": "a span ends before it begins",
     "UnknownCondition": "the policy decides which conditions there are",
 }
 OPAQUE: Final = "continue"  # a parameter whose values only an earlier answer can give

@@ -144,6 +144,7 @@ def test_time_changes_a_status_at_its_deadline_and_not_before(world, later):  # 
     assume(deadline is None or instant < deadline)
     looked = aggregate(world.resource, world.reports, world.policy, world.status, instant)
     assert shown(looked) == shown(world.status)
+    assert looked.flapping == world.status.flapping
     assert looked.last_updated == world.status.last_updated
     assert looked.next_deadline == deadline
 

@@ -27,6 +27,7 @@ clusterConditions:
   - type: SlowTrouble
     polarity: Negative
     goBadAfter: 2m
+    flapping: {window: 3m, transitions: 2}
     evaluate: {expr: 'any(allAdapters, {.state in ["Failed", "Unhealthy"]})'}
   - {type: Silent, polarity: Negative, evaluate: {expr: 'any(allAdapters, {olderThan(#, "7m")})'}}
   - {type: Dns, mirror: {adapter: dns}}
@@ -39,6 +40,7 @@ phases:
   provisioning: {requiredConditions: [{type: Slow, status: "False"}]}
 policies: {staleThreshold: 10m, staleAction: degraded}
 defaultBehavior: {timeout: 10m}
+flapping: {window: 8m, transitions: 3}
 """)
 
 # What an adapter may report, by the state it puts the adapter into at the current generation.

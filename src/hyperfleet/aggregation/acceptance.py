@@ -15,6 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hyperfleet.model.condition import TRUE, UNKNOWN, Condition
+from hyperfleet.model.json_value import is_same
 from hyperfleet.model.report import AVAILABLE, FINALIZED, Report, StoredReport
 from hyperfleet.model.resource import Resource
 
@@ -26,8 +27,10 @@ OUT_OF_ORDER_LIMIT: Final = 3
 # Bodies of one generation remembered, so that a broker's late redelivery is known for what it is.
 _REMEMBERED_BODIES: Final = 16
 
+_encode_in_order: Final = msgspec.json.Encoder(order="deterministic").encode
 
-class Decision(Struct, frozen=True):
+
+class Decision(Struct, frozen=True, gc=False):
     """What to do with a report, and what to keep of it."""
 
     outcome: Outcome
@@ -74,11 +77,15 @@ def decide(report: Report, resource: Resource, stored: StoredReport | None, now:
 
 
 def is_replay(report: Report, stored: StoredReport, effective: datetime) -> bool:
-    """Tell whether this very body was already accepted at this effective time, be it the last one or not."""
-    is_candidate = (
-        effective <= stored.effective_time and report.observed_generation == stored.report.observed_generation
-    )
-    return is_candidate and _digest(report, effective) in stored.accepted
+    """Tell whether this very body was already accepted at this effective time, be it the last one or not.
+
+    A body that does not say when it was observed is so only if it comes twice in one write: its time is ours.
+    """
+    if effective > stored.effective_time or report.observed_generation != stored.report.observed_generation:
+        return False
+    if report.observed_time is None:
+        return effective == stored.effective_time and _is_same_body(report, stored.report)
+    return _digest(report, effective) in stored.accepted
 
 
 def finalizes(report: Report, resource: Resource) -> bool:
@@ -120,7 +127,7 @@ def _keep(report: Report, stored: StoredReport | None, effective: datetime, now:
         report=replace(report, conditions=_with_transition_times(report, stored, now)),
         effective_time=effective,
         last_heard=now,
-        accepted=(*earlier, _digest(report, effective))[-_REMEMBERED_BODIES:],
+        accepted=(*earlier, _digest(report, effective))[-_REMEMBERED_BODIES:] if report.observed_time else earlier,
         last_unknown=now if is_unknown else None,
         has_verdict=not is_unknown or (stored is not None and stored.has_verdict),
     )
@@ -142,7 +149,7 @@ def _remember_discard(stored: StoredReport, cause: Cause, is_unknown: bool, now:
 def _with_transition_times(report: Report, stored: StoredReport | None, now: datetime) -> tuple[Condition, ...]:
     """Keep a condition's transition time while its status stays; otherwise it is now."""
     before = {condition.type: condition for condition in stored.report.conditions} if stored else {}
-    return tuple(_stamp(condition, before.get(condition.type), now) for condition in report.conditions)
+    return tuple([_stamp(condition, before.get(condition.type), now) for condition in report.conditions])
 
 
 def _stamp(condition: Condition, before: Condition | None, now: datetime) -> Condition:
@@ -150,7 +157,12 @@ def _stamp(condition: Condition, before: Condition | None, now: datetime) -> Con
     return replace(condition, last_transition_time=before.last_transition_time if before and stays else now)
 
 
+def _is_same_body(report: Report, stored: Report) -> bool:
+    """Tell whether a report says what a stored one says, whose conditions have their times already."""
+    unstamped = tuple([replace(condition, last_transition_time=None) for condition in stored.conditions])
+    return is_same(report, replace(stored, conditions=unstamped))
+
+
 def _digest(report: Report, effective: datetime) -> str:
     """Name a body at an effective time by its content, whatever the order of its keys."""
-    body = msgspec.json.encode((effective, report), order="deterministic")
-    return hashlib.blake2b(body, digest_size=12).hexdigest()
+    return hashlib.blake2b(_encode_in_order((effective, report)), digest_size=12).hexdigest()

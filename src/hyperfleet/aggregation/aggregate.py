@@ -9,12 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 
+from msgspec.structs import replace
+
 from hyperfleet.aggregation.availability import judge_available, judge_ready
+from hyperfleet.aggregation.flapping import Movements, follow
 from hyperfleet.aggregation.phase import PhaseInputs, decide_phase
 from hyperfleet.aggregation.policy import Policy
 from hyperfleet.aggregation.publication import Publisher
 from hyperfleet.aggregation.rules import judge_rules
 from hyperfleet.aggregation.situation import Child, Situation, read_situation
+from hyperfleet.model.event import PHASE_SUBJECT
 from hyperfleet.model.report import StoredReport
 from hyperfleet.model.resource import Resource
 from hyperfleet.model.status import AdapterSummary, Phase, Status
@@ -51,6 +55,7 @@ def settle(situation: Situation, publisher: Publisher, phase: Phase) -> Status:
     adapters = _summaries(situation)
     description = situation.policy.description_of(phase)
     moved = previous is None or previous.phase != phase
+    movements = follow(situation, {**publisher.moves, PHASE_SUBJECT: phase} if moved else publisher.moves)
     changed = (
         previous is None
         or moved
@@ -58,6 +63,7 @@ def settle(situation: Situation, publisher: Publisher, phase: Phase) -> Status:
         or previous.adapters != adapters
         or previous.phase_description != description
         or previous.raw != publisher.raw
+        or previous.flapping != movements.flapping
     )
     return Status(
         phase=phase,
@@ -68,8 +74,9 @@ def settle(situation: Situation, publisher: Publisher, phase: Phase) -> Status:
         last_updated=now if previous is None or changed else previous.last_updated,
         policy=situation.policy.digest,
         raw=publisher.raw,
-        next_deadline=_next_deadline(situation, publisher),
-        memory=situation.memory,
+        next_deadline=_next_deadline(situation, publisher, movements),
+        memory=replace(situation.memory, flips=movements.flips) if movements.flips else situation.memory,
+        flapping=movements.flapping,
     )
 
 
@@ -94,9 +101,9 @@ def _summaries(situation: Situation) -> tuple[AdapterSummary, ...]:
     return tuple(summaries)
 
 
-def _next_deadline(situation: Situation, publisher: Publisher) -> datetime | None:
+def _next_deadline(situation: Situation, publisher: Publisher, movements: Movements) -> datetime | None:
     """Return the next instant at which time alone changes what was looked at."""
     now = situation.now
     instants = [view.stale_at for view in situation.by_name.values() if view.stale_at]
-    instants += (*situation.missing_at.values(), *publisher.instants, *situation.clock.instants)
+    instants += (*situation.missing_at.values(), *publisher.instants, *situation.clock.instants, *movements.instants)
     return min([instant for instant in instants if instant > now], default=None)

@@ -10,6 +10,7 @@ from datetime import datetime
 
 from msgspec.structs import replace
 
+from hyperfleet.aggregation.flapping import forget, is_recent
 from hyperfleet.aggregation.policy import Policy
 from hyperfleet.model.condition import UNKNOWN
 from hyperfleet.model.json_value import is_same
@@ -39,6 +40,8 @@ def refresh(heartbeat: StoredReport, policy: Policy, previous: Status, now: date
     if place is None or previous.adapters[place].stale or heartbeat.report.status_of(AVAILABLE) == UNKNOWN:
         return None
     memory = replace(previous.memory, written_time=now)
+    if memory.flips and not is_recent(memory.flips, policy, now):
+        memory = replace(memory, flips=forget(memory.flips, policy, now))
     summary = previous.adapters[place]
     if summary.last_updated == heartbeat.effective_time:
         return replace(previous, memory=memory)

@@ -23,7 +23,7 @@ Generation = Annotated[int, Meta(ge=1, le=MAX_GENERATION)]
 Time = Annotated[datetime, Meta(tz=True)]
 
 
-class _Condition(Struct, forbid_unknown_fields=True):
+class _Condition(Struct, forbid_unknown_fields=True, gc=False):
     """A condition as adapters write it; what only we may set is accepted and ignored."""
 
     type: str
@@ -36,12 +36,12 @@ class _Condition(Struct, forbid_unknown_fields=True):
     observed_generation: Any = None
 
 
-class _Body(Struct, forbid_unknown_fields=True):
+class _Body(Struct, forbid_unknown_fields=True, gc=False):
     """A report as adapters write it, in snake_case."""
 
-    adapter: Annotated[str, Meta(max_length=MAX_ADAPTER_NAME)]
     observed_generation: Generation
     conditions: Annotated[list[_Condition], Meta(max_length=MAX_CONDITIONS)]
+    adapter: str | None = None
     observed_time: Time | None = None
     data: dict[str, Any] | None = None
     metadata: dict[str, Any] | None = None
@@ -68,8 +68,11 @@ _decode_snake: Final = msgspec.json.Decoder(_Body).decode
 _decode_camel: Final = msgspec.json.Decoder(_respell_body()).decode
 
 
-def read_plain(raw: bytes) -> Report | None:
-    """Read one report from JSON; None if there is anything to say about it. Escapes are left to the long way."""
+def read_plain(raw: bytes, adapter: str = "") -> Report | None:
+    """Read one report from JSON; None if there is anything to say about it. Escapes are left to the long way.
+
+    If the adapter is known from elsewhere, the body need not name it again.
+    """
     if b"\\u" in raw:
         return None
     decode = _decode_camel if b'"observedGeneration"' in raw else _decode_snake
@@ -78,17 +81,20 @@ def read_plain(raw: bytes) -> Report | None:
         observed = body.observed_time.astimezone(UTC) if body.observed_time is not None else None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, OverflowError):
         return None
+    name = body.adapter or adapter
+    if (adapter and name != adapter) or (body.adapter == "") or not _is_adapter(name):
+        return None
     generation = body.observed_generation
     conditions = tuple(
         [Condition(each.type, each.status, each.reason, each.message, generation) for each in body.conditions]
     )
     types = {condition.type for condition in conditions}
-    if len(types) != len(conditions) or not types >= _REQUIRED or not _is_adapter(body.adapter):
+    if len(types) != len(conditions) or not types >= _REQUIRED:
         return None
     for condition in conditions:
         if not is_usual_type(condition.type) or not _is_reason(condition.reason):
             return None
-    return Report(body.adapter, generation, conditions, observed, body.data or {}, body.metadata or {})
+    return Report(name, generation, conditions, observed, body.data or {}, body.metadata or {})
 
 
 @lru_cache(maxsize=4096)  # the few words of a fleet
@@ -98,4 +104,4 @@ def _is_reason(text: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def _is_adapter(text: str) -> bool:
-    return ADAPTER_PATTERN.fullmatch(text) is not None
+    return len(text) <= MAX_ADAPTER_NAME and ADAPTER_PATTERN.fullmatch(text) is not None

@@ -85,6 +85,18 @@ class MirrorRule(Struct, frozen=True):
     type: str
 
 
+class FlappingLimit(Struct, frozen=True):
+    """How often something may move before it is marked as flapping."""
+
+    window: timedelta = timedelta(minutes=10)
+    transitions: int = 5  # that are too many within the window; 0: no number is
+
+    @property
+    def calm_below(self) -> int:
+        """Return how many moves must be left in the window for a mark to stay: half as many as made it, rounded up."""
+        return (self.transitions + 1) // 2
+
+
 class Rule(Struct, frozen=True):
     """How one condition of a resource comes about."""
 
@@ -94,6 +106,7 @@ class Rule(Struct, frozen=True):
     polarity: Polarity = "Positive"
     go_bad_after: timedelta = timedelta()
     go_good_after: timedelta = timedelta()
+    flapping: FlappingLimit | None = None  # None: that of the policy
 
     @property
     def named_adapters(self) -> tuple[str, ...]:
@@ -153,8 +166,10 @@ class Policy(Struct, frozen=True):
     missing_after: timedelta | None = None
     reads_conditions: bool = True  # False: no rule looks at an adapter's single conditions
     reads_times: bool = True  # False: no rule looks at when an adapter reported
+    reads_children: bool = True  # False: no rule looks at node pools
     waiting_reasons: frozenset[str] = WAITING_REASONS
     in_progress_reasons: frozenset[str] = IN_PROGRESS_REASONS
+    flapping: FlappingLimit = FlappingLimit()
 
     @property
     def named_adapters(self) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from hyperfleet.aggregation.policy import Rule
 from hyperfleet.aggregation.verdict import Verdict
 from hyperfleet.conditions.message import fit
-from hyperfleet.model.condition import MAX_MESSAGE, Condition
+from hyperfleet.model.condition import MAX_MESSAGE, Condition, ConditionStatus
 from hyperfleet.model.status import RawResult, Status
 
 
@@ -25,7 +25,7 @@ class Published(Struct, frozen=True):
 class Publisher:
     """Publishes the verdicts of one aggregation, one after the other."""
 
-    __slots__ = ("_before", "_now", "_previous", "instants", "published", "raw")
+    __slots__ = ("_before", "_now", "_previous", "instants", "moves", "published", "raw")
 
     def __init__(self, previous: Status | None, now: datetime) -> None:
         """Go on from what was published before."""
@@ -35,6 +35,7 @@ class Publisher:
         self.published: list[Published] = []
         self.raw: dict[str, RawResult] = {}
         self.instants: list[datetime] = []  # when what is held will be published
+        self.moves: dict[str, ConditionStatus] = {}  # to what status; of a damped condition its raw result
 
     def publish(self, verdict: Verdict, rule: Rule | None = None) -> None:
         """Publish a verdict, or what was published before while a damped one has not held for long enough."""
@@ -51,7 +52,12 @@ class Publisher:
     def _stamp(self, verdict: Verdict, before: Condition | None) -> Condition:
         """Make a condition of a verdict; it keeps its transition time while its status stays."""
         status, message = verdict.status, verdict.message
-        since = self._now if before is None or before.status != status else before.last_transition_time
+        if before is not None and before.status == status:
+            since = before.last_transition_time
+        else:
+            since = self._now
+            if before is not None and verdict.type not in self.raw:
+                self.moves[verdict.type] = status
         if len(message) > MAX_MESSAGE:
             message = fit(message)
         return Condition(verdict.type, status, verdict.reason, message, verdict.observed_generation, since)
@@ -66,5 +72,7 @@ class Publisher:
         before = self._previous.raw.get(rule.type) if self._previous else None
         since = before.since if before and before.status == status else self._now
         side = before.side_since if before and rule.is_good(before.status) is is_good else self._now
+        if before and before.status != status:
+            self.moves[rule.type] = status
         self.raw[rule.type] = RawResult(status, since, side)
         return side + (rule.go_good_after if is_good else rule.go_bad_after)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
+from functools import partial
 from typing import Final
 
 import msgspec
@@ -13,10 +14,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from hyperfleet.api.adapter_watch import AdapterWatch
 from hyperfleet.api.callers import caller_of
 from hyperfleet.api.context import Context
 from hyperfleet.api.problems import Problem, Refused
-from hyperfleet.api.requests import adapter_of
+from hyperfleet.api.requests import adapter_of, refuse_parameters
 from hyperfleet.api.responses import answer_made
 from hyperfleet.api.shapes import (
     AdapterDetail,
@@ -26,6 +28,7 @@ from hyperfleet.api.shapes import (
     LostReport,
     ReportCounts,
 )
+from hyperfleet.api.watch import WATCH, is_watch
 from hyperfleet.ports import AdapterRecord, Query, Scope
 from hyperfleet.services.search import blocked_by, read_group_by
 
@@ -38,9 +41,13 @@ Blocks = Mapping[str, int]  # kind → how many
 
 def routes(context: Context) -> list[Route]:
     """Return the routes of this module, relative to the base path."""
+    watch = AdapterWatch(context.store, context.tail, partial(_find_all, context))
 
     async def list_all(request: Request) -> Response:
-        """Answer every adapter that was heard of or is waited for."""
+        """Answer every adapter that was heard of or is waited for; and go on, if asked to."""
+        refuse_parameters(request, (WATCH,))
+        if is_watch(request):
+            return await watch.watch(caller_of(request).scope)
         return answer_made(request, AdapterList(await _find_all(context, caller_of(request).scope)))
 
     async def read(request: Request) -> Response:

@@ -15,6 +15,7 @@ from starlette.types import ASGIApp, Lifespan
 
 from hyperfleet.api import (
     adapters,
+    differences,
     explanations,
     failures,
     health,
@@ -23,13 +24,16 @@ from hyperfleet.api import (
     openapi,
     policy,
     resources,
+    simulation,
     statuses,
+    waiting,
 )
 from hyperfleet.api.context import Context
 from hyperfleet.api.description.table import list_operations
 from hyperfleet.api.envelope import Envelope
-from hyperfleet.api.fastlane import FastLane, ReportLane
+from hyperfleet.api.fastlane import FastLane
 from hyperfleet.api.problems import Problem, Refused, answer_problem, from_error, from_http_error
+from hyperfleet.api.report_lane import ReportLane
 from hyperfleet.api.routing import below_base
 from hyperfleet.api.wire import BASE
 from hyperfleet.errors import HyperFleetError
@@ -38,7 +42,19 @@ _LOG: Final = logging.getLogger(__name__)
 
 _ERRORS: Final = (Refused, HTTPException, HyperFleetError, Exception)
 # Below the base path; what is asked most comes first.
-_FLEET: Final = (statuses, resources, lists, history, explanations, failures, adapters, policy)
+_FLEET: Final = (
+    statuses,
+    resources,
+    lists,
+    waiting,
+    history,
+    differences,
+    explanations,
+    failures,
+    adapters,
+    policy,
+    simulation,
+)
 _SERVER: Final = (health, openapi)  # at the root
 
 
@@ -49,8 +65,7 @@ def create_app(context: Context, lifespan: Lifespan[Any] | None = None) -> ASGIA
     routes += [route for module in _SERVER for route in module.routes(context)]
     app = Starlette(routes=routes, exception_handlers=dict.fromkeys(_ERRORS, _answer_error), lifespan=lifespan)
     app.router.redirect_slashes = False  # a redirected POST is lost on many clients
-    reporting = ReportLane(app, statuses.reporters(context), _answer_error)
-    return FastLane(Envelope(reporting, context), context)
+    return FastLane(ReportLane(Envelope(app, context), context), context)
 
 
 async def _answer_error(request: Request, error: Exception) -> Response:

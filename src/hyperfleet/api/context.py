@@ -12,6 +12,7 @@ from hyperfleet.ports import Clock, Store
 from hyperfleet.services.committer import Committer
 from hyperfleet.services.policies import PolicyBook
 from hyperfleet.services.resources import CheckSpec
+from hyperfleet.services.tail import Tail
 
 
 class Limits(Struct, frozen=True):
@@ -34,4 +35,5 @@ class Context(Struct, frozen=True):
     check_spec: CheckSpec
     new_id: Callable[[str], str]  # prefix → id
     clock: Clock
+    tail: Tail
     limits: Limits = Limits()

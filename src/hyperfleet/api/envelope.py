@@ -19,10 +19,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from hyperfleet.api.context import Context
 from hyperfleet.api.problems import Problem, answer_problem, from_code, from_error
 from hyperfleet.api.wire import ALIASES, BASE
+from hyperfleet.errors import HyperFleetError
 
 _LOG: Final = logging.getLogger(__name__)
 _MAX_ADDRESS: Final = 16_384  # characters; what proxies let through, twice
 _SHOWN: Final = 1_024  # characters of a path that logs and problems repeat
+_TIME_LIMIT: Final = "time_limit"  # where the state of a request has it
 _SANE_ID: Final = re.compile(rb"[\x21-\x7e]{1,128}")
 
 
@@ -30,9 +32,23 @@ _SANE_ID: Final = re.compile(rb"[\x21-\x7e]{1,128}")
 _ids: Final = map(f"req-{uuid4().hex[:12]}-{{:x}}".format, count(1))
 
 
-def new_request_id() -> str:
-    """Make an id for a request that has none."""
-    return next(_ids)
+def id_of(scope: Scope) -> str:
+    """Return the id that a request came with, or make one."""
+    return _find_id(scope) or next(_ids)
+
+
+async def send_problem(problem: Problem, scope: Scope, send: Send, error: Exception | None = None) -> None:
+    """Answer with a problem where no envelope is around; what `error` says is for the log alone."""
+    request_id = id_of(scope)
+    scope["state"] = {**scope.get("state", {}), "request_id": request_id, "path": scope["path"][:_SHOWN]}
+    if error is not None:
+        _log_failure(error, scope)
+    await _Reply(send, request_id, is_head=False).make_up(problem, Request(scope, _receive_nothing))
+
+
+def lift_time_limit(scope: Scope) -> None:
+    """Let a request go on for as long as its caller is there: it is a stream, or has a limit of its own."""
+    scope["state"][_TIME_LIMIT].reschedule(None)
 
 
 class Envelope(Struct, frozen=True):
@@ -46,7 +62,7 @@ class Envelope(Struct, frozen=True):
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        request_id = _find_id(scope) or new_request_id()
+        request_id = id_of(scope)
         scope["state"] = {**scope.get("state", {}), "request_id": request_id, "path": scope["path"][:_SHOWN]}
         reply = _Reply(send, request_id, scope["method"] == "HEAD")
         problem = await self._pass_on(scope, _Upload(receive), reply)
@@ -58,15 +74,15 @@ class Envelope(Struct, frozen=True):
         if len(scope["path"]) + len(scope["query_string"]) > _MAX_ADDRESS:
             return from_code("UriTooLong")
         try:
-            async with asyncio.timeout(self.context.limits.time.total_seconds()):
+            async with asyncio.timeout(self.context.limits.time.total_seconds()) as limit:
+                scope["state"][_TIME_LIMIT] = limit
                 await self.app(_under_base(scope), upload, reply)
         except ClientDisconnect:
             return None  # nobody is left to be told
         except TimeoutError:
             return from_code("RequestTimeout" if upload.is_awaited else "Timeout")
         except Exception as error:  # noqa: BLE001  # the outermost loop: whatever it is, the caller gets an answer
-            state = scope["state"]
-            _LOG.exception("request %s failed: %s %r", state["request_id"], scope["method"], state["path"])
+            _log_failure(error, scope)
             return from_error(error)
         return None
 
@@ -76,12 +92,14 @@ class _Upload:
 
     def __init__(self, receive: Receive) -> None:
         self._receive = receive
+        self._is_complete = False
         self.is_awaited = False
 
     async def __call__(self) -> Message:
-        self.is_awaited = True
+        self.is_awaited = not self._is_complete  # who then waits, waits for the caller to go away
         message = await self._receive()
         self.is_awaited = False
+        self._is_complete = not message.get("more_body", False)
         return message
 
 
@@ -106,6 +124,19 @@ class _Reply:
         """Answer with a problem, unless an answer was begun."""
         if not self._is_begun:
             await answer_problem(problem, request)(request.scope, request.receive, self)
+
+
+def _log_failure(error: Exception, scope: Scope) -> None:
+    """Tell the log what went wrong: what we know by name in a line, the rest with where it came from."""
+    state = scope["state"]
+    if isinstance(error, HyperFleetError):
+        _LOG.warning("request %s: %s: %s", state["request_id"], type(error).__name__, error)
+    else:
+        _LOG.error("request %s failed: %s %r", state["request_id"], scope["method"], state["path"], exc_info=error)
+
+
+async def _receive_nothing() -> Message:
+    return {"type": "http.disconnect"}
 
 
 def _find_id(scope: Scope) -> str:

@@ -9,10 +9,16 @@ from typing import Annotated, Any
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from hyperfleet.aggregation import Explanation
-from hyperfleet.aggregation.explaining.explanation import AdapterExplanation, ConditionExplanation, Term
+from hyperfleet.aggregation.explaining.explanation import (
+    AdapterExplanation,
+    ConditionExplanation,
+    FlappingExplanation,
+    Term,
+)
 from hyperfleet.aggregation.explaining.remedies import Remedies
 from hyperfleet.aggregation.explaining.trials import Change
-from hyperfleet.api.wire import RawAnswer, Time
+from hyperfleet.api.wire import FlappingAnswer, RawAnswer, Time
+from hyperfleet.documents.durations import format_duration
 from hyperfleet.model.condition import ConditionStatus
 from hyperfleet.model.status import AdapterState, Phase
 from hyperfleet.services.explanations import Evidence
@@ -67,6 +73,19 @@ class RemediesAnswer(Struct, frozen=True, rename="camel"):
     minimal: Annotated[bool, Meta(description="If false, some part of a set may do, too.")]
 
 
+class ExplainedMove(Struct, frozen=True, rename="camel"):
+    """One move of something that flaps."""
+
+    time: Time
+    to: Annotated[str, Meta(description="A status, or a phase; of a damped condition what its rule said.")]
+
+
+class ExplainedFlapping(FlappingAnswer, frozen=True, rename="camel"):
+    """How something moves that moves too often."""
+
+    moves: Annotated[tuple[ExplainedMove, ...], Meta(description="The last ones that still count, the oldest first.")]
+
+
 class ExplainedCondition(Struct, frozen=True, rename="camel"):
     """Why a condition has its status."""
 
@@ -82,6 +101,7 @@ class ExplainedCondition(Struct, frozen=True, rename="camel"):
     terms: TermAnswer | UnsetType = UNSET
     raw: Annotated[RawAnswer | UnsetType, Meta(description="What a damped rule says now, if it differs.")] = UNSET
     remedies: Annotated[RemediesAnswer | UnsetType, Meta(description="What would make it good; absent: it is.")] = UNSET
+    flapping: Annotated[ExplainedFlapping | UnsetType, Meta(description="It moves too often.")] = UNSET
 
 
 class ExplanationAnswer(Struct, frozen=True, rename="camel"):
@@ -105,6 +125,7 @@ class ExplanationAnswer(Struct, frozen=True, rename="camel"):
     next_deadline: Annotated[
         Time | UnsetType, Meta(description="When time alone will next change something; absent: never.")
     ] = UNSET
+    phase_flapping: Annotated[ExplainedFlapping | UnsetType, Meta(description="The phase moves too often.")] = UNSET
 
 
 def present_explanation(told: Explanation, evidence: Evidence) -> ExplanationAnswer:
@@ -120,6 +141,7 @@ def present_explanation(told: Explanation, evidence: Evidence) -> ExplanationAns
         str(evidence.policy_version),
         evidence.is_current,
         _or_unset(told.next_deadline),
+        _present_flapping(told.phase_flapping) if told.phase_flapping else UNSET,
     )
 
 
@@ -136,7 +158,14 @@ def _present_condition(told: ConditionExplanation) -> ExplainedCondition:
         _present_term(told.terms) if told.terms else UNSET,
         RawAnswer(raw.status, raw.since) if raw is not None and raw.status != told.status else UNSET,
         _present_remedies(told.remedies) if told.remedies else UNSET,
+        _present_flapping(told.flapping) if told.flapping else UNSET,
     )
+
+
+def _present_flapping(told: FlappingExplanation) -> ExplainedFlapping:
+    mark = told.mark
+    moves = tuple(ExplainedMove(flip.time, flip.after) for flip in told.recent)
+    return ExplainedFlapping(mark.transitions, format_duration(mark.window), mark.since, moves)
 
 
 def _present_term(term: Term) -> TermAnswer:

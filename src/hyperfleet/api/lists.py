@@ -21,6 +21,8 @@ from hyperfleet.api.problems import Refused, from_query, from_refusal
 from hyperfleet.api.requests import checked_target, parameters_of
 from hyperfleet.api.responses import answer_made
 from hyperfleet.api.shapes import ResourceList, Summary
+from hyperfleet.api.watch import PARAMETERS as WATCHING
+from hyperfleet.api.watch import is_watch, watch_list
 from hyperfleet.api.wire import BASE, RESOURCE_KEYS, path_of
 from hyperfleet.model.kind import Kind
 from hyperfleet.services.results import Target, not_found
@@ -38,6 +40,7 @@ _FIELDS: Final = "fields"
 _GROUP_BY: Final = "groupBy"
 _DEFAULT_GROUP: Final = "phase"
 _FOR_LISTS_ONLY: Final = ("orderBy", "limit", "continue", "page", "size")
+_FOR_PAGES_ONLY: Final = (*_FOR_LISTS_ONLY, "updatedSince")  # what changes later was updated since, whatever it is
 
 
 def routes(context: Context) -> list[Route]:
@@ -68,15 +71,18 @@ class _Collection(Struct, frozen=True):
         return path_of(self.kind, self.context.kinds) if self.parent else f"/{self.kind.plural}"
 
     async def list(self, request: Request) -> Response:
-        """Answer one page of resources."""
+        """Answer one page of resources; or all of them, and go on."""
         mask = read_fields(request.query_params.getlist(_FIELDS), RESOURCE_KEYS)
-        search = await self._search(request, mask.errors, read_elsewhere=_FIELDS)
+        does_watch = is_watch(request, without=_FOR_PAGES_ONLY)
+        search = await self._search(request, mask.errors, read_elsewhere=(_FIELDS, *WATCHING))
+        if does_watch and search.query is not None:
+            return await watch_list(request, self.context, self.kind, search.query, mask)
         return answer_made(request, await self._find(request, search, mask))
 
     async def summarize(self, request: Request) -> Response:
         """Count resources by what they have in common."""
         group_by = read_group_by(*(request.query_params.getlist(_GROUP_BY) or [_DEFAULT_GROUP]))
-        search = await self._search(request, group_by.errors, read_elsewhere=_GROUP_BY, without=_FOR_LISTS_ONLY)
+        search = await self._search(request, group_by.errors, read_elsewhere=(_GROUP_BY,), without=_FOR_LISTS_ONLY)
         assert search.query is not None  # noqa: S101  # or it had errors
         groups = await self.context.store.summarize(search.query, group_by.prefixes)
         counted = [{**dict(zip(group_by.names, group.values, strict=True)), "count": group.count} for group in groups]
@@ -86,7 +92,11 @@ class _Collection(Struct, frozen=True):
     # steps
 
     async def _search(
-        self, request: Request, errors: Sequence[BodyProblem], read_elsewhere: str, without: Collection[str] = ()
+        self,
+        request: Request,
+        errors: Sequence[BodyProblem],
+        read_elsewhere: Collection[str],
+        without: Collection[str] = (),
     ) -> SearchResult:
         """Read the filters, and tell at once whatever is wrong with any parameter; then look for the parent."""
         scope, parent_id = caller_of(request).scope, self._parent_id(request)
@@ -96,7 +106,7 @@ class _Collection(Struct, frozen=True):
             scope,
             parent_id,
             self.context.clock.now(),
-            read_elsewhere={read_elsewhere},
+            read_elsewhere=read_elsewhere,
             without=without,
         )
         if search.errors or errors:

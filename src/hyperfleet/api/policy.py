@@ -32,7 +32,7 @@ def routes(context: Context) -> list[Route]:
         try:
             version = await context.policies.activate()
         except DocumentError as error:
-            raise Refused(_refuse(error)) from error
+            raise Refused(refuse_policy(error)) from error
         return answer_written(request, 200, msgspec.json.encode(await _present(version, context)))
 
     return [Route("/policy", read, methods=["GET"]), Route("/policy:reload", reload, methods=["POST"])]
@@ -48,18 +48,19 @@ async def _present(version: PolicyVersion, context: Context) -> PolicyInForce:
         activated_at=version.time,
         text=version.text,
         recomputation=Recomputing(remaining),
-        warnings=UNSET if warnings is None else tuple(_locate(warning) for warning in warnings),
+        warnings=UNSET if warnings is None else tuple(locate(warning) for warning in warnings),
     )
 
 
-def _refuse(error: DocumentError) -> Problem:
+def refuse_policy(error: DocumentError) -> Problem:
     """Tell every problem of the file with its place; warnings are told beside the errors, not without them."""
-    found = tuple(_locate(problem) for problem in error.problems)
+    found = tuple(locate(problem) for problem in error.problems)
     file = error.problems[0].place.file if error.problems else "the policy"
     count = "1 problem" if len(found) == 1 else f"{len(found)} problems"
     return Problem("InvalidPolicy", f"{file} has {count}; the policy in force stays as it is", found)
 
 
-def _locate(problem: DocumentProblem) -> PolicyFault:
+def locate(problem: DocumentProblem) -> PolicyFault:
+    """Tell one problem of a policy with its place."""
     place = problem.place
     return PolicyFault(problem.code, problem.message, place.path, line=place.line, column=place.column)

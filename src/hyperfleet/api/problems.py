@@ -58,6 +58,15 @@ CATALOGUE: Final[Mapping[str, Entry]] = {
     "TooManyAdapters": Entry(
         409, "Too many adapters report on the resource", "Retire those that report no more, or use fewer names."
     ),
+    "WaitFailed": Entry(
+        409,
+        "What was waited for will not be",
+        "What `failOn` names has happened; `errors` says why. Mend it, wait again.",
+    ),
+    "Gone": Entry(410, "The resource was removed meanwhile", "Stop waiting; to wait for that, ask for `deleted`."),
+    "Forgotten": Entry(
+        410, "The past that was asked for is no longer kept", "Ask for a later time or position, or list anew."
+    ),
     "PreconditionFailed": Entry(
         412, "The resource is not the one you know", "Read it again and retry with the ETag of that answer."
     ),
@@ -73,6 +82,11 @@ CATALOGUE: Final[Mapping[str, Entry]] = {
     "Overloaded": Entry(503, "More is asked than can be done now", "Retry after the time in `Retry-After`."),
     "StoreUnavailable": Entry(
         503, "The database cannot be reached", "Retry; a write may have happened, and repeating it does no harm."
+    ),
+    "WaitTimeout": Entry(
+        504,
+        "What was waited for did not come in time",
+        "`errors` says what is missing and why. Wait again, or look there.",
     ),
     "Timeout": Entry(503, "It took too long", "Retry; a write may have happened, and repeating it does no harm."),
 }

@@ -35,7 +35,7 @@ _MAX_KEY: Final = 255  # characters of an idempotency key; a UUID has 36
 _MAX_WINDOW: Final = 8 * 1024 * 1024  # of memory that a zstd frame may ask for: what every decoder must support
 _INTEGERS: Final = range(-(2**63), 2**64)  # what JSON libraries of other languages read without loss
 
-_ID: Final = re.compile(r"[A-Za-z0-9][-A-Za-z0-9_.]{0,127}")
+ID: Final = re.compile(r"[A-Za-z0-9][-A-Za-z0-9_.]{0,127}")
 _DIGITS: Final = bytes.maketrans(b"123456789", b"000000000")
 _LONG_NUMBER: Final = b"0" * 19
 _TRUNCATED: Final = "Input data was truncated"  # these two are the decoder's words
@@ -64,7 +64,7 @@ def parent_of(request: Request, kinds: Kinds, kind: Kind) -> str | None:
 
 def is_id(text: str) -> bool:
     """Tell whether a text can be an id."""
-    return _ID.fullmatch(text) is not None
+    return ID.fullmatch(text) is not None
 
 
 def adapter_of(request: Request) -> str:

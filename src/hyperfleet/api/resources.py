@@ -15,6 +15,7 @@ from hyperfleet.aggregation import BodyProblem
 from hyperfleet.api.callers import caller_of
 from hyperfleet.api.context import Context
 from hyperfleet.api.intake import ChangedResource, read_creation, read_force_reason, read_merge_patch, read_replacement
+from hyperfleet.api.past import answer_past
 from hyperfleet.api.problems import Refused, from_body, from_query, from_refusal
 from hyperfleet.api.requests import (
     MERGE_PATCH,
@@ -27,9 +28,12 @@ from hyperfleet.api.requests import (
     target_of,
 )
 from hyperfleet.api.responses import answer_stored, answer_written
+from hyperfleet.api.watch import PARAMETERS as WATCHING
+from hyperfleet.api.watch import is_watch, watch_one
 from hyperfleet.api.wire import RESOURCE_KEYS, href_of, path_of
 from hyperfleet.model.kind import Kind
 from hyperfleet.services.masks import FIELDS, FieldMask, mask_answer, read_fields
+from hyperfleet.services.past import AT
 from hyperfleet.services.resources import Create, Delete, Edit, ForceDelete
 from hyperfleet.services.results import Caller, Change, Refusal, Target, Written, not_found
 
@@ -100,8 +104,12 @@ class _Resources(Struct, frozen=True):
         return answer_written(request, 201, written.record.answer, written.record.revision, headers)
 
     async def read(self, request: Request) -> Response:
-        """Return a resource as it is stored."""
+        """Return a resource as it is stored, as it was at a moment of the past, or from now on."""
         target, caller, mask = target_of(request, self.kind), caller_of(request), _mask_of(request)
+        if is_watch(request, without=(AT,)):
+            return await watch_one(request, self.context, target, caller.scope, mask)
+        if AT in request.query_params:
+            return await answer_past(request, self.context, target, mask)
         answer = await self.context.store.read_answer(self.kind.name, target.id, caller.scope, target.parent_id)
         if answer is None:
             raise Refused(from_refusal(not_found(target)))
@@ -163,8 +171,8 @@ class _Resources(Struct, frozen=True):
 
 
 def _mask_of(request: Request) -> FieldMask:
-    """Read which fields are asked for: the only query parameter that reading one resource has."""
-    refuse_parameters(request, (FIELDS,))
+    """Read which fields are asked for."""
+    refuse_parameters(request, (FIELDS, AT, *WATCHING))
     mask = read_fields(request.query_params.getlist(FIELDS), RESOURCE_KEYS)
     if mask.errors:
         raise Refused(from_query(mask.errors))

@@ -19,7 +19,8 @@ from starlette.responses import Response
 from hyperfleet.api.problems import Problem, Refused
 from hyperfleet.api.requests import known_tags, wanted_tags
 
-_WORTHWHILE: Final = 1024  # bytes; below that a packet is a packet
+# Bytes; one resource has fewer: to compress it would cost four times what it costs to read it.
+WORTHWHILE: Final = 8 * 1024
 _GZIP: Final = 16 + zlib.MAX_WBITS  # zlib's way to say: with a gzip header
 
 JSON: Final = "application/json"
@@ -62,9 +63,14 @@ def answer_in(request: Request, body: bytes, media_type: str) -> Response:
 
 def prefers_text(request: Request) -> bool:
     """Tell whether a reader wants plain text rather than JSON."""
+    return prefers(request, TEXT)
+
+
+def prefers(request: Request, media_type: str) -> bool:
+    """Tell whether a reader wants a media type rather than JSON."""
     weights = _read_weights(",".join(request.headers.getlist("accept")))
-    text = weights.get("text/plain", weights.get("text/*", 0.0))
-    return text > weights.get("application/json", weights.get("application/*", weights.get("*/*", 0.0)))
+    other = weights.get(media_type, weights.get(f"{media_type.partition('/')[0]}/*", 0.0))
+    return other > weights.get("application/json", weights.get("application/*", weights.get("*/*", 0.0)))
 
 
 def answer_written(
@@ -75,10 +81,14 @@ def answer_written(
     return _send(request, status, body, tag, {"Cache-Control": _NO_STORE, **(headers or {})})
 
 
-def prefers_minimal(request: Request) -> bool:
-    """Tell whether a writer asked for a short answer (RFC 7240)."""
+def preferred_return(request: Request) -> str:
+    """Return `minimal` or `representation`, if a writer says which answer it prefers (RFC 7240)."""
     preferences = ",".join(request.headers.getlist("prefer")).split(",")
-    return any(each.partition(";")[0].replace(" ", "").lower() == "return=minimal" for each in preferences)
+    for preference in preferences:
+        name, _, value = preference.partition(";")[0].replace(" ", "").lower().partition("=")
+        if name == "return" and value in ("minimal", "representation"):
+            return value
+    return ""
 
 
 def _answer_read(
@@ -118,7 +128,7 @@ def _entity_tag(tag: str, encoding: str) -> str:
 def _choose_encoding(request: Request, body: bytes) -> str:
     """Return the content encoding that the reader likes best; none for what is short."""
     accepted = request.headers.get("accept-encoding")
-    if accepted is None or len(body) < _WORTHWHILE:
+    if accepted is None or len(body) < WORTHWHILE:
         return ""
     weights = _read_weights(accepted)
     anything = weights.get("*", 0.0)

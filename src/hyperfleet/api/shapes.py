@@ -39,6 +39,20 @@ class ResourceList(Struct, frozen=True, rename="camel"):
     total: Annotated[Count | UnsetType, Meta(description="How many fit the filters, on all pages.")] = UNSET
 
 
+class WaitAnswer(Struct, frozen=True, rename="camel"):
+    """How a wait ended that was not in vain."""
+
+    outcome: Annotated[Literal["met"], Meta(description="What was waited for holds.")]
+    revision: Annotated[int | UnsetType, Meta(description="The position of the version of which it holds.")] = UNSET
+    resource: Annotated[
+        Raw | UnsetType,
+        Meta(
+            description="That version; it may have been replaced since. Absent: it is gone, as was waited for.",
+            extra_json_schema={"$ref": "#/components/schemas/ResourceAnswer"},
+        ),
+    ] = UNSET
+
+
 class Summary(Struct, frozen=True, rename="camel"):
     """How many resources there are of each sort."""
 

@@ -7,7 +7,6 @@ discarded is answered like any other, and the answer says so.
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable
 from typing import Final
 
 import msgspec
@@ -20,6 +19,7 @@ from starlette.routing import Route
 from hyperfleet.aggregation import BodyProblem, read_plain
 from hyperfleet.api.callers import caller_of
 from hyperfleet.api.context import Context
+from hyperfleet.api.past import answer_past_reports
 from hyperfleet.api.problems import Problem, Refused, from_body, from_error, from_query, from_refusal
 from hyperfleet.api.requests import (
     MERGE_PATCH,
@@ -31,25 +31,23 @@ from hyperfleet.api.requests import (
     read_json,
     target_of,
 )
-from hyperfleet.api.responses import answer_made, answer_written, prefers_minimal
+from hyperfleet.api.responses import answer_made, answer_written, preferred_return
 from hyperfleet.api.submissions import (
-    CAMEL_GENERATION,
-    SNAKE_GENERATION,
     BatchEntry,
     Reading,
     Sent,
+    generation_key_of,
     read_batch,
     read_batch_entry,
     read_report_of,
     read_reports,
 )
 from hyperfleet.api.wire import (
-    BASE,
     BatchAnswer,
     BatchResult,
     adapter_status,
+    brief_report_answer,
     href_of,
-    minimal_report_answer,
     outcome_of,
     path_of,
     report_answer,
@@ -58,11 +56,11 @@ from hyperfleet.api.wire import (
 )
 from hyperfleet.model.kind import Kind
 from hyperfleet.ports import Record
-from hyperfleet.services.reports import RetireAdapter, Submission, TakeReports
+from hyperfleet.services.past import AT
+from hyperfleet.services.reports import REPORT_PREFIX, RetireAdapter, Submission, TakeReports
 from hyperfleet.services.results import Caller, Refusal, Reported, Target, not_found
 
 _GENERATION: Final = re.compile(r"[1-9][0-9]{0,17}")
-_REPORT_PREFIX: Final = "rpt"
 
 
 def routes(context: Context) -> list[Route]:
@@ -83,12 +81,6 @@ def routes(context: Context) -> list[Route]:
     return found
 
 
-def reporters(context: Context) -> dict[str, Callable[[Request], Awaitable[Response]]]:
-    """Return what takes in reports on resources that stand below nothing, by the path of their collection."""
-    tops = [kind for kind in context.kinds if kind.parent is None]
-    return {BASE + path_of(kind, context.kinds): _Statuses(context, kind).post for kind in tops}
-
-
 class _Statuses(Struct, frozen=True):
     """The handlers below the resources of one kind."""
 
@@ -98,8 +90,10 @@ class _Statuses(Struct, frozen=True):
     # reading
 
     async def read(self, request: Request) -> Response:
-        """Return what every adapter last reported, on the whole or at one generation."""
+        """Return what every adapter last reported, on the whole, at one generation or at a moment of the past."""
         target = target_of(request, self.kind)
+        if AT in request.query_params:
+            return await answer_past_reports(request, self.context, target)
         return await self._answer(request, target, _generation_asked(request))
 
     async def read_by_id(self, request: Request) -> Response:
@@ -131,7 +125,7 @@ class _Statuses(Struct, frozen=True):
             raise Refused(from_body(reading.errors))
         _generation_named(request, target)
         await self._find(request, target)
-        return await self._take(request, target, reading, first=200)
+        return await self._take(request, target, reading, first=200, is_brief=False)
 
     async def put_adapter(self, request: Request) -> Response:
         """Take in the report of the adapter that the path names."""
@@ -155,10 +149,12 @@ class _Statuses(Struct, frozen=True):
         plain = None if is_suspicious(raw, limits.depth) else read_plain(raw)
         if plain is None:
             return read_reports(parse_json(raw, limits), limits.batch)
-        is_camel = f'"{CAMEL_GENERATION}"'.encode() in raw
-        return Reading((Sent(plain, generation_key=CAMEL_GENERATION if is_camel else SNAKE_GENERATION),))
+        return Reading((Sent(plain, generation_key=generation_key_of(raw)),))
 
-    async def _take(self, request: Request, target: Target, reading: Reading, first: int = 201) -> Response:
+    async def _take(
+        self, request: Request, target: Target, reading: Reading, *, first: int = 201, is_brief: bool = True
+    ) -> Response:
+        """Take in reports; the guide's ways are answered with the status object, the others with what became of it."""
         if reading.errors:
             raise Refused(from_body(reading.errors))
         submissions = tuple([_submission(sent, self.context) for sent in reading.sent])
@@ -166,15 +162,19 @@ class _Statuses(Struct, frozen=True):
         if isinstance(result, Refusal):
             raise Refused(from_refusal(result))
         status = first if reading.is_bundle and result.is_first else 200
-        return self._answer_report(request, status, result, reading)
+        return self._answer_report(request, status, result, reading, is_brief=is_brief and not reading.is_bundle)
 
-    def _answer_report(self, request: Request, status: int, reported: Reported, reading: Reading) -> Response:
+    def _answer_report(
+        self, request: Request, status: int, reported: Reported, reading: Reading, *, is_brief: bool
+    ) -> Response:
         notes = {sent.report.adapter: sent.notes for sent in reading.sent}
         outcomes = tuple([outcome_of(verdict, notes[verdict.adapter]) for verdict in reported.verdicts])
         headers = {"Location": self._href_of(reported.record)} if status == 201 else {}
-        if prefers_minimal(request):
-            headers["Preference-Applied"] = "return=minimal"
-            body = msgspec.json.encode(minimal_report_answer(reported, outcomes))
+        preferred = preferred_return(request)
+        if preferred:
+            headers["Preference-Applied"] = f"return={preferred}"
+        if preferred == "minimal" or (is_brief and not preferred):
+            body = msgspec.json.encode(brief_report_answer(reported, outcomes))
         else:
             body = msgspec.json.encode(report_answer(reported, outcomes, self.context.kinds))
         return answer_written(request, status, body, headers=headers)
@@ -244,7 +244,7 @@ class _Batches(Struct, frozen=True):
 
 
 def _submission(sent: Sent, context: Context) -> Submission:
-    return Submission(sent.report, context.new_id(_REPORT_PREFIX), sent.pointer, sent.generation_key)
+    return Submission(sent.report, context.new_id(REPORT_PREFIX), sent.pointer, sent.generation_key)
 
 
 def _result(index: int, entry: BatchEntry, answer: Reported | Refusal | BaseException) -> BatchResult:
@@ -266,7 +266,7 @@ def _refused(index: int, problem: Problem) -> BatchResult:
 def _generation_asked(request: Request) -> int | None:
     """Read the query parameters of the status object."""
     errors = [
-        BodyProblem(name, "UnknownParameter", "the only parameter here is generation")
+        BodyProblem(name, "UnknownParameter", f"the only parameters here are generation and {AT}")
         for name in request.query_params
         if name != "generation"
     ]

@@ -87,6 +87,11 @@ def read_report_of(body: object, adapter: str) -> Reading:
     return _reading([_read_part("", body)], is_bundle=False)
 
 
+def generation_key_of(raw: bytes) -> str:
+    """Tell how the body of one report spells its generation."""
+    return CAMEL_GENERATION if f'"{CAMEL_GENERATION}"'.encode() in raw else SNAKE_GENERATION
+
+
 def read_batch(body: object, most: int) -> tuple[list[object], tuple[BodyProblem, ...]]:
     """Take a batch apart; each entry is read on its own, so that a bad one cannot spoil the others."""
     if not isinstance(body, dict) or body.keys() != {"reports"}:

@@ -12,14 +12,17 @@ from typing import Annotated, Any, Final
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec.structs import replace
 
 from hyperfleet.aggregation import BodyProblem
 from hyperfleet.api.problems import ProblemDocument
+from hyperfleet.documents.durations import format_duration
 from hyperfleet.model.condition import Condition, ConditionStatus
+from hyperfleet.model.event import PHASE_SUBJECT
 from hyperfleet.model.kind import CLUSTER, NODE_POOL, Kind, Kinds
 from hyperfleet.model.report import StoredReport
 from hyperfleet.model.resource import Resource
-from hyperfleet.model.status import AdapterState, AdapterSummary, Phase, RawResult, Status
+from hyperfleet.model.status import AdapterState, AdapterSummary, Flapping, Phase, RawResult, Status
 from hyperfleet.ports import Record
 from hyperfleet.services.results import Reported, Verdict
 
@@ -41,7 +44,15 @@ class RawAnswer(Struct, frozen=True, rename="camel"):
     since: Time
 
 
-class ConditionAnswer(Struct, frozen=True, rename="camel"):
+class FlappingAnswer(Struct, frozen=True, rename="camel"):
+    """The mark of what moves too often; a damped condition has it by what its rule says, not by what is published."""
+
+    transitions: Annotated[int, Meta(description="How often it moved, from the first of the moves that led here.")]
+    window: Annotated[str, Meta(description="In which time moves are counted, as the policy says.")]
+    since: Annotated[Time, Meta(description="When it was marked.")]
+
+
+class ConditionAnswer(Struct, frozen=True, rename="camel", gc=False):
     """A condition that we computed."""
 
     type: str
@@ -51,9 +62,10 @@ class ConditionAnswer(Struct, frozen=True, rename="camel"):
     observed_generation: int
     last_transition_time: Time | None
     raw: RawAnswer | UnsetType = UNSET
+    flapping: Annotated[FlappingAnswer | UnsetType, Meta(description="It moves too often.")] = UNSET
 
 
-class AdapterAnswer(Struct, frozen=True, rename="camel"):
+class AdapterAnswer(Struct, frozen=True, rename="camel", gc=False):
     """One adapter that reported, on one line."""
 
     name: str
@@ -65,7 +77,7 @@ class AdapterAnswer(Struct, frozen=True, rename="camel"):
     stale: Annotated[bool, Meta(description="It has been silent for too long.")]
 
 
-class StatusAnswer(Struct, frozen=True, rename="camel"):
+class StatusAnswer(Struct, frozen=True, rename="camel", gc=False):
     """How a resource is, computed from all reports."""
 
     phase: Phase
@@ -74,6 +86,7 @@ class StatusAnswer(Struct, frozen=True, rename="camel"):
     conditions: tuple[ConditionAnswer, ...]
     adapters: tuple[AdapterAnswer, ...]
     last_updated: Annotated[Time, Meta(description="When anything of this last changed.")]
+    phase_flapping: Annotated[FlappingAnswer | UnsetType, Meta(description="The phase moves too often.")] = UNSET
 
 
 class MetadataAnswer(Struct, frozen=True, rename="camel"):
@@ -105,12 +118,16 @@ class ResourceAnswer(Struct, frozen=True, rename="camel"):
 
 RESOURCE_KEYS: Final = tuple([each.encode_name for each in msgspec.structs.fields(ResourceAnswer)])
 
+_TIMES: Final = b',"adapters":['
+
 _encode: Final = msgspec.json.Encoder().encode
 
 
-def present(record: Record, kinds: Kinds = KINDS) -> bytes:
-    """Render a resource with its status."""
-    resource = record.resource
+def present(record: Record, kinds: Kinds = KINDS, *, before: bytes = b"") -> bytes:
+    """Render a resource with its status. `before`: its answer so far, if only times of adapters moved since."""
+    resource, status = record.resource, record.status
+    if before and not status.flapping:
+        return _retell(before, status)
     kind = kinds.get(resource.kind)
     if kind is None:
         raise ValueError(f"{resource.id} is a {resource.kind}, and there is no such kind")
@@ -122,9 +139,22 @@ def present(record: Record, kinds: Kinds = KINDS) -> bytes:
         resource.generation,
         resource.spec,
         _present_metadata(kind, resource),
-        _present_status(record.status),
+        _present_status(status),
     )
     return _encode(answer)
+
+
+class _Times(Struct, frozen=True, rename="camel", gc=False):
+    """The end of an answer, which is all that a heartbeat moves."""
+
+    adapters: tuple[AdapterAnswer, ...]
+    last_updated: datetime
+
+
+def _retell(answer: bytes, status: Status) -> bytes:
+    """Give an answer another end. Nothing in the end that it has can look like the beginning of it."""
+    times = _encode(_Times(tuple([_present_adapter(adapter) for adapter in status.adapters]), status.last_updated))
+    return b"".join((answer[: answer.rindex(_TIMES)], b",", times[1:], b"}"))
 
 
 def path_of(kind: Kind, kinds: Kinds, parent: str = "{parent_id}") -> str:
@@ -153,7 +183,7 @@ def _present_metadata(kind: Kind, resource: Resource) -> MetadataAnswer:
 
 
 def _present_status(status: Status) -> StatusAnswer:
-    return StatusAnswer(
+    answer = StatusAnswer(
         status.phase,
         status.phase_description,
         status.phase_since,
@@ -161,6 +191,17 @@ def _present_status(status: Status) -> StatusAnswer:
         tuple([_present_adapter(adapter) for adapter in status.adapters]),
         status.last_updated,
     )
+    return _with_marks(answer, status.flapping) if status.flapping else answer
+
+
+def _with_marks(answer: StatusAnswer, flapping: Mapping[str, Flapping]) -> StatusAnswer:
+    """Put the marks of flapping where they belong: few statuses have any."""
+    marks = {
+        subject: FlappingAnswer(mark.transitions, format_duration(mark.window), mark.since)
+        for subject, mark in flapping.items()
+    }
+    conditions = [replace(each, flapping=marks.get(each.type, UNSET)) for each in answer.conditions]
+    return replace(answer, conditions=tuple(conditions), phase_flapping=marks.get(PHASE_SUBJECT, UNSET))
 
 
 def _present_condition(condition: Condition, raw: RawResult | None) -> ConditionAnswer:
@@ -235,7 +276,7 @@ class Note(Struct, frozen=True, rename="camel"):
     message: str
 
 
-class OutcomeAnswer(Struct, frozen=True, rename="camel", kw_only=True):
+class OutcomeAnswer(Struct, frozen=True, rename="camel", kw_only=True, gc=False):
     """What became of one report."""
 
     adapter: str
@@ -259,8 +300,8 @@ class ReportAnswer(StatusObject, frozen=True, rename="camel", kw_only=True):
     removed: Annotated[bool | UnsetType, Meta(description="The removal of the resource is complete.")] = UNSET
 
 
-class MinimalReportAnswer(Struct, frozen=True, rename="camel", kw_only=True):
-    """What became of the reports of one request, for `Prefer: return=minimal`."""
+class BriefReportAnswer(Struct, frozen=True, rename="camel", kw_only=True):
+    """What became of the reports of one request. The answer to a single report, and to `Prefer: return=minimal`."""
 
     phase: Phase
     outcomes: tuple[OutcomeAnswer, ...]
@@ -347,9 +388,9 @@ def report_answer(reported: Reported, outcomes: tuple[OutcomeAnswer, ...], kinds
     return ReportAnswer(**status, **_result_fields(reported, outcomes))
 
 
-def minimal_report_answer(reported: Reported, outcomes: tuple[OutcomeAnswer, ...]) -> MinimalReportAnswer:
+def brief_report_answer(reported: Reported, outcomes: tuple[OutcomeAnswer, ...]) -> BriefReportAnswer:
     """Answer a request with reports as shortly as can be."""
-    return MinimalReportAnswer(**_result_fields(reported, outcomes))
+    return BriefReportAnswer(**_result_fields(reported, outcomes))
 
 
 def _result_fields(reported: Reported, outcomes: tuple[OutcomeAnswer, ...]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from msgspec import Struct
 
@@ -48,9 +48,16 @@ class Latest(Struct, frozen=True):
     floor: int
 
 
+class Since(Struct, frozen=True):
+    """Events since a time; none of them is at the floor or below it."""
+
+    floor: int
+    time: datetime
+
+
 # What a scan starts from: the resources a positive term selects, those with recent events, or the newest events. None
 # leaves it to the engine, which needs statistics to choose well.
-Start = Term | Literal["events"] | Latest | None
+Start = Term | Since | Latest | None
 
 
 def build_find(query: Query, dialect: Dialect, start: Start = None) -> Statement:
@@ -96,13 +103,13 @@ def build_summary(query: Query, prefixes: Sequence[str], dialect: Dialect, start
     )
 
 
-def build_probe(start: Term | datetime, dialect: Dialect, limit: int) -> Statement:
+def build_probe(start: Term | Since, dialect: Dialect, limit: int) -> Statement:
     """Count how many rows a scan that starts there would begin with, up to a limit."""
     builder = _Builder(dialect)
     rows = (
         f"facets f where {builder.has_token(start)}"
         if isinstance(start, Term)
-        else f"events e where e.time >= {builder.bind(dialect.bind_time(start))}"
+        else f"events e where {builder.happened(start)}"
     )
     return builder.finish(f"select count(*) from (select 1 from {rows} limit {builder.bind(limit)}) as some")
 
@@ -154,7 +161,7 @@ class _Builder:
 
     def select_from(self, query: Query, start: Start) -> tuple[str, list[str]]:
         """Return what to select from, and all conditions but those of the page."""
-        source, conditions = self._source(query, start)
+        source, conditions = self._source(start)
         if query.parent_id is None:
             conditions.append(f"r.kind = {self.bind(query.kind)}")
         else:  # a family is small: better sort it than meet it on a walk through all of its kind
@@ -163,7 +170,7 @@ class _Builder:
         if query.scope.tenants is not None:
             conditions.append(self._one_of("r.tenant", sorted(query.scope.tenants)))
         conditions += [self._holds(term) for term in query.terms if term is not start]
-        if query.updated_since is not None and start != "events":
+        if query.updated_since is not None and not isinstance(start, Since):
             # The last event of a resource is its newest, so no other need be looked at.
             since = self.bind(self._dialect.bind_time(query.updated_since))
             conditions.append(f"exists (select 1 from events e where e.position = r.revision and e.time >= {since})")
@@ -188,7 +195,11 @@ class _Builder:
         beginning = f"f.token >= {self.bind(prefix)}"
         return beginning if end is None else f"({beginning} and f.token < {self.bind(end)})"
 
-    def _source(self, query: Query, start: Start) -> tuple[str, list[str]]:
+    def happened(self, start: Since) -> str:
+        """Return the condition that an event came since a time."""
+        return f"e.position > {self.bind(start.floor)} and e.time >= {self.bind(self._dialect.bind_time(start.time))}"
+
+    def _source(self, start: Start) -> tuple[str, list[str]]:
         """Return what to select from. A cross join keeps SQLite from turning the two around."""
         if isinstance(start, Term):
             started = f"select distinct f.number from facets f where {self.has_token(start)}"
@@ -198,12 +209,11 @@ class _Builder:
             # nothing, and read everything for it.
             joined = ["r.id = e.resource_id", "r.revision <= e.position"]
             return "events e cross join resources r", [f"e.position > {self.bind(start.floor)}", *joined]
-        if start == "events" and query.updated_since is not None:
-            since = self.bind(self._dialect.bind_time(query.updated_since))
+        if isinstance(start, Since):
             column = (
                 f"{self._dialect.unindexed}e.resource_id"  # or the index is walked that gives ids in order, all of it
             )
-            started = f"select distinct {column} as resource_id from events e where e.time >= {since}"
+            started = f"select distinct {column} as resource_id from events e where {self.happened(start)}"
             return f"({started}) s cross join resources r", ["r.id = s.resource_id"]
         return "resources r", []
 

@@ -6,11 +6,13 @@ Nothing here waits in the middle of a transaction, so in one event loop transact
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from datetime import datetime
 from typing import Self
 
 from hyperfleet.backends import memory_listing as listing
+from hyperfleet.backends import memory_past as past
 from hyperfleet.backends.clock import SystemClock
-from hyperfleet.backends.memory_contents import Contents, children_of, load, prune, write
+from hyperfleet.backends.memory_contents import Contents, children_of, load, write
 from hyperfleet.backends.memory_history import select_history
 from hyperfleet.backends.rows import merge_adapters
 from hyperfleet.errors import StoreUnavailable
@@ -20,6 +22,8 @@ from hyperfleet.ports import (
     Answer,
     Clock,
     Due,
+    Entries,
+    Entry,
     Group,
     HistoryQuery,
     Needs,
@@ -29,6 +33,7 @@ from hyperfleet.ports import (
     Record,
     Recorded,
     Scope,
+    Version,
     Work,
 )
 
@@ -112,11 +117,7 @@ class MemoryStore:
 
     async def remembers(self, kind: str, id_: str, scope: Scope, parent_id: str | None = None) -> bool:
         """Tell whether a resource is there or was, as far as events are kept."""
-        drafts = [draft for draft in self._opened().events.values() if draft.resource.id == id_]
-        if not drafts:
-            return False
-        resource = drafts[-1].resource
-        return resource.kind == kind and scope.admits(resource.tenant) and parent_id in (None, resource.parent_id)
+        return past.is_known(past.events_of(self._opened(), id_), kind, scope, parent_id)
 
     # reading many
 
@@ -144,6 +145,42 @@ class MemoryStore:
         """Return every adapter that was ever heard of, by name."""
         rows = self._opened().adapters.items()
         return merge_adapters(row for (tenant, _), row in rows if scope.admits(tenant))
+
+    # the past
+
+    async def position(self) -> int:
+        """Return the position of the last event."""
+        return self._opened().position
+
+    async def read_events(self, after: int, limit: int) -> Entries:
+        """Return the events of all resources after a position; raise `Forgotten` if one of them was pruned."""
+        return past.read_events(self._opened(), after, limit)
+
+    async def read_version(
+        self, kind: str, id_: str, scope: Scope, at: datetime, parent_id: str | None = None
+    ) -> Version | None:
+        """Return a resource as it was; None: it was not there yet. Raise `Forgotten` if that can no longer be told."""
+        contents = self._opened()
+        is_known = past.is_known(past.events_of(contents, id_), kind, scope, parent_id)
+        return past.read_version(contents, id_, at) if is_known else None
+
+    async def read_versions(self, resource_id: str, since: datetime) -> tuple[Entry, ...]:
+        """Return a resource's events with an answer from the one in force at `since` on, as far as they are kept."""
+        return past.read_versions(self._opened(), resource_id, since)
+
+    async def read_reports_past(self, resource_id: str, at: datetime) -> tuple[StoredReport, ...]:
+        """Return the last report of each adapter that was received until then; raise `Forgotten` as above."""
+        return past.read_reports(self._opened(), resource_id, at)
+
+    async def read_report_log(self, resource_id: str, since: datetime) -> tuple[StoredReport, ...]:
+        """Return accepted reports in their order: the last of each adapter before `since`, then all from then on."""
+        return past.read_report_log(self._opened(), resource_id, since)
+
+    async def walk(self, after: str, limit: int, scope: Scope) -> tuple[Record, ...]:
+        """Return the resources of all kinds whose ids come after one, in the order of ids."""
+        records = self._opened().records.items()
+        ids = sorted(id_ for id_, record in records if id_ > after and scope.admits(record.resource.tenant))
+        return await self.read_records(ids[:limit], scope)
 
     # time and policy
 
@@ -179,7 +216,7 @@ class MemoryStore:
 
     async def prune(self, task: Pruning, limit: int) -> int:
         """Delete up to `limit` rows of a log that are past their time; return how many went."""
-        return prune(self._opened(), task, self._clock.now() - task.keep, limit)
+        return past.prune(self._opened(), task, self._clock.now() - task.keep, limit)
 
 
 class MemoryClaim:

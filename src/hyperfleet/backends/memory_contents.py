@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from hyperfleet.backends.memory_log import ReportLog
+from hyperfleet.backends.past import Horizon, WalkedLog
 from hyperfleet.backends.rows import AdapterRow, counts_in_order, in_micros
 from hyperfleet.errors import Contended
 from hyperfleet.ports import (
@@ -19,7 +19,6 @@ from hyperfleet.ports import (
     NameKey,
     Needs,
     PolicyVersion,
-    Pruning,
     Record,
     Recorded,
     Remembered,
@@ -36,6 +35,7 @@ class Contents(Struct):
     log: ReportLog = field(default_factory=ReportLog)
     events: dict[int, Draft] = field(default_factory=dict)
     history: list[tuple[str, Recorded]] = field(default_factory=list)
+    horizons: dict[WalkedLog, Horizon] = field(default_factory=lambda: {"events": Horizon(), "reports": Horizon()})
     adapters: dict[tuple[str, str], AdapterRow] = field(default_factory=dict)
     remembered: dict[str, Remembered] = field(default_factory=dict)
     policies: list[PolicyVersion] = field(default_factory=list)
@@ -144,7 +144,7 @@ class _Writing:
             reports = {**records[id_].reports, stored.report.adapter: stored}
             records[id_] = replace(records[id_], reports=dict(sorted(reports.items())))
         for logged in self._changes.log:
-            self._contents.log.append(logged)
+            self._contents.log.append(logged, None if logged.event is None else self._first + logged.event)
 
     def _write_events(self) -> None:
         for position, draft in enumerate(self._changes.events, self._first):
@@ -178,29 +178,3 @@ def _merge(before: AdapterRow, new: AdapterRow) -> AdapterRow:
     latest = new if new.last_seen >= before.last_seen else before
     counts = tuple(old + more for old, more in zip(before.counts, new.counts, strict=True))
     return replace(latest, counts=counts, last_discard=new.last_discard or before.last_discard)
-
-
-# ── pruning ──────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def prune(contents: Contents, task: Pruning, cutoff: datetime, limit: int) -> int:
-    """Delete up to `limit` rows that are older than `cutoff` and that nothing needs; return how many went."""
-    match task.log:
-        case "reports":
-            return contents.log.prune(cutoff, contents.records.keys(), limit)
-        case "events":
-            needed = {record.revision for record in contents.records.values()}
-            old = [at for at, draft in contents.events.items() if draft.time < cutoff and at not in needed][:limit]
-            for position in old:
-                del contents.events[position]
-            return len(old)
-        case "keys":
-            keys = [key for key, answer in contents.remembered.items() if answer.time < cutoff][:limit]
-            for key in keys:
-                del contents.remembered[key]
-            return len(keys)
-        case "transitions":
-            past = {place for place, (_, each) in enumerate(contents.history) if each.transition.time < cutoff}
-            gone = set(sorted(past)[:limit])
-            contents.history = [each for place, each in enumerate(contents.history) if place not in gone]
-            return len(gone)

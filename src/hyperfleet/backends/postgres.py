@@ -8,22 +8,27 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Collection
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from datetime import datetime
 from typing import Final, Self
 
 from msgspec.structs import replace
 
+from hyperfleet.backends import postgres_past as past
 from hyperfleet.backends import postgres_reading as reading
 from hyperfleet.backends import postgres_schema as schema
 from hyperfleet.backends.postgres_answers import AnswerReader
 from hyperfleet.backends.postgres_connections import Connection, Connections, Timeouts, transaction
-from hyperfleet.backends.postgres_loading import SQL, load
-from hyperfleet.backends.postgres_writing import write
+from hyperfleet.backends.postgres_loading import SQL
+from hyperfleet.backends.postgres_pruning import prune
+from hyperfleet.backends.postgres_transactions import Transactions
 from hyperfleet.errors import StoreUnavailable
 from hyperfleet.model.report import StoredReport
 from hyperfleet.ports import (
     AdapterRecord,
     Answer,
     Due,
+    Entries,
+    Entry,
     Group,
     HistoryQuery,
     Needs,
@@ -33,12 +38,11 @@ from hyperfleet.ports import (
     Record,
     Recorded,
     Scope,
+    Version,
     Work,
 )
 
 _CLAIMS: Final = 8  # tasks that one process may hold at once
-# What must be kept is looked at each time, so this grows with what is kept: some 10 s for a million reports.
-_PRUNING_PATIENCE: Final = 600  # seconds
 _DAY: Final = 86_400.0  # a migration may take its time
 
 # For statements that find rows by their keys. Their plans are made once, perhaps while the tables were empty, and must
@@ -64,6 +68,7 @@ class _Session:
         self.scans = Connections(url, max(1, pool_size - writers - points), timeouts, _BY_VALUE)
         self.claims = Connections(url, _CLAIMS, timeouts)
         self.answers = AnswerReader(self.points, lanes=points)
+        self.transactions = Transactions()
 
     async def close(self) -> None:
         for connections in (self.writers, self.points, self.scans, self.claims):
@@ -132,13 +137,9 @@ class PostgresStore:
 
     async def transact(self, needs: Needs, work: Work) -> int:
         """Lock and load, call `work`, write what it returns, commit; return the position before the first event."""
-        async with self._opened().writers.take() as connection, transaction(connection):
-            ground = await load(connection, needs)
-            changes = work(ground.loaded)
-            if not changes.is_empty:
-                return await write(connection, ground.loaded.policy_version, changes)
-            await connection.execute("rollback")  # unlike a commit it need not be flushed
-            return ground.position
+        session = self._opened()
+        async with session.writers.take() as connection:
+            return await session.transactions.run(connection, needs, work)
 
     # reading one resource
 
@@ -201,6 +202,45 @@ class PostgresStore:
         async with self._opened().scans.take() as connection:
             return await reading.read_adapters(connection, scope)
 
+    # the past
+
+    async def position(self) -> int:
+        """Return the position of the last event."""
+        async with self._opened().points.take() as connection:
+            return await past.read_position(connection)
+
+    async def read_events(self, after: int, limit: int) -> Entries:
+        """Return the events of all resources after a position; raise `Forgotten` if one of them was pruned."""
+        async with self._opened().points.take() as connection:
+            return await past.read_events(connection, after, limit)
+
+    async def read_version(
+        self, kind: str, id_: str, scope: Scope, at: datetime, parent_id: str | None = None
+    ) -> Version | None:
+        """Return a resource as it was; None: it was not there yet. Raise `Forgotten` if that can no longer be told."""
+        async with self._opened().points.take() as connection:
+            return await past.read_version(connection, kind, id_, scope, at, parent_id)
+
+    async def read_versions(self, resource_id: str, since: datetime) -> tuple[Entry, ...]:
+        """Return a resource's events with an answer from the one in force at `since` on, as far as they are kept."""
+        async with self._opened().points.take() as connection:
+            return await past.read_versions(connection, resource_id, since)
+
+    async def read_reports_past(self, resource_id: str, at: datetime) -> tuple[StoredReport, ...]:
+        """Return the last report of each adapter that was received until then; raise `Forgotten` as above."""
+        async with self._opened().points.take() as connection:
+            return await past.read_reports(connection, resource_id, at)
+
+    async def read_report_log(self, resource_id: str, since: datetime) -> tuple[StoredReport, ...]:
+        """Return accepted reports in their order: the last of each adapter before `since`, then all from then on."""
+        async with self._opened().scans.take() as connection:
+            return await past.read_report_log(connection, resource_id, since)
+
+    async def walk(self, after: str, limit: int, scope: Scope) -> tuple[Record, ...]:
+        """Return the resources of all kinds whose ids come after one, in the order of ids."""
+        async with self._opened().scans.take() as connection:
+            return await past.walk(connection, after, limit, scope)
+
     # time and policy
 
     async def due(self, limit: int) -> Due:
@@ -237,11 +277,8 @@ class PostgresStore:
 
     async def prune(self, task: Pruning, limit: int) -> int:
         """Delete up to `limit` rows of a log that are past their time; return how many went."""
-        async with self._opened().scans.take() as connection, transaction(connection):
-            await connection.execute(f"set local statement_timeout = '{_PRUNING_PATIENCE}s'")
-            sql = SQL[f"prune_{task.log}"]
-            done = await connection.execute(sql, task.keep, limit, timeout=_PRUNING_PATIENCE)
-        return int(done.removeprefix("DELETE "))
+        async with self._opened().scans.take() as connection:
+            return await prune(connection, task, limit)
 
 
 class AdvisoryClaim:

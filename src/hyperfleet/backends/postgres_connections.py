@@ -21,6 +21,8 @@ _CONTENDED: Final = ("40", "23505", "55P03")  # deadlock or serialization, uniqu
 # The server is away, full, refuses us, cannot be written to, or gave up on a statement:
 _UNAVAILABLE: Final = ("08", "28", "3D", "53", "57", "58", "25006", "25P03", "XX001", "XX002")
 
+SNAPSHOT: Final = "begin isolation level repeatable read read only"  # all statements see what the first one saw
+
 _DRIVER_ERRORS: Final = (
     asyncpg.PostgresError,
     asyncpg.InterfaceError,
@@ -168,9 +170,9 @@ class Connections:
 
 
 @asynccontextmanager
-async def transaction(connection: Connection) -> AsyncIterator[None]:
+async def transaction(connection: Connection, begin: str = "begin") -> AsyncIterator[None]:
     """Commit what a block does, unless it has rolled back itself; if it raises, roll back."""
-    await connection.execute("begin")
+    await connection.execute(begin)
     try:
         yield
     except Exception:

@@ -9,6 +9,7 @@ from msgspec import Struct
 from msgspec.structs import astuple
 
 from hyperfleet.backends.postgres_connections import Connection
+from hyperfleet.backends.record_cache import Found
 from hyperfleet.backends.rows import decode_report, decode_resource, decode_status
 from hyperfleet.backends.statements import load_statements
 from hyperfleet.model.report import StoredReport
@@ -21,9 +22,10 @@ Reports = Mapping[str, StoredReport]
 
 
 class Ground(Struct, frozen=True):
-    """What a transaction stands on: what it loaded, and where the head was then."""
+    """What a transaction stands on: what it loaded, all records with the versions of their rows, and the head then."""
 
     loaded: Loaded
+    found: Found
     position: int
 
 
@@ -35,16 +37,20 @@ async def load(connection: Connection, needs: Needs) -> Ground:
     child_rows = await connection.fetch(SQL["lock_children"], families) if families else ()
     ids = [*resources, *(row["id"] for row in child_rows if row["id"] not in resources)]
     head, *report_rows = await connection.fetch(SQL["read_head_and_reports"], ids)
-    reports = _by_resource(report_rows)
+    found = Found(marks={row["id"]: row["version"] for row in (*rows, *child_rows)})
+    reports = _by_resource(report_rows, found)
+    records = {row["id"]: make_record(row, reports.get(row["id"], {}), resources[row["id"]]) for row in rows}
+    children = [make_record(row, reports.get(row["id"], {})) for row in child_rows]
+    found.records.update({child.resource.id: child for child in children} | records)
     loaded = Loaded(
         now=head["now"],
         policy_version=head["policy_version"],
-        records={row["id"]: make_record(row, reports.get(row["id"], {}), resources[row["id"]]) for row in rows},
-        children=_by_parent(families, (make_record(row, reports.get(row["id"], {})) for row in child_rows)),
+        records=records,
+        children=_by_parent(families, children),
         names=await _load_names(connection, needs.names) if needs.names else {},
         remembered=await _load_remembered(connection, needs.keys) if needs.keys else {},
     )
-    return Ground(loaded, head["position"])
+    return Ground(loaded, found, head["position"])
 
 
 def make_record(row: Any, reports: Reports, resource: Resource | None = None) -> Record:
@@ -70,11 +76,13 @@ def as_storable(text: str) -> str:
     return text.replace("\0", "\ufffd").encode(errors="replace").decode()
 
 
-def _by_resource(rows: Iterable[Any]) -> Mapping[str, Reports]:
+def _by_resource(rows: Iterable[Any], found: Found) -> Mapping[str, Reports]:
     reports: dict[str, dict[str, StoredReport]] = {}
     for _, _, _, resource_id, body in rows:
         stored = decode_report(body)
-        reports.setdefault(resource_id, {})[stored.report.adapter] = stored
+        adapter = stored.report.adapter
+        reports.setdefault(resource_id, {})[adapter] = stored
+        found.sizes.setdefault(resource_id, {})[adapter] = len(body)
     return reports
 
 

@@ -38,20 +38,20 @@ async def read_record(
     connection: Connection, kind: str, id_: str, scope: Scope, parent_id: str | None
 ) -> Record | None:
     """Return one resource with its status and reports."""
-    row = await connection.fetchrow(SQL["read_record"], *_bound(id_, kind, _tenants_of(scope), parent_id))
-    return None if row is None else _record_with_reports(row)
+    row = await connection.fetchrow(SQL["read_record"], *_bound(id_, kind, tenants_of(scope), parent_id))
+    return None if row is None else record_with_reports(row)
 
 
 async def read_records(connection: Connection, ids: Collection[str], scope: Scope) -> tuple[Record, ...]:
     """Return the resources of ids, in the order of ids."""
-    rows = await connection.fetch(SQL["read_records"], _bound(*ids), _tenants_of(scope))
-    return tuple(_record_with_reports(row) for row in rows)
+    rows = await connection.fetch(SQL["read_records"], _bound(*ids), tenants_of(scope))
+    return tuple(record_with_reports(row) for row in rows)
 
 
 async def read_children(connection: Connection, parent_id: str, scope: Scope) -> tuple[Record, ...]:
     """Return the children of a resource, in the order of their ids."""
-    rows = await connection.fetch(SQL["read_children"], *_bound(parent_id, _tenants_of(scope)))
-    return tuple(_record_with_reports(row) for row in rows)
+    rows = await connection.fetch(SQL["read_children"], *_bound(parent_id, tenants_of(scope)))
+    return tuple(record_with_reports(row) for row in rows)
 
 
 async def read_reports_at(connection: Connection, resource_id: str, generation: int) -> tuple[StoredReport, ...]:
@@ -90,7 +90,7 @@ async def summarize(connection: Connection, query: Query, prefixes: tuple[str, .
 
 async def read_adapters(connection: Connection, scope: Scope) -> tuple[AdapterRecord, ...]:
     """Return what is known of each adapter."""
-    rows = await connection.fetch(SQL["read_adapters"], _tenants_of(scope))
+    rows = await connection.fetch(SQL["read_adapters"], tenants_of(scope))
     return merge_adapters(
         AdapterRow(name, last_seen, skew, tuple(counts), last_discard)
         for name, last_seen, skew, *counts, last_discard in rows
@@ -108,7 +108,7 @@ async def read_transitions(connection: Connection, query: HistoryQuery) -> tuple
 
 async def remembers(connection: Connection, kind: str, id_: str, scope: Scope, parent_id: str | None) -> bool:
     """Tell whether a resource is there or was."""
-    return bool(await connection.fetchval(SQL["remembers"], *_bound(id_, kind, _tenants_of(scope), parent_id)))
+    return bool(await connection.fetchval(SQL["remembers"], *_bound(id_, kind, tenants_of(scope), parent_id)))
 
 
 async def read_due(connection: Connection, limit: int) -> Due:
@@ -135,7 +135,8 @@ async def read_policy(connection: Connection) -> PolicyVersion | None:
     return None if row is None else PolicyVersion(*row)
 
 
-def _record_with_reports(row: Any) -> Record:
+def record_with_reports(row: Any) -> Record:
+    """Make a record of a row that has its reports."""
     reports = [decode_report(body) for body in row["reports"]]
     return make_record(row, {stored.report.adapter: stored for stored in reports})
 
@@ -145,5 +146,6 @@ def _bound(*parameters: object) -> list[object]:
     return [as_storable(value) if isinstance(value, str) else value for value in parameters]
 
 
-def _tenants_of(scope: Scope) -> list[str] | None:
+def tenants_of(scope: Scope) -> list[str] | None:
+    """Return the tenants of a scope as statements take them; None: whoever."""
     return None if scope.tenants is None else list(scope.tenants)

@@ -1,46 +1,91 @@
 """Writing the changes of one transaction to PostgreSQL: as columns, so that one statement takes any number of rows.
 
-Called with everything that was loaded locked. What is written, and why, is not decided here.
+Whether what they were made from is locked or only remembered, `postgres_transactions` knows. What is written, and why,
+is not decided here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from functools import lru_cache
 from typing import Final
 
+from msgspec import Struct
+
+from hyperfleet.backends.past import encode_facets
 from hyperfleet.backends.postgres_connections import Connection
 from hyperfleet.backends.postgres_loading import SQL
 from hyperfleet.backends.rows import counts_in_order, encode, in_micros, severity_of
-from hyperfleet.errors import Contended
 from hyperfleet.model.report import StoredReport
 from hyperfleet.ports import Changes
 
 Row = tuple[object, ...]
 
 
-async def write(connection: Connection, policy_version: int, changes: Changes) -> int:
-    """Write changes that were computed under a policy; return the position before their first event."""
-    rows = _Rows(changes)
-    columns = [column for rows_of, width in _HOT for column in _columns(rows_of(rows), width)]
-    base: int | None = await connection.fetchval(SQL["write"], len(changes.events), policy_version, *columns)
-    if base is None:
-        raise Contended("another policy came into force")
-    rows.first = base + 1
-    for statement, rows_of in _RARE:
+class Outcome(Struct, frozen=True):
+    """What came of writing: the position before the first event, the version of every row written, and the time."""
+
+    base: int
+    version: int
+    now: datetime
+    report_sizes: Mapping[str, Mapping[str, int]]  # bytes of each report written, by resource and adapter
+
+
+async def write(
+    connection: Connection, policy_version: int, changes: Changes, known: tuple[Sequence[str], Sequence[int]] | None
+) -> Outcome | None:
+    """Write changes that were computed under a policy; None: another one is in force, and nothing was written.
+
+    `known`: ids and versions of the rows that they were computed from, if those are not locked yet. If one has another
+    version by now, nothing is written either.
+    """
+    rows = Rows(changes)
+    parts = [(name, columns) for name, rows_of in _PARTS if (columns := list(zip(*rows_of(rows), strict=True)))]
+    head = [len(changes.events), policy_version, *(known or ())]
+    statement = _compose("raise_head_if_unchanged" if known else "raise_head", tuple(name for name, _ in parts))
+    row = await connection.fetchrow(statement, *head, *(column for _, columns in parts for column in columns))
+    if row is None:
+        return None
+    rows.first = row["base"] + 1
+    for name, rows_of in _RARE:
         if some := list(rows_of(rows)):
-            await connection.execute(statement, *zip(*some, strict=True))
-    return base
+            await connection.execute(SQL[name], *zip(*some, strict=True))
+    return Outcome(row["base"], row["version"], row["now"], rows.report_sizes)
 
 
-class _Rows:
+def is_single(changes: Changes) -> bool:
+    """Tell whether changes are written by one statement, which is a transaction by itself."""
+    return not (changes.retired or changes.removed or changes.edited or changes.inserted or changes.remembered)
+
+
+@lru_cache(maxsize=256)
+def _compose(head: str, names: tuple[str, ...]) -> str:
+    """Put the statement together of the parts that there are rows for; their parameters follow each other."""
+    used = max(int(number) for number in _PARAMETER.findall(SQL[head]))
+    parts = [SQL[head]]
+    for name in names:
+        text = SQL[name]
+        parts.append(f"{name}_part as ({_renumber(text, used)})")
+        used += max(int(number) for number in _PARAMETER.findall(text))
+    return f"with {', '.join(parts)} {SQL['tell_outcome']}"
+
+
+def _renumber(text: str, by: int) -> str:
+    return _PARAMETER.sub(lambda found: f"${int(found[1]) + by}", text)
+
+
+class Rows:
     """The rows of one transaction, by the part that writes them; an event is known by its place until `first` is."""
 
     def __init__(self, changes: Changes) -> None:
         self._changes = changes
         self._encoded: dict[int, str] = {}  # by object: a report is saved and logged in the same words
+        self.report_sizes: dict[str, dict[str, int]] = {}
         self.first = 0
 
-    # with every report
+    # with most reports
 
     def statuses(self) -> Iterator[Row]:
         places = self._changes.revisions
@@ -58,7 +103,9 @@ class _Rows:
 
     def reports(self) -> Iterator[Row]:
         for id_, stored in self._changes.reports:
-            yield id_, stored.report.adapter, stored.report.observed_generation, self._encode(stored)
+            adapter, encoded = stored.report.adapter, self._encode(stored)
+            self.report_sizes.setdefault(id_, {})[adapter] = len(encoded)
+            yield id_, adapter, stored.report.observed_generation, encoded
 
     def log(self) -> Iterator[Row]:
         for logged in self._changes.log:
@@ -86,6 +133,7 @@ class _Rows:
                 resource.generation,
                 draft.time,
                 draft.answer,
+                encode_facets(draft.facets),
             )
 
     def transitions(self) -> Iterator[Row]:
@@ -112,10 +160,14 @@ class _Rows:
             counts = counts_in_order(tally.counts)
             yield tally.tenant, tally.adapter, tally.last_seen, skew, *counts, tally.last_discard
 
-    # now and then
-
     def facets_removed(self) -> Iterable[Row]:
         return self._changes.facets_removed
+
+    def facets_gained(self) -> Iterator[Row]:
+        new = {record.resource.id for record in self._changes.inserted}
+        return ((id_, token) for id_, token in self._changes.facets_added if id_ not in new)
+
+    # now and then
 
     def retired(self) -> Iterable[Row]:
         return self._changes.retired
@@ -150,8 +202,9 @@ class _Rows:
                 record.answer,
             )
 
-    def facets_added(self) -> Iterable[Row]:
-        return self._changes.facets_added
+    def first_facets(self) -> Iterator[Row]:
+        new = {record.resource.id for record in self._changes.inserted}
+        return ((id_, token) for id_, token in self._changes.facets_added if id_ in new)
 
     def remembered(self) -> Iterator[Row]:
         for answer in self._changes.remembered:
@@ -164,31 +217,28 @@ class _Rows:
         return encoded
 
 
-RowsOf = Callable[[_Rows], Iterable[Row]]
+RowsOf = Callable[[Rows], Iterable[Row]]
 
+_PARAMETER: Final = re.compile(r"\$(\d+)")
 
-def _columns(rows: Iterable[Row], width: int) -> Sequence[Sequence[object]]:
-    """Turn rows into columns, of which there are as many without any row."""
-    return list(zip(*rows, strict=True)) or [()] * width
-
-
-# The parts of the statement `write` in the order of its parameters, and how many each takes.
-_HOT: Final[tuple[tuple[RowsOf, int], ...]] = (
-    (_Rows.statuses, 7),
-    (_Rows.reports, 4),
-    (_Rows.log, 8),
-    (_Rows.events, 8),
-    (_Rows.transitions, 12),
-    (_Rows.tallies, 12),
+# The parts of the one statement.
+_PARTS: Final[tuple[tuple[str, RowsOf], ...]] = (
+    ("save_statuses", Rows.statuses),
+    ("save_reports", Rows.reports),
+    ("log_reports", Rows.log),
+    ("tell_events", Rows.events),
+    ("record_transitions", Rows.transitions),
+    ("remove_facets", Rows.facets_removed),
+    ("add_facets", Rows.facets_gained),
+    ("tally", Rows.tallies),
 )
 
-# In this order, so that facets find their resource and a name is free again before somebody else takes it.
+# Statements after it, in this order, so that facets find their resource and a name is free before somebody takes it.
 _RARE: Final[tuple[tuple[str, RowsOf], ...]] = (
-    (SQL["remove_facets"], _Rows.facets_removed),
-    (SQL["remove_reports"], _Rows.retired),
-    (SQL["remove_resources"], _Rows.removed),
-    (SQL["edit_resources"], _Rows.edited),
-    (SQL["insert_resources"], _Rows.inserted),
-    (SQL["insert_facets"], _Rows.facets_added),
-    (SQL["insert_remembered"], _Rows.remembered),
+    ("remove_reports", Rows.retired),
+    ("remove_resources", Rows.removed),
+    ("edit_resources", Rows.edited),
+    ("insert_resources", Rows.inserted),
+    ("insert_facets", Rows.first_facets),
+    ("insert_remembered", Rows.remembered),
 )

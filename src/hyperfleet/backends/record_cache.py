@@ -1,6 +1,7 @@
 """Records that a writer has just written, kept decoded: the next report of the same resource is seldom far.
 
-Only what is committed is kept, and everything is forgotten as soon as another connection has written to the file.
+Only what is committed is kept. Whether it is still so is for the stores to find out: SQLite's forgets everything as
+soon as another connection has written to the file, PostgreSQL's compares the versions of rows when it writes.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ from typing import Final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from hyperfleet.backends.rows import encode
 from hyperfleet.model.report import StoredReport
 from hyperfleet.ports import Changes, Record
 
@@ -20,23 +20,23 @@ _MOST: Final = 16 * 1024 * 1024  # bytes as stored: some 2,000 clusters; decoded
 
 
 class Found(Struct):
-    """The records a transaction has read, and the row number of each."""
+    """The records a transaction has read, and of each what its row is known by and the sizes of its reports.
+
+    The mark of a row is its number in SQLite and its version in PostgreSQL.
+    """
 
     records: dict[str, Record] = field(default_factory=dict)
-    numbers: dict[str, int] = field(default_factory=dict)
+    marks: dict[str, int] = field(default_factory=dict)
+    sizes: dict[str, dict[str, int]] = field(default_factory=dict)  # bytes of each report as stored, by adapter
 
 
 class Kept(Struct, frozen=True):
-    """A record, the number of its row, and how much of the cache it takes: its answer and each of its reports."""
+    """A record, the mark of its row, the sizes of its reports, and how much of the cache it takes in all."""
 
-    number: int
+    mark: int
     record: Record
-    report_sizes: Mapping[str, int]
-
-    @property
-    def size(self) -> int:
-        """Return the bytes it counts for."""
-        return len(self.record.answer) + sum(self.report_sizes.values())
+    report_sizes: dict[str, int]
+    size: int
 
 
 class RecordCache:
@@ -62,14 +62,14 @@ class RecordCache:
     def keep(self, changes: Changes, base: int, found: Found) -> None:
         """Keep what a transaction wrote over what it had found, after the commit; its events came after `base`."""
         reports = _reports_after(changes, found.records)
-        sizes = {id_: kept.report_sizes for id_, kept in self.find(reports).items()}
         for id_ in (*(resource.id for resource in changes.removed), *reports):
             self._drop(id_)  # a report can be saved without its record
         for record in (*changes.inserted, *changes.updated):
             id_ = record.resource.id
             kept = _as_stored(record, changes, base, found.records.get(id_), reports)
             self._drop(id_)
-            self._add(id_, Kept(found.numbers[id_], kept, _sizes_of(kept, found.records.get(id_), sizes.get(id_, {}))))
+            sizes = found.sizes.get(id_, {})
+            self._add(id_, Kept(found.marks[id_], kept, sizes, len(kept.answer) + sum(sizes.values())))
         while self._size > _MOST:
             self._drop(next(iter(self._kept)))
 
@@ -98,17 +98,6 @@ def _as_stored(
         reports=reports.get(id_, before.reports if before is not None else {}),
         revision=base + 1 + place if place is not None else before.revision if before is not None else 0,
     )
-
-
-def _sizes_of(record: Record, before: Record | None, known: Mapping[str, int]) -> dict[str, int]:
-    """Measure the reports of a record; a heartbeat is as large as the report before it."""
-    earlier = before.reports if before is not None else {}
-    return {
-        adapter: known[adapter]
-        if adapter in known and adapter in earlier and earlier[adapter].report.data == stored.report.data
-        else len(encode(stored))
-        for adapter, stored in record.reports.items()
-    }
 
 
 def _reports_after(changes: Changes, records: Mapping[str, Record]) -> dict[str, dict[str, StoredReport]]:

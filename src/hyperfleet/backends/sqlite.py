@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from contextlib import closing
+from datetime import datetime
 from pathlib import Path
 from typing import Final
 
+from hyperfleet.backends import sqlite_past as past
 from hyperfleet.backends import sqlite_reading as reading
 from hyperfleet.backends.clock import SystemClock
 from hyperfleet.backends.file_claim import FileClaim
@@ -30,6 +32,7 @@ from hyperfleet.backends.sqlite_connection import (
     translating,
 )
 from hyperfleet.backends.sqlite_loading import load
+from hyperfleet.backends.sqlite_pruning import prune
 from hyperfleet.backends.sqlite_session import Session
 from hyperfleet.backends.sqlite_writing import write
 from hyperfleet.errors import StoreUnavailable
@@ -39,6 +42,8 @@ from hyperfleet.ports import (
     Answer,
     Clock,
     Due,
+    Entries,
+    Entry,
     Group,
     HistoryQuery,
     Needs,
@@ -48,6 +53,7 @@ from hyperfleet.ports import (
     Record,
     Recorded,
     Scope,
+    Version,
     Work,
 )
 
@@ -179,6 +185,39 @@ class SqliteStore:
         """Return every adapter that was ever heard of, by name."""
         return await self._opened().scan(reading.read_adapters, scope)
 
+    # the past
+
+    async def position(self) -> int:
+        """Return the position of the last event."""
+        with translating(self._path):
+            return past.read_position(self._opened().point)
+
+    async def read_events(self, after: int, limit: int) -> Entries:
+        """Return the events of all resources after a position; raise `Forgotten` if one of them was pruned."""
+        return await self._opened().scan(past.read_events, after, limit)
+
+    async def read_version(
+        self, kind: str, id_: str, scope: Scope, at: datetime, parent_id: str | None = None
+    ) -> Version | None:
+        """Return a resource as it was; None: it was not there yet. Raise `Forgotten` if that can no longer be told."""
+        return await self._opened().scan(past.read_version, kind, id_, scope, at, parent_id)
+
+    async def read_versions(self, resource_id: str, since: datetime) -> tuple[Entry, ...]:
+        """Return a resource's events with an answer from the one in force at `since` on, as far as they are kept."""
+        return await self._opened().scan(past.read_versions, resource_id, since)
+
+    async def read_reports_past(self, resource_id: str, at: datetime) -> tuple[StoredReport, ...]:
+        """Return the last report of each adapter that was received until then; raise `Forgotten` as above."""
+        return await self._opened().scan(past.read_reports, resource_id, at)
+
+    async def read_report_log(self, resource_id: str, since: datetime) -> tuple[StoredReport, ...]:
+        """Return accepted reports in their order: the last of each adapter before `since`, then all from then on."""
+        return await self._opened().scan(past.read_report_log, resource_id, since)
+
+    async def walk(self, after: str, limit: int, scope: Scope) -> tuple[Record, ...]:
+        """Return the resources of all kinds whose ids come after one, in the order of ids."""
+        return await self._opened().scan(past.walk, after, limit, scope)
+
     # time and policy
 
     async def due(self, limit: int) -> Due:
@@ -203,8 +242,7 @@ class SqliteStore:
 
     async def prune(self, task: Pruning, limit: int) -> int:
         """Delete up to `limit` rows of a log that are past their time; return how many went."""
-        rows = await self._opened().scan(reading.find_prunable, task, self._clock.now(), limit)
-        return await self._opened().write(_delete, SQL[f"prune_{task.log}"], rows)
+        return await prune(self._opened(), task, self._clock.now() - task.keep, limit)
 
 
 # ── what runs in the thread that writes ──────────────────────────────────────────────────────────────────────────
@@ -219,11 +257,6 @@ def _activate_policy(connection: sqlite3.Connection, digest: str, text: str, fil
         connection.execute(SQL["insert_policy"], (version.version, digest, text, file, to_micros(version.time)))
         connection.execute(SQL["use_policy"], (version.version,))
         return version
-
-
-def _delete(connection: sqlite3.Connection, statement: str, rows: Sequence[tuple[int | str]]) -> int:
-    with transaction(connection):
-        return connection.executemany(statement, rows).rowcount
 
 
 def _touch(connection: sqlite3.Connection) -> None:

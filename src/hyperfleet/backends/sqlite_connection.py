@@ -57,9 +57,14 @@ def connect(path: Path, *, cache_mib: int) -> sqlite3.Connection:
         raise StoreUnavailable(f"{path} is a directory, not an SQLite database")
     # A connection is used by one thread at a time, but not always by the one that opened it.
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, cached_statements=256)
-    connection.execute(f"pragma busy_timeout = {_BUSY_TIMEOUT}")
+    be_patient(connection)
     connection.execute(f"pragma cache_size = {-1024 * cache_mib}")
     return connection
+
+
+def be_patient(connection: sqlite3.Connection, *, is_patient: bool = True) -> None:
+    """Let a connection wait for the writers of other processes, or fail at once when there is one."""
+    connection.execute(f"pragma busy_timeout = {_BUSY_TIMEOUT if is_patient else 0}")
 
 
 def make_durable(connection: sqlite3.Connection, path: Path) -> None:

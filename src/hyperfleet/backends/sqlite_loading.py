@@ -22,12 +22,12 @@ def as_list(values: Iterable[str]) -> str:
 
 
 def load(connection: sqlite3.Connection, needs: Needs, clock: Clock, cache: RecordCache) -> tuple[Loaded, Found, int]:
-    """Load what a transaction needs; return that, all records with their numbers, and the position of the head."""
+    """Load what a transaction needs; return that, all records with their marks, and the position of the head."""
     found = Found()
     position, policy_version = connection.execute(SQL["read_head"]).fetchone()
     cache.validate(connection.execute("pragma data_version").fetchone()[0])
     for id_, kept in cache.find(needs.ids).items():
-        found.numbers[id_], found.records[id_] = kept.number, kept.record
+        found.marks[id_], found.records[id_], found.sizes[id_] = kept.mark, kept.record, kept.report_sizes
     _add_records(connection, found, needs.ids - found.records.keys())
     parents = {record.resource.parent_id for record in found.records.values()} - found.records.keys()
     _add_records(connection, found, {parent for parent in parents if parent is not None})
@@ -57,10 +57,11 @@ def _add_records(connection: sqlite3.Connection, found: Found, ids: Collection[s
     reports: dict[str, dict[str, StoredReport]] = {}
     for resource_id, adapter, body in connection.execute(_READ_REPORTS, (listed,)):
         reports.setdefault(resource_id, {})[adapter] = decode_report(body)
+        found.sizes.setdefault(resource_id, {})[adapter] = len(body)
     for number, id_, revision, wake_at, policy, answer, status, resource in connection.execute(
         _READ_RECORDS, (listed,)
     ):
-        found.numbers[id_] = number
+        found.marks[id_] = number
         found.records[id_] = Record(
             decode_resource(resource),
             decode_status(status),

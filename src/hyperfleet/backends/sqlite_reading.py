@@ -7,13 +7,14 @@ finds common things at once, and takes for ever to find something rare.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection, Sequence
-from datetime import datetime
+from collections.abc import Collection
+from datetime import datetime, timedelta
 from typing import Final
 
 from hyperfleet.backends.listing import (
     Dialect,
     Latest,
+    Since,
     Start,
     build_count,
     build_find,
@@ -42,7 +43,6 @@ from hyperfleet.ports import (
     Group,
     HistoryQuery,
     PolicyVersion,
-    Pruning,
     Query,
     Record,
     Recorded,
@@ -54,6 +54,7 @@ DIALECT: Final = Dialect("?", to_micros, collects_ranges=True, unindexed="+")
 
 _RECENT: Final = 20_000  # events that are quicker walked through than all resources are sorted
 _FEW: Final = 1_000  # resources that are quicker fetched and sorted than met on a walk through all
+_DISORDER: Final = timedelta(hours=1)  # events are in the order of time, unless a clock was set back
 
 
 def tenants_of(scope: Scope) -> str | None:
@@ -139,16 +140,25 @@ def _choose_start(connection: sqlite3.Connection, query: Query) -> Start:
     """Return the rarest of what a query asks for, if it is rare enough to begin with."""
     if query.parent_id is not None:
         return None  # a family is small, and has an index
-    starts: list[tuple[Start, Term | datetime]] = [(term, term) for term in query.terms if not term.is_negated]
+    starts: list[Term | Since] = [term for term in query.terms if not term.is_negated]
     if query.updated_since is not None:
-        starts.append(("events", query.updated_since))
-    rarest, least = None, _FEW + 1
-    for start, asked in starts:
-        statement = build_probe(asked, DIALECT, least)
+        starts += _choose_beginning(connection, query.updated_since)
+    rarest: Start = None
+    least = _FEW + 1
+    for start in starts:
+        statement = build_probe(start, DIALECT, least)
         (number,) = connection.execute(statement.sql, statement.parameters).fetchone()
         if number < least:
             rarest, least = start, number
     return rarest
+
+
+def _choose_beginning(connection: sqlite3.Connection, since: datetime) -> list[Since]:
+    """Return where to begin to look for events since a time, if there are few: they are the last, or nearly so."""
+    (position, _) = connection.execute(SQL["read_head"]).fetchone()
+    row = connection.execute(SQL["read_time_at"], (position - _FEW,)).fetchone()
+    is_few = row is None or from_micros(row[0]) < since - _DISORDER
+    return [Since(position - _FEW, since)] if is_few else []
 
 
 def read_adapters(connection: sqlite3.Connection, scope: Scope) -> tuple[AdapterRecord, ...]:
@@ -208,10 +218,3 @@ def read_policy(connection: sqlite3.Connection) -> PolicyVersion | None:
         return None
     version, digest, text, file, time = row
     return PolicyVersion(version, digest, text, file, from_micros(time))
-
-
-def find_prunable(
-    connection: sqlite3.Connection, task: Pruning, now: datetime, limit: int
-) -> Sequence[tuple[int | str]]:
-    """Return the keys of rows that are past their time and that nothing needs."""
-    return connection.execute(SQL[f"prunable_{task.log}"], (to_micros(now - task.keep), limit)).fetchall()

@@ -14,7 +14,7 @@ from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Concatenate, Final, ParamSpec, Self, TypeVar
 
-from hyperfleet.backends.sqlite_connection import connect, make_durable, migrate, translating
+from hyperfleet.backends.sqlite_connection import be_patient, connect, make_durable, migrate, translating
 from hyperfleet.ports import Clock
 
 P = ParamSpec("P")
@@ -35,6 +35,7 @@ class Session:
         self._writer = writer
         self.point, *self._scanners = readers
         self._turn = asyncio.Lock()  # one transaction at a time
+        self._is_undoing = False  # the thread may still be at the transaction before, so the next one is begun there
         self._writing = ThreadPoolExecutor(1, "sqlite-writer")
         self._scanning = ThreadPoolExecutor(len(self._scanners), "sqlite-reader")
 
@@ -46,6 +47,7 @@ class Session:
             cleanup.callback(writer.close)
             make_durable(writer, path)
             migrate(writer, path, clock)
+            be_patient(writer, is_patient=False)
             readers = []
             for _ in range(1 + _SCANNERS):
                 readers.append(connect(path, cache_mib=_READER_CACHE))
@@ -57,16 +59,22 @@ class Session:
     async def writing(self) -> AsyncIterator[sqlite3.Connection]:
         """Begin a transaction, let the caller run its statements, and commit; whatever it raises undoes them.
 
-        Only what may wait is done in the thread that writes. Its jobs run in their order, so a caller that is cancelled
-        leaves nothing half done: what was begun is undone before anybody else begins.
+        Only what may wait is done in the thread that writes: the commit and, if another process is writing, the begin.
+        Its jobs run in their order, so a caller that is cancelled leaves nothing half done: what was begun is undone
+        before anybody else begins.
         """
         async with self._turn:
             try:
-                await self._run(_begin)
+                with translating(self._path):
+                    is_begun = not self._is_undoing and _begin_at_once(self._writer)
+                if not is_begun:
+                    await self._run(_begin)
+                self._is_undoing = False
                 with translating(self._path):
                     yield self._writer
                 await self._run(_commit)
             except BaseException:
+                self._is_undoing = True
                 self._writing.submit(_roll_back, self._writer)
                 raise
 
@@ -82,7 +90,11 @@ class Session:
 
         def run() -> T:
             with translating(self._path):
-                return job(self._writer, *args, **kwargs)
+                be_patient(self._writer)
+                try:
+                    return job(self._writer, *args, **kwargs)
+                finally:
+                    be_patient(self._writer, is_patient=False)
 
         async with self._turn:
             return await asyncio.get_running_loop().run_in_executor(self._writing, run)
@@ -112,13 +124,28 @@ class Session:
         for reader in (self.point, *self._scanners):
             reader.close()
         # Another process may be reading: then the log stays, and whoever closes last moves it.
-        self._writer.execute("pragma busy_timeout = 0")
         self._writer.execute("pragma wal_checkpoint(truncate)")
         self._writer.close()
 
 
+def _begin_at_once(connection: sqlite3.Connection) -> bool:
+    """Begin a transaction, unless somebody else is in one."""
+    try:
+        connection.execute("begin immediate")
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
+            raise
+        return False
+    return True
+
+
 def _begin(connection: sqlite3.Connection) -> None:
-    connection.execute("begin immediate")
+    """Begin a transaction as soon as those of other processes have ended."""
+    be_patient(connection)
+    try:
+        connection.execute("begin immediate")
+    finally:
+        be_patient(connection, is_patient=False)
 
 
 def _commit(connection: sqlite3.Connection) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import Final
 
+from hyperfleet.backends.past import encode_facets
 from hyperfleet.backends.record_cache import Found
 from hyperfleet.backends.rows import counts_in_order, encode, in_micros, severity_of, to_micros
 from hyperfleet.backends.sqlite_connection import SQL
@@ -24,7 +25,7 @@ def write(connection: sqlite3.Connection, changes: Changes, found: Found, base: 
     if changes.inserted:
         (last,) = connection.execute(SQL["read_last_number"]).fetchone()
         ids = (record.resource.id for record in changes.inserted)
-        found.numbers.update((id_, last + 1 + place) for place, id_ in enumerate(ids))
+        found.marks.update((id_, last + 1 + place) for place, id_ in enumerate(ids))
     writing = _Writing(changes, found, base)
     for statement, rows_of in _STEPS:
         if rows := list(rows_of(writing)):
@@ -51,14 +52,14 @@ class _Writing:
         for record in self._changes.updated:
             resource = record.resource
             if resource.id in self._changes.edited:
-                number = self._found.numbers[resource.id]
+                number = self._found.marks[resource.id]
                 yield resource.tenant, resource.name, resource.is_deleting, encode(resource).decode(), number
 
     def inserted(self) -> Iterator[Row]:
         for record in self._changes.inserted:
             resource, status = record.resource, record.status
             yield (
-                self._found.numbers[resource.id],
+                self._found.marks[resource.id],
                 resource.id,
                 resource.kind,
                 resource.parent_id,
@@ -78,18 +79,20 @@ class _Writing:
     def statuses(self) -> Iterator[Row]:
         for record in self._changes.updated:
             id_ = record.resource.id
-            yield self._revision(id_), record.answer, encode(record.status).decode(), self._found.numbers[id_]
+            yield self._revision(id_), record.answer, encode(record.status).decode(), self._found.marks[id_]
 
     def places(self) -> Iterator[Row]:
         """Yield what indexes hold of a status, if it changed."""
         for record in self._changes.updated:
             id_ = record.resource.id
             if _place(record) != _place(self._found.records[id_]):
-                yield *_place(record), self._found.numbers[id_]
+                yield *_place(record), self._found.marks[id_]
 
     def reports(self) -> Iterator[Row]:
         for id_, stored in self._changes.reports:
-            yield id_, stored.report.adapter, stored.report.observed_generation, self._encode(stored)
+            adapter, encoded = stored.report.adapter, self._encode(stored)
+            self._found.sizes[id_] = {**self._found.sizes.get(id_, {}), adapter: len(encoded)}
+            yield id_, adapter, stored.report.observed_generation, encoded
 
     def retired(self) -> Iterator[Row]:
         return iter(self._changes.retired)
@@ -121,6 +124,7 @@ class _Writing:
                 resource.generation,
                 to_micros(draft.time),
                 draft.answer,
+                encode_facets(draft.facets),
             )
 
     def transitions(self) -> Iterator[Row]:
@@ -142,10 +146,10 @@ class _Writing:
                 )
 
     def facets_added(self) -> Iterator[Row]:
-        return ((token, self._found.numbers[id_]) for id_, token in self._changes.facets_added)
+        return ((token, self._found.marks[id_]) for id_, token in self._changes.facets_added)
 
     def facets_removed(self) -> Iterator[Row]:
-        return ((token, self._found.numbers[id_]) for id_, token in self._changes.facets_removed)
+        return ((token, self._found.marks[id_]) for id_, token in self._changes.facets_removed)
 
     def tallies(self) -> Iterator[Row]:
         for tally in self._changes.tallies:

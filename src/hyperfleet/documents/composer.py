@@ -38,6 +38,14 @@ MAX_DEPTH: Final = 64
 MERGE_KEY: Final = "<<"
 _COLLECTION_TAGS: Final = ("tag:yaml.org,2002:seq", "tag:yaml.org,2002:map", "!")
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
+_HALF: Final = re.compile("[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]")
+
+
+def _join_surrogates(text: str) -> str:
+    """Make one character of two escapes, as JSON writes it; half of a pair becomes a mark that can be shown."""
+    if not _SURROGATE.search(text):
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 class Refusal(Exception):  # noqa: N818 - not an error of ours: it carries the problem that ends a reading
@@ -102,8 +110,9 @@ class Composer:
         if event.start_mark.index == event.end_mark.index:
             self._place_at_key()
         line, column = self.position
-        value = self._resolve(event)
-        node = ScalarNode(line, column, event.start_mark.index, event.value, value, event.style or "")
+        text = _join_surrogates(event.value)
+        value = self._resolve(event, text)
+        node = ScalarNode(line, column, event.start_mark.index, text, value, event.style or "")
         self._spend(_Extent())
         self._finish(node, event.anchor, _Extent())
 
@@ -170,13 +179,12 @@ class Composer:
         if parent and isinstance(parent.event, MappingStartEvent) and len(parent.children) % 2:
             self.position = parent.children[-1].line, parent.children[-1].column
 
-    def _resolve(self, event: ScalarEvent) -> Plain:
+    def _resolve(self, event: ScalarEvent, text: str) -> Plain:
         try:
-            if _SURROGATE.search(event.value):
+            if _HALF.search(event.value):
                 raise ValueError("half of a surrogate pair is not a character")
             if event.ctag is not None:
-                return resolve_tagged(str(event.ctag), event.value)
-            text: str = event.value
+                return resolve_tagged(str(event.ctag), text)
             return text if event.style else resolve_plain(text)
         except ValueError as error:
             self._report(str(error), "NotAllowed", self._path)

@@ -29,7 +29,7 @@ class Event(Struct, frozen=True):
     tenant: str = ""
 
 
-class Transition(Struct, frozen=True):
+class Transition(Struct, frozen=True, gc=False):
     """One step of a resource's history: its phase, or the status of one condition, moved."""
 
     subject: str  # `phase`, or a condition type

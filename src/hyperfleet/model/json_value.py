@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import msgspec
+
+_encode: Final = msgspec.json.Encoder().encode
+_encode_in_order: Final = msgspec.json.Encoder(order="deterministic").encode
 
 
 def is_same(one: object, other: object) -> bool:
     """Tell whether two values are the same JSON. To Python, 1, 1.0 and true are equal; to JSON they are not."""
-    if one != other:
-        return False
-    if not one:  # nothing in it that could be mistaken
-        return type(one) is type(other)
-    encode = msgspec.json.Encoder(order="deterministic").encode
-    return encode(one) == encode(other)
+    return _encode(one) == _encode(other) or _encode_in_order(one) == _encode_in_order(other)

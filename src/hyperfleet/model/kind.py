@@ -29,13 +29,14 @@ NODE_POOL: Final = Kind("NodePool", "nodepools", "np", parent="Cluster")
 class Kinds:
     """An immutable registry of kinds, by name and in the order of declaration."""
 
-    __slots__ = ("_by_name",)
+    __slots__ = ("_by_name", "_parents")
 
     def __init__(self, kinds: Iterable[Kind] = (CLUSTER, NODE_POOL)) -> None:
         """Register `kinds`; a name, plural or prefix given twice, or an unknown parent, is an error."""
         self._by_name: dict[str, Kind] = {}
         for kind in kinds:
             self._add(kind)
+        self._parents = frozenset(kind.parent for kind in self._by_name.values())
 
     def _add(self, kind: Kind) -> None:
         for other in self._by_name.values():
@@ -53,6 +54,10 @@ class Kinds:
     def get(self, name: str) -> Kind | None:
         """Return the kind of that name, if there is one."""
         return self._by_name.get(name)
+
+    def is_parent(self, name: str) -> bool:
+        """Tell whether resources of a kind can have children."""
+        return name in self._parents
 
     def children_of(self, name: str) -> tuple[Kind, ...]:
         """Return the kinds whose parent is `name`."""

@@ -21,7 +21,7 @@ MAX_ADAPTER_NAME: Final = 253  # a DNS subdomain's length: names stand in paths 
 ADAPTER_PATTERN: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
 
 
-class Report(Struct, frozen=True):
+class Report(Struct, frozen=True, gc=False):
     """What an adapter said. Times of conditions are ours, not the adapter's: unset until stored."""
 
     adapter: str
@@ -41,13 +41,13 @@ class Report(Struct, frozen=True):
         return condition.status if condition else UNKNOWN
 
 
-class StoredReport(Struct, frozen=True):
+class StoredReport(Struct, frozen=True, gc=False):
     """The last report we accepted of one adapter for one resource, and what we must remember beside it."""
 
     report: Report
     effective_time: datetime  # min(observed, received): orders reports, and a fast clock cannot freeze them
     last_heard: datetime  # when the last stored report or replay came in; staleness counts from here
-    accepted: tuple[str, ...] = ()  # digests of the last bodies accepted at this generation, to know a replay
+    accepted: tuple[str, ...] = ()  # digests of the last bodies with a time, at this generation, to know a replay
     out_of_order: int = 0  # OutOfOrder discards since the last accepted report
     has_verdict: bool = True  # it has said Available=True or False at some time; Unknown is news only before that
     last_unknown: datetime | None = None  # when it last said Available=Unknown, stored or discarded

@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import Struct, field
 
 
-class Resource(Struct, frozen=True):
+class Resource(Struct, frozen=True, gc=False):
     """A cluster, a node pool or another kind of thing with a spec that adapters make real."""
 
     id: str

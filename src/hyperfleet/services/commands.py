@@ -25,7 +25,7 @@ class Placeable(Protocol):
 R_co = TypeVar("R_co", bound=Placeable, covariant=True)
 
 
-class Wants(Struct, frozen=True):
+class Wants(Struct, frozen=True, gc=False):
     """What one command must find loaded; of `families`, the children too."""
 
     ids: tuple[str, ...] = ()

@@ -40,7 +40,7 @@ class _Job(Struct, eq=False):
     """A command, what it is about, and whoever waits for it."""
 
     command: Command[Any]
-    ids: frozenset[str]
+    wants: Wants
     future: asyncio.Future[Any]
 
     def answer(self, result: Placeable) -> None:
@@ -66,6 +66,7 @@ class Committer:
         self._writers: list[asyncio.Task[None]] = []
         self._is_closing = False
         self.on_wake: Callable[[datetime], None] | None = None  # told the earliest deadline of each transaction
+        self.on_commit: Callable[[], None] | None = None  # told of each transaction
 
     @property
     def waiting(self) -> int:
@@ -107,7 +108,7 @@ class Committer:
         if self.is_full:
             raise Overloaded("the server is stopping" if self._is_closing else "too many writes are waiting")
         future: asyncio.Future[R] = asyncio.get_running_loop().create_future()
-        self._queue.append(_Job(command, frozenset(command.wants.ids), future))
+        self._queue.append(_Job(command, command.wants, future))
         self._arrival.set()
         return future
 
@@ -116,7 +117,7 @@ class Committer:
             await self._arrival.wait()
             batch = self._take_batch()
             if batch:
-                ids = {id_ for job in batch for id_ in job.ids}
+                ids = {id_ for job in batch for id_ in job.wants.ids}
                 self._under_way |= ids
                 await self._commit(batch)
                 self._under_way -= ids
@@ -136,11 +137,11 @@ class Committer:
         busy = set(self._under_way)
         for _ in range(min(len(self._queue), 4 * self._capacity.batch)):
             job = self._queue.popleft()
-            if busy.isdisjoint(job.ids):
+            if busy.isdisjoint(job.wants.ids):
                 batch.append(job)
             else:
                 left.append(job)
-                busy |= job.ids
+                busy.update(job.wants.ids)
             if len(batch) == self._capacity.batch:
                 break
         self._queue.extendleft(reversed(left))
@@ -149,7 +150,7 @@ class Committer:
     async def _commit(self, batch: list[_Job]) -> None:
         """Commit a batch; if something unforeseen is in it, find it by committing one by one."""
         try:
-            base, results, wake = await self._transact([job.command for job in batch])
+            base, results, wake = await self._transact(batch)
         except Exception as error:  # noqa: BLE001  # a fault in one command must not take its neighbours with it
             is_common = isinstance(error, HyperFleetError) and not isinstance(error, Contended)
             if len(batch) > 1 and not is_common:
@@ -164,15 +165,17 @@ class Committer:
             for job, result in zip(batch, results, strict=True):
                 job.answer(result.at(base))
             self._tell_wake(wake)
+            if self.on_commit is not None:
+                self.on_commit()
 
     def _tell_wake(self, wake: datetime | None) -> None:
         if wake is not None and self.on_wake is not None:
             self.on_wake(wake)
 
-    async def _transact(self, commands: list[Command[Any]]) -> tuple[int, list[Placeable], datetime | None]:
+    async def _transact(self, batch: list[_Job]) -> tuple[int, list[Placeable], datetime | None]:
         """Write commands in one transaction; return the position before it, results, and the earliest deadline."""
         for attempt in range(_ATTEMPTS):
-            transaction = _Transaction(commands, self._policies.rules)
+            transaction = _Transaction(batch, self._policies.rules)
             try:
                 base = await self._store.transact(transaction.needs, transaction.work)
             except PolicyMoved:
@@ -187,13 +190,12 @@ class Committer:
 class _Transaction:
     """A batch of commands as one unit of work for the store."""
 
-    def __init__(self, commands: list[Command[Any]], rules: Rules) -> None:
-        self._commands = commands
+    def __init__(self, batch: list[_Job], rules: Rules) -> None:
+        self._commands = [job.command for job in batch]
         self._rules = rules
         self.results: list[Placeable] = []
         self.earliest_wake: datetime | None = None
-        wants = [command.wants for command in commands]
-        self.needs = _merge(wants, rules)
+        self.needs = _merge([job.wants for job in batch], rules)
 
     def work(self, loaded: Loaded) -> Changes:
         """Run the commands one after the other on what was loaded."""

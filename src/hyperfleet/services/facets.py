@@ -5,13 +5,14 @@
     r:<type>=<reason>    … and its reason
     a:<adapter>=<state>  each adapter that reported, and each required one that did not (Unreported)
     s:<adapter>          each of them that is stale
+    f:<subject>          each condition type, and `phase`, that is flapping
     b:<adapter>          each required adapter that the resource waits for
     l:<key>=<value>      each label
     w:<word>             what people may type to find it, in lower case
 
 Tokens follow from the record alone (which adapters were required is in the status's memory), so those that the store
 holds can be told from the loaded record, whatever the policy is by now. That is also why a change of this language
-needs a migration that writes the tokens of every resource anew.
+needs a migration that writes the tokens of every resource anew, unless no stored record can have the new token.
 """
 
 from __future__ import annotations
@@ -43,15 +44,6 @@ _HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 Tokens = tuple[str, ...]
 
 
-def facet_changes(before: Record | None, after: Record | None) -> tuple[Tokens, Tokens]:
-    """Return the tokens that a write adds and those that it takes away; None: not there."""
-    if before is not None and after is not None and _has_same_facets(before, after):
-        return (), ()
-    old = facets_of(before) if before is not None else frozenset()
-    new = facets_of(after) if after is not None else frozenset()
-    return tuple(sorted(new - old)), tuple(sorted(old - new))
-
-
 def facets_of(record: Record) -> frozenset[str]:
     """Return all tokens of a record."""
     status, required = record.status, record.status.memory.required_since
@@ -64,6 +56,7 @@ def facets_of(record: Record) -> frozenset[str]:
     tokens += [f"a:{name}={state}" for name, state in states.items()]
     tokens += [f"a:{name}=Unreported" for name in required if name not in states]
     tokens += [f"s:{summary.name}" for summary in status.adapters if summary.stale]
+    tokens += [f"f:{subject}" for subject in status.flapping]
     tokens += [f"b:{name}" for name in blockers]
     tokens += [f"l:{key}={value}" for key, value in record.resource.labels.items()]
     tokens += _word_tokens(record, ready, blockers)
@@ -73,13 +66,14 @@ def facets_of(record: Record) -> frozenset[str]:
 # ── the shortcut ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _has_same_facets(before: Record, after: Record) -> bool:
+def has_same_facets(before: Record, after: Record) -> bool:
     """Tell cheaply that nothing moved that a token is made of. Most reports are heartbeats."""
     if before.resource is not after.resource or after.resource.is_deleting:
         return False  # rare: then the tokens themselves are compared
     old, new = before.status, after.status
     return (
         old.phase == new.phase
+        and old.flapping.keys() == new.flapping.keys()
         and old.memory.required_since == new.memory.required_since
         and _have_same_conditions(old, new)
         and len(old.adapters) == len(new.adapters)

@@ -7,6 +7,7 @@ that knows the tokens: there they are made, here they are asked for.
     labelSelector  all must hold      env=prod,tier in (web,db),!legacy
     conditions     all must hold      Ready!=True,Available   (a type alone: it is True)
     phase          one must hold      Failed,Degraded or !Ready
+    flapping       one must hold      Ready,phase, any or !any
     adapterState   all must hold      dns:Failed|Running      (Unreported: in no other state)
     blockedBy      -                  dns
     reason         one for each type  AdaptersFailed (that of Ready) or Available:AdaptersMissing
@@ -16,7 +17,7 @@ that knows the tokens: there they are made, here they are asked for.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -25,6 +26,7 @@ from hyperfleet.aggregation import BodyProblem
 from hyperfleet.aggregation.availability import READY
 from hyperfleet.documents.wording import quote, suggest
 from hyperfleet.model.condition import MAX_REASON, MAX_TYPE, REASON_PATTERN, STATUSES, TYPE_PATTERN
+from hyperfleet.model.event import PHASE_SUBJECT
 from hyperfleet.model.report import ADAPTER_PATTERN, MAX_ADAPTER_NAME
 from hyperfleet.model.status import ADAPTER_STATES, PHASES, AdapterState
 from hyperfleet.ports import Term
@@ -36,6 +38,7 @@ MAX_TERMS: Final = 50
 MAX_ITEMS: Final = 100  # of one list with commas
 MAX_GROUPS: Final = 4
 
+_ANYTHING: Final = "any"  # asked for like a condition that flaps
 _STALE: Final = "Stale"  # asked for like a state, though an adapter has it beside its state
 _UNREPORTED: Final[AdapterState] = "Unreported"
 _LABEL_VALUE: Final = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?")
@@ -45,6 +48,7 @@ _MAX_LABEL_PREFIX: Final = 253
 _LABEL_KEY_RULE: Final = "a key of letters, digits and -_. with an optional DNS prefix and /"
 _LABEL_VALUE_RULE: Final = f"a value of at most {_MAX_LABEL_NAME} letters, digits and -_."
 _TYPE_RULE: Final = "a condition type such as Ready"
+_SUBJECT_RULE: Final = f"{_TYPE_RULE}, {PHASE_SUBJECT} or {_ANYTHING}"
 _REASON_RULE: Final = "a reason such as AdaptersFailed"
 _ADAPTER_RULE: Final = "the name of an adapter such as dns"
 
@@ -137,14 +141,29 @@ def _any_of(requirement: Requirement, prefix: str) -> Term:
 
 def _read_phases(given: Parameters, name: str) -> list[Term]:
     wanted: dict[bool, dict[str, None]] = {False: {}, True: {}}  # by whether it is negated
-    for word in _words(given, name):
-        is_negated = word.text.startswith("!")
-        phase = word.text[is_negated:].lstrip()
-        if phase in PHASES:
-            wanted[is_negated][f"p:{phase}"] = None
+    for is_negated, phase in _negatable_words(given, name):
+        if phase.text in PHASES:
+            wanted[is_negated][f"p:{phase.text}"] = None
         else:
-            _refuse_choice(given, name, Word(phase, word.at + is_negated), PHASES)
+            _refuse_choice(given, name, phase, PHASES)
     return [Term(tuple(tokens), is_negated) for is_negated, tokens in wanted.items() if tokens]
+
+
+def _read_flapping(given: Parameters, name: str) -> list[Term]:
+    """Read what flaps: types of conditions, `phase`, or anything at all."""
+    wanted: dict[bool, dict[str, None]] = {False: {}, True: {}}  # by whether it is negated
+    for is_negated, subject in _negatable_words(given, name):
+        if _is_type(subject.text):
+            wanted[is_negated][subject.text] = None
+        else:
+            _refuse_word(given, name, subject, _SUBJECT_RULE)
+    return [_flapping_term(subjects, is_negated) for is_negated, subjects in wanted.items() if subjects]
+
+
+def _flapping_term(subjects: Collection[str], is_negated: bool) -> Term:
+    if _ANYTHING in subjects:
+        return Term(("f:",), is_negated, is_prefix=True)
+    return Term(tuple([f"f:{subject}" for subject in subjects]), is_negated)
 
 
 def _read_states(given: Parameters, name: str) -> list[Term]:
@@ -217,6 +236,7 @@ FILTERS: Final[dict[str, Callable[[Parameters, str], list[Term]]]] = {
     "labelSelector": _read_labels,
     "conditions": _read_conditions,
     "phase": _read_phases,
+    "flapping": _read_flapping,
     "adapterState": _read_states,
     "blockedBy": _read_blocker,
     "reason": _read_reasons,
@@ -226,7 +246,16 @@ FILTERS: Final[dict[str, Callable[[Parameters, str], list[Term]]]] = {
 
 # ── groups ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-_GROUPS: Final = ("phase", "reason", "reason:Type", "condition:Type", "label:key", "adapter:name", "blockedBy")
+_GROUPS: Final = (
+    "phase",
+    "reason",
+    "reason:Type",
+    "condition:Type",
+    "label:key",
+    "adapter:name",
+    "blockedBy",
+    "flapping",
+)
 
 
 def read_group_by(*values: str) -> GroupBy:
@@ -255,7 +284,7 @@ def _prefix_of(name: str) -> str | None:
     """Return what the tokens of a group begin with; what follows is the value to count by."""
     what, colon, which = name.partition(":")
     if not colon:
-        return {"phase": "p:", "reason": f"r:{READY}=", "blockedBy": "b:"}.get(what)
+        return {"phase": "p:", "reason": f"r:{READY}=", "blockedBy": "b:", "flapping": "f:"}.get(what)
     grouping = _GROUPINGS.get(what)
     if grouping is None or not grouping.is_name(which):
         return None
@@ -313,6 +342,13 @@ def _words(given: Parameters, name: str) -> list[Word]:
     if len(words) > MAX_ITEMS:
         given.refuse(name, "TooMany", f"{name} has {len(words)} items; at most {MAX_ITEMS} are allowed")
     return words[:MAX_ITEMS]
+
+
+def _negatable_words(given: Parameters, name: str) -> Iterator[tuple[bool, Word]]:
+    """Yield the items of a list with commas, and whether a `!` stands before each."""
+    for word in _words(given, name):
+        is_negated = word.text.startswith("!")
+        yield is_negated, Word(word.text[is_negated:].lstrip(), word.at + is_negated)
 
 
 def _refuse_word(given: Parameters, name: str, word: Word, expected: str) -> None:

@@ -24,9 +24,10 @@ _PATIENCE: Final = 10.0  # seconds that somebody who asks waits; one policy take
 class PolicyWarnings:
     """The warnings of the policy that was looked at last."""
 
-    def __init__(self, kinds: Kinds) -> None:
-        """Check policies for `kinds`."""
+    def __init__(self, kinds: Kinds, *, is_logged: bool = True) -> None:
+        """Check policies for `kinds`; what is found is logged, unless the policy is only tried."""
         self._kinds = kinds
+        self._is_logged = is_logged
         self._version: PolicyVersion | None = None
         self._found: Future[tuple[Problem, ...]] = Future()
 
@@ -51,6 +52,6 @@ class PolicyWarnings:
         except Exception as error:  # noqa: BLE001  # a fault of the linter is no fault of the policy
             _LOG.error("policy version %s could not be linted", version.version, exc_info=error)
             warnings = ()
-        for warning in warnings:
+        for warning in warnings if self._is_logged else ():
             _LOG.warning("policy version %s: %s", version.version, warning)
         found.set_result(warnings)

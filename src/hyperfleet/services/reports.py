@@ -14,10 +14,11 @@ from hyperfleet.services.commands import Wants
 from hyperfleet.services.results import Caller, Refusal, Reported, Target, Verdict, Written, not_found
 from hyperfleet.services.workspace import Workspace
 
+REPORT_PREFIX: Final = "rpt"  # of the ids of reports
 MAX_ADAPTERS: Final = 100  # of one resource; every write reads and shows them all
 
 
-class Submission(Struct, frozen=True):
+class Submission(Struct, frozen=True, gc=False):
     """A report on its way in: the id it gets if it is accepted, where it stands in the body and how that is spelt."""
 
     report: Report
@@ -26,7 +27,7 @@ class Submission(Struct, frozen=True):
     generation_key: str = "observedGeneration"
 
 
-class TakeReports(Struct, frozen=True):
+class TakeReports(Struct, frozen=True, gc=False):
     """Take in the reports of one request about one resource: all of them or, if one is refused, none."""
 
     target: Target

@@ -28,6 +28,7 @@ RefusalCode = Literal[
     "InvalidSpec",
     "InvalidLabels",
     "TooManyAdapters",
+    "Forgotten",
 ]
 
 
@@ -42,7 +43,7 @@ class Caller(Struct, frozen=True):
 ANYBODY: Final = Caller()
 
 
-class Target(Struct, frozen=True):
+class Target(Struct, frozen=True, gc=False):
     """The resource a request is about; a child is only found below its parent."""
 
     kind: Kind
@@ -90,7 +91,7 @@ class Written(Struct, frozen=True):
         return replace(self, record=_place(self.record, base))
 
 
-class Verdict(Struct, frozen=True):
+class Verdict(Struct, frozen=True, gc=False):
     """What became of one report."""
 
     adapter: str
@@ -100,7 +101,7 @@ class Verdict(Struct, frozen=True):
     is_replay: bool = False
 
 
-class Reported(Struct, frozen=True):
+class Reported(Struct, frozen=True, gc=False):
     """What became of the reports of one request."""
 
     record: Record

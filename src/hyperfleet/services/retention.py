@@ -37,7 +37,7 @@ class Retention:
     async def _prune(self, pruning: Pruning) -> None:
         """Prune one log; that it fails is no reason to leave the others."""
         try:
-            while await self._store.prune(pruning, _BATCH) >= _BATCH:
+            while await self._store.prune(pruning, _BATCH):
                 await asyncio.sleep(_BREATH)
         except StoreError as error:
             _LOG.warning("%s were not pruned: %s", pruning.log, error)

@@ -6,9 +6,9 @@ so that aggregation, history, events, removal and the parent's re-examination ca
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from datetime import datetime, timedelta
+from typing import Protocol
 
 import msgspec
 from msgspec.structs import replace
@@ -23,17 +23,23 @@ from hyperfleet.aggregation import (
     says_the_same,
     transitions_between,
 )
-from hyperfleet.aggregation.policy import PolicySet, SummaryRule
+from hyperfleet.aggregation.policy import PolicySet
 from hyperfleet.model.event import PHASE_SUBJECT, EventType, Transition
 from hyperfleet.model.kind import Kinds
 from hyperfleet.model.report import StoredReport
 from hyperfleet.model.resource import Resource
 from hyperfleet.model.status import Status
 from hyperfleet.ports import Cause, Changes, Draft, Loaded, LoggedReport, NameKey, Record, Remembered, Tally
-from hyperfleet.services.facets import facet_changes
+from hyperfleet.services.facet_book import FacetBook
 from hyperfleet.services.results import Caller, Target
 
-Render = Callable[[Record], bytes]
+
+class Render(Protocol):
+    """How an answer looks."""
+
+    def __call__(self, record: Record, *, before: bytes = b"") -> bytes:
+        """Render a record; `before` is its answer so far, if only times of adapters moved since."""
+        ...
 
 
 class Rules(msgspec.Struct, frozen=True):
@@ -46,13 +52,9 @@ class Rules(msgspec.Struct, frozen=True):
 
     def wants_children(self, resource: Resource) -> bool:
         """Tell whether a write to a resource, or to one of its children, must know all of its children."""
-        if not self.kinds.children_of(resource.kind):
+        if not self.kinds.is_parent(resource.kind):
             return False
-        return resource.is_deleting or _reads_children(self.policies.select(resource))
-
-
-def _reads_children(policy: Policy) -> bool:
-    return any(isinstance(rule.by, SummaryRule) and rule.by.over == "nodePools" for rule in policy.rules)
+        return resource.is_deleting or self.policies.select(resource).reads_children
 
 
 class Workspace:
@@ -79,6 +81,7 @@ class Workspace:
         self._retired: dict[tuple[str, str], None] = {}
         self._log: list[LoggedReport] = []
         self._events: list[Draft] = []
+        self._facets = FacetBook()
         self._tallies: dict[tuple[str, str], _Tallying] = {}
 
     # looking
@@ -142,18 +145,24 @@ class Workspace:
     def take(self, before: Record, decisions: Mapping[str, Decision], cause: Cause) -> Record:
         """Keep what was decided of reports, by adapter, and aggregate if one of them asks for it."""
         id_, reports = before.resource.id, before.reports
-        kept = {adapter: decision.stored for adapter, decision in decisions.items() if decision.stored is not None}
-        changed = {adapter: stored for adapter, stored in kept.items() if stored is not reports.get(adapter)}
-        heartbeats = {name: stored for name, stored in changed.items() if _is_heartbeat(reports.get(name), stored)}
-        for adapter, stored in changed.items():
-            self._reports[id_, adapter] = stored
+        changed: dict[str, StoredReport] = {}
+        heartbeats: dict[str, StoredReport] = {}
+        for adapter, decision in decisions.items():
+            stored, known = decision.stored, reports.get(adapter)
+            if stored is None or stored is known:
+                continue
+            changed[adapter] = self._reports[id_, adapter] = stored
             self._retired.pop((id_, adapter), None)
+            if known is not None and says_the_same(known, stored):
+                heartbeats[adapter] = stored
         first_event = len(self._events)
         after = replace(before, reports={**reports, **changed})
         if not any(decision.needs_aggregation for decision in decisions.values()):
             self._records[id_] = after
+            if changed:  # whoever remembers the record can then tell by its row that a report is another
+                self._touched[id_] = None
         elif len(heartbeats) == len(changed) and (status := self._refresh(before, heartbeats)) is not None:
-            after = self._save(before, replace(after, status=status), cause, None)
+            after = self._save_times(before, replace(after, status=status), cause)
         else:
             after = self.settle(before, after, cause)
         self._log_news(id_, decisions, heartbeats, first_event)
@@ -187,7 +196,8 @@ class Workspace:
         resource = record.resource
         now = self.time_for(record)
         gone = Transition(PHASE_SUBJECT, record.status.phase, None, now, reason, message)
-        self._events.append(Draft("Removed", resource, now, None, (gone,), cause, self._policy_version))
+        facets = self._facets.turn(record, None)
+        self._events.append(Draft("Removed", resource, now, None, (gone,), cause, self._policy_version, facets))
         record = replace(record, revision=-len(self._events))
         del self._records[resource.id]
         self._free_name(resource)
@@ -209,8 +219,11 @@ class Workspace:
 
     def tally(self, record: Record, adapter: str, what: str, skew: timedelta, *, is_discard: bool = False) -> None:
         """Count what became of a report in the adapter's record."""
-        tallying = self._tallies.setdefault((record.resource.tenant, adapter), _Tallying())
-        tallying.counts[what] += 1
+        key = (record.resource.tenant, adapter)
+        tallying = self._tallies.get(key)
+        if tallying is None:
+            tallying = self._tallies[key] = _Tallying()
+        tallying.counts[what] = tallying.counts.get(what, 0) + 1
         tallying.skew = skew
         if is_discard:
             discard = {"cause": what, "resource": record.resource.id, "time": self.now}
@@ -221,12 +234,7 @@ class Workspace:
     def changes(self) -> Changes:
         """Return everything to be written."""
         records = {id_: self._records[id_] for id_ in self._touched if id_ in self._records}
-        added: list[tuple[str, str]] = []
-        removed: list[tuple[str, str]] = []
-        for id_ in self._touched.keys() | self._removed.keys():
-            more, less = facet_changes(self._loaded.get(id_), records.get(id_))
-            added += [(id_, token) for token in more]
-            removed += [(id_, token) for token in less]
+        facets_added, facets_removed = self._facets.totals()
         alive = [key for key in self._reports if key[0] in self._records]
         return Changes(
             inserted=[record for id_, record in records.items() if id_ not in self._loaded],
@@ -238,8 +246,8 @@ class Workspace:
             retired=list(self._retired),
             log=self._log,
             events=self._events,
-            facets_added=added,
-            facets_removed=removed,
+            facets_added=facets_added,
+            facets_removed=facets_removed,
             tallies=[tallying.total(key, self.now) for key, tallying in sorted(self._tallies.items())],
             remembered=self._new_keys,
         )
@@ -250,8 +258,8 @@ class Workspace:
         self, id_: str, decisions: Mapping[str, Decision], heartbeats: Container[str], first_event: int
     ) -> None:
         """Keep accepted reports for good, each with the event that it made, if it made one."""
-        made = (place for place in range(first_event, len(self._events)) if self._events[place].resource.id == id_)
-        event = next(made, None)
+        made = [place for place in range(first_event, len(self._events)) if self._events[place].resource.id == id_]
+        event = made[0] if made else None
         self._log += [
             LoggedReport(id_, decision.stored, event, adapter in heartbeats)
             for adapter, decision in decisions.items()
@@ -265,7 +273,7 @@ class Workspace:
             del self._names[key]
 
     def _save(self, before: Record | None, after: Record, cause: Cause, event: EventType | None) -> Record:
-        """Render the answer; if it differs from the stored one, that is an event with a position of its own."""
+        """Render the answer; if it or a token differs from what is stored, that is an event with its own position."""
         resource, status = after.resource, after.status
         if self._records.get(resource.id) is not before:
             raise RuntimeError(f"{resource.id} has changed since it was looked at")
@@ -276,15 +284,38 @@ class Workspace:
             revision=before.revision if before else 0,
             answer=self._rules.render(after),
         )
-        if before is None or after.answer != before.answer:
+        facets = self._facets.turn(before, after)
+        if before is None or facets is not None or after.answer != before.answer:
             moved = transitions_between(before.status if before else None, status)
-            type_ = event or ("StatusChanged" if before is None or _has_news(before.status, status) else "Reported")
-            answer = None if type_ == "Reported" else after.answer
+            has_news = before is None or facets is not None or _has_news(before.status, status)
+            type_ = event or ("StatusChanged" if has_news else "Reported")
+            answer = None
+            if type_ != "Reported":
+                answer, facets = after.answer, facets or self._facets.keep(after)
             written = status.memory.written_time
-            self._events.append(Draft(type_, resource, written, answer, moved, cause, self._policy_version))
+            self._events.append(Draft(type_, resource, written, answer, moved, cause, self._policy_version, facets))
             after = replace(after, revision=-len(self._events))
         self._touched[resource.id] = None
         self._records[resource.id] = after
+        return after
+
+    def _save_times(self, before: Record, after: Record, cause: Cause) -> Record:
+        """Do what `_save` does for a record of which nothing but times moved: all that it would look for is known."""
+        status, revision = after.status, before.revision
+        answer = self._rules.render(after, before=before.answer)
+        if answer != before.answer:
+            written = status.memory.written_time
+            self._events.append(Draft("Reported", after.resource, written, None, (), cause, self._policy_version))
+            revision = -len(self._events)
+        after = replace(
+            after,
+            wake_at=_wake_at(before.wake_at, status.next_deadline, self.now),
+            policy_version=self._rules.policy_version,
+            revision=revision,
+            answer=answer,
+        )
+        self._touched[after.resource.id] = None
+        self._records[after.resource.id] = after
         return after
 
     def _refresh(self, before: Record, heartbeats: Mapping[str, StoredReport]) -> Status | None:
@@ -313,13 +344,13 @@ class _Tallying:
     """The counters of one adapter while a transaction runs."""
 
     def __init__(self) -> None:
-        self.counts: Counter[str] = Counter()
+        self.counts: dict[str, int] = {}
         self.skew = timedelta()
         self.last_discard = ""
 
     def total(self, key: tuple[str, str], now: datetime) -> Tally:
         """Return what to add to the adapter's record."""
-        return Tally(*key, now, self.skew, dict(self.counts), self.last_discard)
+        return Tally(*key, now, self.skew, self.counts, self.last_discard)
 
 
 def _wake_at(before: datetime | None, deadline: datetime | None, now: datetime) -> datetime | None:
@@ -333,6 +364,8 @@ def _has_news(before: Status, after: Status) -> bool:
     """Tell whether more than times moved."""
     if before.phase != after.phase or before.conditions != after.conditions or before.raw != after.raw:
         return True
+    if before.flapping != after.flapping:
+        return True
     if before.phase_description != after.phase_description or len(before.adapters) != len(after.adapters):
         return True
     return any(
@@ -340,7 +373,3 @@ def _has_news(before: Status, after: Status) -> bool:
         != (new.name, new.available, new.observed_generation, new.state, new.stale)
         for old, new in zip(before.adapters, after.adapters, strict=True)
     )
-
-
-def _is_heartbeat(before: StoredReport | None, after: StoredReport) -> bool:
-    return before is not None and says_the_same(before, after)

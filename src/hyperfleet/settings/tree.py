@@ -52,6 +52,9 @@ class Limits(_Group, frozen=True, kw_only=True):
     max_connections: Annotated[
         int, Meta(ge=1, le=1_000_000, description="Requests that one worker serves at once; more wait")
     ] = 1_024
+    max_watches: Annotated[
+        int, Meta(ge=1, le=100_000, description="Watches and waits that one worker serves beside; more get 503")
+    ] = 1_000
     request_timeout: Annotated[
         Duration, Meta(description="After this long a request is answered 503, or 408 if its body is still awaited")
     ] = timedelta(seconds=30)

@@ -114,6 +114,25 @@ def test_a_stale_adapter_is_called_so() -> None:
     assert "\n  ← dns Completed (generation 1, heard 10m ago, stale) Done Zone is there\n" in tell(world, "Ready")
 
 
+def test_what_flaps_is_told_with_its_moves() -> None:
+    """Of a damped condition those that damping hides."""
+    world = make_world()
+    for available in ("False/Broken", "True/Done") * 3:
+        world.pass_time(timedelta(seconds=30))
+        world.report(make_report("dns", available))
+    world.pass_time(timedelta(minutes=1))
+    phase, ready = tell(world, "Ready").split("\n\n")
+    damped = tell(world, "NetworkUp").split("\n\n")[1]
+    assert (
+        "\n  flapping for 2m30s: it has moved 8 times, the last 5 within 2m: Ready→Failed→Ready→Failed→Ready\n" in phase
+    )
+    assert "\n  flapping for 2m: it has moved 7 times, the last 5 within 2m: True→False→True→False→True\n" in ready
+    assert (
+        "\n  flapping for 2m: the rule has moved 7 times, the last 5 within 2m: True→False→True→False→True\n" in damped
+    )
+    assert damped.startswith("NetworkUp=True for 4m: Up\n")
+
+
 def test_a_missing_adapter_is_called_so() -> None:
     world = World(POLICY)
     world.pass_time(timedelta(minutes=20))

@@ -33,6 +33,8 @@ from tests.contract.stores import (
 
 Story = Callable[[PostgresStore], Awaitable[None]]
 
+LOCKING = frozenset({"some key"})  # nobody remembers keys, so whoever needs one locks and loads
+
 
 @asynccontextmanager
 async def opened(url: str, **options: Any) -> AsyncIterator[PostgresStore]:
@@ -101,7 +103,7 @@ def test_a_write_that_was_computed_under_another_policy_is_not_written(postgres_
             return changed(replace(loaded.records["cls-1"], answer=b"of the first policy"))
 
         with pytest.raises(Contended, match="another policy"):
-            await store.transact(Needs(ids=frozenset({"cls-1"})), work)
+            await store.transact(Needs(ids=frozenset({"cls-1"}), keys=LOCKING), work)
         assert (await must_read(store, "cls-1")).revision == 1
         assert (await look(store, Needs())).policy_version == 2
 
@@ -140,8 +142,9 @@ def test_a_heartbeat_touches_no_index_of_resources_and_reports(postgres_url: str
     )
     touched = {row["relname"]: row["n_tup_upd"] - row["n_tup_hot_upd"] for row in counts}
     assert touched.keys() == {"resources", "reports", "head"}
-    # A page that another session still looks at cannot be cleaned up, so now and then a row must move all the same.
-    assert all(count <= 3 for count in touched.values()), touched
+    # A page that another session still looks at cannot be cleaned up, so now and then a row must move all the same;
+    # if an index had a column that changes, every one would.
+    assert all(count <= 15 for count in touched.values()), touched
     assert all(row["n_tup_upd"] >= 30 for row in counts)
 
 

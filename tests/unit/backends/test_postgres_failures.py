@@ -14,7 +14,7 @@ from hyperfleet.errors import Contended, StoreUnavailable
 from hyperfleet.ports import EVERYTHING, Changes, Loaded, Needs, Query
 from tests.contract.stores import changed, created, make_record, must_read, write
 from tests.servers import PostgresServer
-from tests.unit.backends.test_postgres import ask, opened, run
+from tests.unit.backends.test_postgres import LOCKING, ask, opened, run
 
 KILL_EVERYBODY_ELSE = (
     "select pg_terminate_backend(pid) from pg_stat_activity"
@@ -165,7 +165,7 @@ def test_a_writer_that_freezes_loses_its_locks(postgres_url: str) -> None:
     async def story(store: PostgresStore) -> None:
         await write(store, created(make_record("cls-1")))
         with pytest.raises(StoreUnavailable):
-            await store.transact(Needs(ids=frozenset({"cls-1"})), freeze)
+            await store.transact(Needs(ids=frozenset({"cls-1"}), keys=LOCKING), freeze)
         assert await write(store, changed(make_record("cls-1"))) == 1
 
     run(postgres_url, story, timeouts=Timeouts(idle=0.05))

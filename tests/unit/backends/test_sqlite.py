@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import sqlite3
 import subprocess
 import sys
@@ -13,9 +14,9 @@ import pytest
 from msgspec.structs import replace
 
 from hyperfleet.backends import sqlite_reading
-from hyperfleet.backends.listing import Latest, Start, build_count, build_find
+from hyperfleet.backends.listing import Latest, Since, Start, build_count, build_find
 from hyperfleet.backends.sqlite import SqliteStore
-from hyperfleet.backends.sqlite_connection import connect, make_durable, migrate
+from hyperfleet.backends.sqlite_connection import SQL, connect, make_durable, migrate
 from hyperfleet.backends.sqlite_reading import DIALECT
 from hyperfleet.errors import SchemaMismatch, StoreUnavailable
 from hyperfleet.ports import EVERYTHING, Answer, Needs, Query, Scope, Term
@@ -229,7 +230,7 @@ asyncio.run(main())
         (Query("NodePool", parent_id="cls-1", order="createdAt"), None, "resources_by_parent"),
         (Query("Cluster", after=("a", "b"), terms=(Term(("t",)),)), None, "resources_by_name"),
         (Query("Cluster", terms=(Term(("t",)),)), Term(("t",)), "SEARCH r USING INTEGER PRIMARY KEY"),
-        (Query("Cluster", updated_since=START), "events", "SEARCH e USING INDEX events_by_time"),
+        (Query("Cluster", updated_since=START), Since(0, START), "SEARCH e USING INTEGER PRIMARY KEY"),
         (Query("Cluster", order="updatedAt", is_descending=True), Latest(0), "SEARCH e USING INTEGER PRIMARY KEY"),
     ],
 )
@@ -244,6 +245,42 @@ def test_lists_walk_an_index_and_never_the_whole_table(
     assert expected in plan
     assert "SCAN r" not in plan
     assert not isinstance(start, Latest) or "TEMP B-TREE" not in plan, "the walk must end with the page"
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "read_events",
+        "read_span",
+        "read_full_event",
+        "read_full_events",
+        "read_last_reports",
+        "read_reports_since",
+        "walk_resources",
+        "walk_events",
+        "walk_reports",
+        "find_orphans",
+        "read_time_at",
+        "remembers",
+    ],
+)
+def test_the_past_is_found_by_an_index(tmp_path: Path, name: str) -> None:
+    connection = connect(tmp_path / "fleet.db", cache_mib=1)
+    migrate(connection, tmp_path / "fleet.db", SettableClock())
+    number = max((int(mark) for mark in re.findall(r"\?(\d+)", SQL[name])), default=SQL[name].count("?"))
+    rows = connection.execute(f"explain query plan {SQL[name]}", ["[]"] * number).fetchall()
+    scanned = [row[3] for row in rows if row[3].startswith("SCAN") and "json_each" not in row[3]]
+    assert set(scanned) <= {
+        "SCAN head",
+        "SCAN first",
+        "SCAN s",
+        "SCAN k",
+        "SCAN keys",
+        "SCAN search",
+        "SCAN (subquery-1)",
+    }
+    assert not any("TEMP B-TREE" in row[3] for row in rows)
     connection.close()
 
 

@@ -127,6 +127,13 @@ def test_problems_of_the_text(text: str, code: str, message: str) -> None:
     assert problems(text) == [(code, message)]
 
 
+def test_two_escapes_may_be_one_character_as_in_json() -> None:
+    (document,) = read('{"\\ud83d\\ude00": "a\\ud83d\\ude00b"}', "f.yaml").documents
+    assert to_plain(document.root) == {"\U0001f600": "a\U0001f600b"}
+    reading = read('{"\\ud83d": 1}', "f.yaml")
+    assert [problem.code for problem in reading.problems] == ["NotAllowed"]
+
+
 def test_a_duplicate_key_carries_its_pointer_and_the_first_one_counts() -> None:
     reading = read("x:\n  - a/b: 1\n    a/b: 2\n", "f.yaml")
     assert [problem.place.path for problem in reading.problems] == ["/x/0/a~1b"]

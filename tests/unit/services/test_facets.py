@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from hyperfleet.ports import Record
-from hyperfleet.services.facets import MAX_WORD, MAX_WORDS, facet_changes, facets_of, whole_words
+from hyperfleet.ports import FacetChange, Record
+from hyperfleet.services.facet_book import FacetBook
+from hyperfleet.services.facets import MAX_WORD, MAX_WORDS, facets_of, whole_words
 from tests.conformance.timeline import load_policy
 from tests.property.worlds import DEFAULT, EVERYTHING, GUIDE, adapters, durations, kinds, policies, send
 from tests.world import World, make_report
@@ -31,6 +33,15 @@ def record_of(world: World, **fields: object) -> Record:
 def tokens(record: Record, prefix: str) -> list[str]:
     """Return what follows a prefix, sorted."""
     return sorted(token[len(prefix) :] for token in facets_of(record) if token.startswith(prefix))
+
+
+def facet_changes(before: Record | None, after: Record | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the tokens that one write adds and those that it takes away; the book's totals must say the same."""
+    book = FacetBook()
+    change = book.turn(before, after) or FacetChange()
+    gained, lost = book.totals()
+    assert (tuple(token for _, token in gained), tuple(token for _, token in lost)) == (change.gained, change.lost)
+    return change.gained, change.lost
 
 
 def changes_since(before: Record, world: World) -> tuple[set[str], set[str]]:
@@ -75,6 +86,18 @@ class TestTokens:
         assert tokens(record, "s:") == ["dns"]
         assert tokens(record, "b:") == ["dns"]
         assert "dns=Completed" in tokens(record, "a:")
+
+    def test_what_flaps_has_a_token_as_long_as_it_does(self) -> None:
+        world = World(TWO)
+        for kind in ("Failed", "Completed", "Failed", "Completed", "Failed"):
+            send(world, "dns", kind)
+            world.pass_time(timedelta(seconds=1))
+        before = record_of(world)
+        assert tokens(before, "f:") == ["phase"]
+        world.pass_time(timedelta(minutes=9))
+        world.heartbeat()
+        world.pass_time(timedelta(minutes=1))
+        assert changes_since(before, world) == (set(), {"f:phase"})
 
     def test_an_outdated_adapter_blocks(self) -> None:
         world = World(TWO)
@@ -194,6 +217,28 @@ class TestChanges:
         before = record_of(world)
         world.pass_time(timedelta(minutes=10))
         assert changes_since(before, world) == ({"s:metrics"}, set())
+
+    def test_each_event_of_one_transaction_tells_its_own(self) -> None:
+        book, world = FacetBook(), World(TWO)
+        records = [record_of(world)]
+        for kind in ("Failed", "Completed", "Completed"):
+            send(world, "dns", kind)
+            records.append(Record(records[0].resource, world.status, dict(world.reports)))
+        first, failed, completed = (book.turn(*pair) for pair in pairwise([None, *records[:3]]))
+        assert first is not None
+        assert set(first.gained) == facets_of(records[0])
+        assert failed is not None
+        assert "a:dns=Failed" in failed.gained
+        assert completed is not None
+        assert "a:dns=Failed" in completed.lost
+        assert {*completed.kept, *completed.gained} == facets_of(records[2])
+        assert book.turn(records[2], records[3]) is None
+        assert set(book.keep(records[3]).kept) == facets_of(records[3])
+        assert book.totals() == ([("cls-123", token) for token in sorted(facets_of(records[3]))], [])
+        gone = book.turn(records[3], None)
+        assert gone is not None
+        assert set(gone.lost) == facets_of(records[3])
+        assert book.totals() == ([], [])
 
     @pytest.mark.parametrize("change", [{"name": "other"}, {"labels": {"env": "prod"}}])
     def test_an_edit_is_noticed(self, change: dict[str, object]) -> None:

@@ -116,6 +116,18 @@ def phase_filters(draw: st.DrawFn) -> Filter:
 
 
 @st.composite
+def flapping_filters(draw: st.DrawFn) -> Filter:
+    subjects = draw(st.lists(st.sampled_from((*TYPES, "SlowTrouble", "phase", "any")), min_size=1, max_size=3))
+    is_negated = draw(st.booleans())
+
+    def holds(case: Case) -> bool:
+        flapping = case.record.status.flapping.keys()
+        return (bool(flapping) if "any" in subjects else not flapping.isdisjoint(subjects)) != is_negated
+
+    return Filter("flapping", ",".join(f"!{each}" if is_negated else each for each in subjects), holds)
+
+
+@st.composite
 def state_filters(draw: st.DrawFn) -> Filter:
     adapter = draw(adapters)
     choices = draw(st.sampled_from((ADAPTER_STATES, ("Stale", *ADAPTER_STATES[1:]))))  # not Stale beside Unreported
@@ -176,6 +188,7 @@ filters = st.one_of(
     label_filters(),
     condition_filters(),
     phase_filters(),
+    flapping_filters(),
     state_filters(),
     blocker_filters(),
     reason_filters(),

@@ -88,6 +88,11 @@ class TestFilters:
             ("phase", "Failed", [one_of("p:Failed")]),
             ("phase", ["Failed, Degraded", "Failed"], [one_of("p:Failed", "p:Degraded")]),
             ("phase", "!Ready,!Pending", [none_of("p:Ready", "p:Pending")]),
+            ("flapping", "Ready, phase", [one_of("f:Ready", "f:phase")]),
+            ("flapping", "any", [begins("f:")]),
+            ("flapping", "Ready,any", [begins("f:")]),
+            ("flapping", "! any", [Term(("f:",), is_negated=True, is_prefix=True)]),
+            ("flapping", "phase,!x.io/A", [one_of("f:phase"), none_of("f:x.io/A")]),
             ("adapterState", "dns:Failed", [one_of("a:dns=Failed")]),
             (
                 "adapterState",
@@ -141,6 +146,13 @@ class TestFilters:
             ),
             ("phase", "Ready,", "NotAllowed", 'at character 7: found "", expected one of'),
             ("phase", ",".join(["Ready"] * 101), "TooMany", "phase has 101 items; at most 100 are allowed"),
+            (
+                "flapping",
+                "Ready,!-",
+                "BadFormat",
+                'at character 8: found "-", expected a condition type such as Ready, phase or any',
+            ),
+            ("flapping", "!", "BadFormat", "at character 2: there is nothing here, expected a condition type"),
             ("adapterState", "dns", "BadFormat", "expected an adapter, a colon and a state, such as dns:Failed"),
             (
                 "adapterState",
@@ -388,8 +400,8 @@ class TestGroups:
         groups = read_group_by("phase, reason,condition:Ready,label:a.io/b")
         assert groups.names == ("phase", "reason", "condition:Ready", "label:a.io/b")
         assert groups.prefixes == ("p:", "r:Ready=", "c:Ready=", "l:a.io/b=")
-        more = read_group_by("reason:Available,adapter:dns,blockedBy")
-        assert more.prefixes == ("r:Available=", "a:dns=", "b:")
+        more = read_group_by("reason:Available,adapter:dns,blockedBy,flapping")
+        assert more.prefixes == ("r:Available=", "a:dns=", "b:", "f:")
 
     def test_nothing_asked_for(self) -> None:
         groups = read_group_by()
@@ -403,7 +415,7 @@ class TestGroups:
                 "NotAllowed",
                 'at character 7: found "colour", expected one of phase, reason, reason:Type',
             ),
-            ("blockedby", "NotAllowed", 'label:key, adapter:name, blockedBy, did you mean "blockedBy"?'),
+            ("blockedby", "NotAllowed", 'label:key, adapter:name, blockedBy, flapping, did you mean "blockedBy"?'),
             ("label:", "BadFormat", 'found "label:", expected label: and a key of letters'),
             ("label", "BadFormat", 'found "label", expected label: and a key of letters'),
             ("phase:x", "NotAllowed", 'found "phase:x", expected one of phase'),

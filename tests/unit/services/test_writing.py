@@ -17,6 +17,7 @@ from hyperfleet.model.kind import CLUSTER, NODE_POOL
 from hyperfleet.ports import Cause, HistoryQuery, Scope
 from hyperfleet.services.commands import Wants
 from hyperfleet.services.committer import Capacity
+from hyperfleet.services.facets import facets_of
 from hyperfleet.services.policies import digest_of
 from hyperfleet.services.reports import MAX_ADAPTERS, RetireAdapter, Submission, TakeReports
 from hyperfleet.services.resources import Create, Edit, ForceDelete, merge_patch
@@ -45,6 +46,61 @@ def test_a_report_is_aggregated_in_its_own_write() -> None:
         assert isinstance(result, Reported)
         assert result.record.status.phase == "Ready"
         assert (await desk.must_read("cls-a")) == result.record
+
+    run(story)
+
+
+def test_every_event_tells_what_became_of_the_tokens() -> None:
+    async def story(desk: Desk) -> None:
+        await desk.create("a", labels={"env": "prod"})
+        commands = [desk.reporting("cls-a", "dns", said) for said in ("False/Broken", "True", "True")]
+        await asyncio.gather(*(desk.committer.submit(command) for command in commands))  # in one transaction
+        for adapter, said in (
+            ("validation", "True"),
+            ("validation", "True"),
+            ("dns", "False/Lost"),
+            ("dns", "False/Else"),
+        ):
+            desk.clock.pass_time(timedelta(seconds=1))
+            await desk.report("cls-a", adapter, said)
+        await desk.edit("cls-a", size=2)
+        kept = facets_of(await desk.must_read("cls-a"))
+        await desk.delete("cls-a")
+        for adapter in ("dns", "validation"):
+            desk.clock.pass_time(timedelta(seconds=1))
+            await desk.report("cls-a", adapter, "True", generation=3, extra={"Finalized": "True"})
+        entries = (await desk.store.read_events(0, 100)).entries
+        assert [entry.type for entry in entries if entry.facets is None] == ["Reported"]
+        tokens: set[str] = set()
+        for change in (entry.facets for entry in entries if entry.facets is not None):
+            assert {*change.kept, *change.lost} == tokens
+            assert not {*change.gained} & tokens
+            tokens = {*change.kept, *change.gained}
+        assert tokens == set()
+        edit = next(entry.facets for entry in entries if entry.type == "SpecChanged")
+        assert edit is not None
+        assert {*edit.kept, *edit.gained} == kept
+        last = entries[-1].facets
+        assert (entries[-1].type, last and bool(last.lost)) == ("Removed", True)
+
+    run(story)
+
+
+def test_what_moves_a_token_is_more_than_a_heartbeat() -> None:
+    async def story(desk: Desk) -> None:
+        await desk.create("a")
+        await desk.create("np", kind=NODE_POOL, parent_id="cls-a")
+        await desk.report("cls-a", "dns", "True")
+        await desk.delete("cls-a")
+        await desk.report("cls-a", "dns", "True", generation=2)
+        desk.clock.pass_time(timedelta(seconds=1))
+        await desk.report("cls-a", "dns", "True", generation=2, extra={"Finalized": "True"})
+        desk.clock.pass_time(timedelta(seconds=1))
+        await desk.report("cls-a", "dns", "True", generation=2, extra={"Finalized": "True"})
+        *_, done, again = (await desk.store.read_events(0, 100)).entries
+        assert done.facets is not None
+        assert (done.type, again.type) == ("StatusChanged", "Reported")
+        assert "b:dns" in done.facets.lost
 
     run(story)
 

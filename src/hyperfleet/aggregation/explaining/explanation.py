@@ -25,9 +25,10 @@ from hyperfleet.expr import Explanation as TermTree
 from hyperfleet.expr.explain import Element as TermElement
 from hyperfleet.expr.types import Array, Map
 from hyperfleet.model.condition import FALSE, TRUE, Condition, ConditionStatus
+from hyperfleet.model.event import PHASE_SUBJECT
 from hyperfleet.model.report import AVAILABLE, StoredReport
 from hyperfleet.model.resource import Resource
-from hyperfleet.model.status import AdapterState, Phase, RawResult, Status
+from hyperfleet.model.status import AdapterState, Flapping, Flips, Phase, RawResult, Status
 
 
 class Term(Struct, frozen=True):
@@ -57,6 +58,13 @@ class AdapterExplanation(Struct, frozen=True):
     is_missing: bool  # silent for longer than the policy allows
 
 
+class FlappingExplanation(Struct, frozen=True):
+    """How something moves that moves too often."""
+
+    mark: Flapping
+    recent: Flips  # the last moves that still count
+
+
 class ConditionExplanation(Struct, frozen=True):
     """Why a condition has its status."""
 
@@ -70,6 +78,7 @@ class ConditionExplanation(Struct, frozen=True):
     culprits: tuple[AdapterExplanation, ...]
     raw: RawResult | None  # what a damped rule says beside what is published
     remedies: Remedies | None  # smallest sets of reports that would make it good; None: it is
+    flapping: FlappingExplanation | None = None  # of a damped rule, by what it says
 
 
 class Explanation(Struct, frozen=True):
@@ -83,6 +92,7 @@ class Explanation(Struct, frozen=True):
     conditions: tuple[ConditionExplanation, ...]
     adapters: tuple[AdapterExplanation, ...]
     next_deadline: datetime | None
+    phase_flapping: FlappingExplanation | None = None
 
 
 def explain(
@@ -114,6 +124,7 @@ def explain(
         tuple(teller.condition(verdict) for verdict in verdicts if only in (None, verdict.type)),
         tuple(teller.adapter(view) for view in situation.by_name.values()),
         status.next_deadline,
+        teller.flapping(PHASE_SUBJECT),
     )
 
 
@@ -124,7 +135,7 @@ class _Teller:
         self._situation = situation
         self._reports = reports
         self._published: dict[str, Condition] = {c.type: c for c in status.conditions}
-        self._raw = status.raw
+        self._status = status
         self._since = {summary.name: summary.state_since for summary in status.adapters}
         self._rules = {rule.type: rule for rule in situation.policy.rules}
 
@@ -136,12 +147,17 @@ class _Teller:
             published.reason,
             published.message,
             published.last_transition_time,
-            _rule_text(rule) if rule else "",
+            describe_rule(rule) if rule else "",
             self._terms(rule) if rule else None,
             tuple(self.adapter(view) for view in verdict.culprits),
-            self._raw.get(verdict.type),
+            self._status.raw.get(verdict.type),
             self._remedies(published, rule),
+            self.flapping(verdict.type),
         )
+
+    def flapping(self, subject: str) -> FlappingExplanation | None:
+        mark = self._status.flapping.get(subject)
+        return FlappingExplanation(mark, self._status.memory.flips[subject]) if mark else None
 
     def _remedies(self, published: Condition, rule: Rule | None) -> Remedies | None:
         good: ConditionStatus = FALSE if rule and rule.polarity == "Negative" else TRUE
@@ -173,7 +189,8 @@ class _Teller:
         )
 
 
-def _rule_text(rule: Rule) -> str:
+def describe_rule(rule: Rule) -> str:
+    """Return the expression as written, or say what is merged or copied."""
     match rule.by:
         case ExprRule(source=source):
             return source

@@ -8,7 +8,13 @@ from typing import Any, Final
 
 import msgspec
 
-from hyperfleet.aggregation.explaining.explanation import AdapterExplanation, ConditionExplanation, Explanation, Term
+from hyperfleet.aggregation.explaining.explanation import (
+    AdapterExplanation,
+    ConditionExplanation,
+    Explanation,
+    FlappingExplanation,
+    Term,
+)
 from hyperfleet.aggregation.explaining.remedies import Remedies
 from hyperfleet.aggregation.explaining.trials import Remedy
 from hyperfleet.documents.durations import format_duration
@@ -35,6 +41,8 @@ class _Writer:
         age = self._age(told.phase_since)
         yield f"{told.resource_id} is {told.phase} for {age} (generation {told.generation})"
         yield from _first(f"  because {_line(evidence)}" for evidence in told.because)
+        if told.phase_flapping is not None:
+            yield self._flapping(told.phase_flapping, "it")
         if told.next_deadline is not None:
             yield f"  next change by time alone in {format_duration(told.next_deadline - self._now)}"
         for condition in told.conditions:
@@ -47,6 +55,8 @@ class _Writer:
         yield from _first(f"  {_line(line)}" for line in told.message.splitlines())
         if told.raw is not None and told.raw.status != told.status:
             yield f"  damped: the rule has said {told.raw.status} for {self._age(told.raw.since)}"
+        if told.flapping is not None:
+            yield self._flapping(told.flapping, "it" if told.raw is None else "the rule")
         if told.terms is not None:
             yield from _term(told.terms, "  ")
         elif told.rule:
@@ -66,6 +76,15 @@ class _Writer:
         words = _line(" ".join(word for word in (told.reason, told.message) if word))
         heard = f"heard {self._age(told.last_heard)} ago{stale}"
         return f"{told.name} {told.state} ({generation}, {heard}) {words}".rstrip()
+
+    def _flapping(self, told: FlappingExplanation, who: str) -> str:
+        """Tell how often something moved and, of the moves that still count, from when to when and where to."""
+        first, last = told.recent[0].time, told.recent[-1].time
+        lately = "→".join([flip.after for flip in told.recent])
+        return (
+            f"  flapping for {self._age(told.mark.since)}: {who} has moved {told.mark.transitions} times, "
+            f"the last {len(told.recent)} within {format_duration(last - first)}: {lately}"
+        )
 
     def _age(self, instant: datetime) -> str:
         return format_duration(max(self._now - instant, self._now - self._now))

@@ -24,6 +24,7 @@ def check_document(content: PolicyDocument, places: Places) -> Iterator[Problem]
     yield from _phase_conditions(content, places)
     yield from _reason_lists(content, places)
     yield from _time_limits(content, places)
+    yield from _flapping_limits(content, places)
 
 
 def _adapter_lists(content: PolicyDocument, places: Places) -> Iterator[Problem]:
@@ -154,6 +155,17 @@ def _time_limits(content: PolicyDocument, places: Places) -> Iterator[Problem]:
         if limit is not None and not limit:
             message = "must be longer than 0s: nothing would ever be in time; leave it out for no limit"
             yield Problem(places.value(pointer), message, "OutOfRange")
+
+
+def _flapping_limits(content: PolicyDocument, places: Places) -> Iterator[Problem]:
+    own = {f"/clusterConditions/{index}": rule.flapping for index, rule in good_items(content.cluster_conditions)}
+    for pointer, limit in {"": content.flapping, **own}.items():
+        if limit is not None and limit.window is not None and not limit.window:
+            message = "must be longer than 0s: no move would ever count; transitions: 0 is for no limit"
+            yield Problem(places.value(f"{pointer}/flapping/window"), message, "OutOfRange")
+        if limit is not None and limit.transitions == 1:
+            message = "must be 2 at least, or every move would be too many; 0 is for no limit"
+            yield Problem(places.value(f"{pointer}/flapping/transitions"), message, "OutOfRange")
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -16,6 +16,7 @@ from hyperfleet.model.condition import MAX_REASON, MAX_TYPE, REASON_PATTERN, TYP
 from hyperfleet.model.report import ADAPTER_PATTERN, MAX_ADAPTER_NAME
 
 SCHEMA_ID: Final = "urn:hyperfleet:schema:policy"
+MAX_TRANSITIONS: Final = 50  # as many moves of each condition are stored while they count
 
 AdapterName = Annotated[
     str,
@@ -108,6 +109,16 @@ class MirrorDocument(_Document, frozen=True, kw_only=True):
     type: ConditionType = "Available"
 
 
+class FlappingDocument(_Document, frozen=True, kw_only=True):
+    """How often something may move before it is marked as flapping; the mark is shown and changes nothing else."""
+
+    window: Annotated[Duration | None, Meta(description="In which time moves are counted; 10m unless told")] = None
+    transitions: Annotated[
+        Annotated[int, Meta(ge=0, le=MAX_TRANSITIONS)] | None,
+        Meta(description="How many moves in it are too many, 0 for no limit; 5 unless told"),
+    ] = None
+
+
 class ConditionDocument(_Document, frozen=True, kw_only=True):
     """A condition of the resource and the rule that decides it: evaluate, summary or mirror."""
 
@@ -124,6 +135,10 @@ class ConditionDocument(_Document, frozen=True, kw_only=True):
     ] = None
     go_good_after: Annotated[
         Duration | None, Meta(description="How long a good result must hold before it is published")
+    ] = None
+    flapping: Annotated[
+        FlappingDocument | None,
+        Meta(description="A limit of its own; what is left out is as for the whole policy"),
     ] = None
 
 
@@ -225,6 +240,7 @@ class PolicyDocument(_Document, frozen=True, kw_only=True):
     phases: PhasesDocument = PhasesDocument()
     policies: PoliciesDocument = PoliciesDocument()
     default_behavior: DefaultBehaviorDocument = DefaultBehaviorDocument()
+    flapping: FlappingDocument = FlappingDocument()
 
 
 def policy_schema() -> dict[str, Any]:

@@ -17,16 +17,18 @@ from hyperfleet.aggregation.culprits import mentions_field, mentions_helper
 from hyperfleet.aggregation.linting.lint import lint
 from hyperfleet.aggregation.loading.policy_checks import check_document
 from hyperfleet.aggregation.loading.policy_document import PhasesDocument, PolicyDocument
-from hyperfleet.aggregation.loading.rule_compiler import RuleCompiler
+from hyperfleet.aggregation.loading.rule_compiler import RuleCompiler, flapping_limit
 from hyperfleet.aggregation.policy import (
     IN_PROGRESS_REASONS,
     WAITING_REASONS,
     ExprRule,
+    FlappingLimit,
     PhaseRule,
     Policy,
     PolicySet,
     Rule,
     Selector,
+    SummaryRule,
     change_reasons,
 )
 from hyperfleet.aggregation.vocabulary import OLDER_THAN
@@ -82,12 +84,13 @@ def _load_document(document: Document, *, with_lint: bool) -> tuple[Policy | Non
     content = bound.value or salvage(document, PolicyDocument)
     if content is None:
         return None, list(bound.problems)
-    compiler = RuleCompiler(places)
+    limit = flapping_limit(content.flapping, FlappingLimit())
+    compiler = RuleCompiler(places, limit)
     rules = compiler.compile(content.cluster_conditions)
     problems = [*bound.problems, *check_document(content, places), *compiler.problems]
     if has_errors(tuple(problems)):
         return None, problems
-    policy = _policy(content, rules)
+    policy = _policy(content, rules, limit)
     if with_lint:
         problems += (
             Problem(places.value(finding.pointer), finding.message, finding.code, "warning") for finding in lint(policy)
@@ -95,7 +98,7 @@ def _load_document(document: Document, *, with_lint: bool) -> tuple[Policy | Non
     return policy, problems
 
 
-def _policy(content: PolicyDocument, rules: tuple[Rule, ...]) -> Policy:
+def _policy(content: PolicyDocument, rules: tuple[Rule, ...], limit: FlappingLimit) -> Policy:
     settings = content.policies
     applies = content.applies_to
     trees = [rule.by.program.tree for rule in rules if isinstance(rule.by, ExprRule)]
@@ -112,8 +115,10 @@ def _policy(content: PolicyDocument, rules: tuple[Rule, ...]) -> Policy:
         missing_after=content.default_behavior.timeout,
         reads_conditions=any(mentions_field(tree, "conditions") for tree in trees),
         reads_times=any(mentions_field(tree, "lastUpdated") or mentions_helper(tree, OLDER_THAN) for tree in trees),
+        reads_children=any(isinstance(rule.by, SummaryRule) and rule.by.over == "nodePools" for rule in rules),
         waiting_reasons=change_reasons(WAITING_REASONS, settings.waiting_reasons),
         in_progress_reasons=change_reasons(IN_PROGRESS_REASONS, settings.in_progress_reasons),
+        flapping=limit,
     )
 
 

@@ -9,10 +9,11 @@ from typing import Final
 from hyperfleet.aggregation.culprits import CulpritFinder
 from hyperfleet.aggregation.loading.policy_document import (
     ConditionDocument,
+    FlappingDocument,
     SummaryDocument,
     TemplateDocument,
 )
-from hyperfleet.aggregation.policy import ExprRule, MirrorRule, Rule, SummaryRule
+from hyperfleet.aggregation.policy import ExprRule, FlappingLimit, MirrorRule, Rule, SummaryRule
 from hyperfleet.aggregation.templates import Template, Templates, find_template_faults, parse_template
 from hyperfleet.aggregation.vocabulary import OLDER_THAN, SCHEMA
 from hyperfleet.documents import Places, Problem, good_items
@@ -32,9 +33,10 @@ _TEMPLATE_KEYS: Final = {"true": "true", "false": "false", "in_progress": "inPro
 class RuleCompiler:
     """Compiles the rules of one document; `problems` says what kept some from it."""
 
-    def __init__(self, places: Places) -> None:
-        """Place problems by `places`."""
+    def __init__(self, places: Places, limit: FlappingLimit) -> None:
+        """Place problems by `places`; what a rule does not say of its own limit is as in `limit`."""
         self._places = places
+        self._limit = limit
         self.problems: list[Problem] = []
 
     def compile(self, conditions: Iterable[ConditionDocument]) -> tuple[Rule, ...]:
@@ -60,6 +62,7 @@ class RuleCompiler:
             condition.polarity,
             condition.go_bad_after or timedelta(),
             condition.go_good_after or timedelta(),
+            flapping_limit(condition.flapping, self._limit) if condition.flapping else None,
         )
 
     def _expression(self, source: str, pointer: str) -> ExprRule | None:
@@ -88,6 +91,14 @@ class RuleCompiler:
     def _report(self, pointer: str, line: int, column: int, message: str, code: str, snippet: str = "") -> None:
         place = self._places.inside(pointer, line, column)
         self.problems.append(Problem(place, message, code, snippet=snippet.lstrip("\n")))
+
+
+def flapping_limit(document: FlappingDocument, otherwise: FlappingLimit) -> FlappingLimit:
+    """Return the limit that a document gives; what it leaves out is as `otherwise`."""
+    return FlappingLimit(
+        otherwise.window if document.window is None else document.window,
+        otherwise.transitions if document.transitions is None else document.transitions,
+    )
 
 
 def _summary(document: SummaryDocument) -> SummaryRule:

@@ -22,6 +22,13 @@ REPORT: Final[dict[str, Any]] = {
     "data": {"recordsCreated": ["api.my-cluster.example.com"]},
     "metadata": {"jobName": "dns-my-cluster-gen1"},
 }
+POLICY: Final[dict[str, Any]] = {
+    "requiredAdapters": ["validation", "dns"],
+    "clusterConditions": [
+        {"type": "AllDone", "evaluate": {"expr": 'all(requiredAdapters, .state == "Completed")'}},
+    ],
+    "phases": {"ready": {"requiredConditions": [{"type": "AllDone", "status": "True"}]}},
+}
 
 
 def spec_of(kind: Kind) -> dict[str, Any]:

@@ -41,8 +41,17 @@ _STATE: Final = _any_of((*ADAPTER_STATES, "Stale"))
 _ORDER: Final = _any_of(ORDERS)
 _REASON: Final = rf"(?:{_TYPE}:[A-Za-z](?:[A-Za-z0-9_:]*[A-Za-z0-9_])?|[A-Za-z][A-Za-z0-9_]*)"
 _GROUP: Final = _any_of(
-    ("phase", "reason", "blockedBy", f"(?:reason|condition):{_TYPE}", f"label:{_LABEL_KEY}", f"adapter:{_ADAPTER}")
+    (
+        "phase",
+        "reason",
+        "blockedBy",
+        "flapping",
+        f"(?:reason|condition):{_TYPE}",
+        f"label:{_LABEL_KEY}",
+        f"adapter:{_ADAPTER}",
+    )
 )
+_ID: Final = r"[A-Za-z0-9][-A-Za-z0-9_.]{0,127}"
 # The usual ones of `documents.durations`.
 _DURATION: Final = r"0|(?=[0-9])(?:[0-9]{1,6}h)?(?:[0-9]{1,6}m)?(?:[0-9]{1,6}s)?"
 _KEY: Final = r'(?:"[^"]+"|[^ \t".,]+)'
@@ -83,6 +92,13 @@ FILTERS: Final = (
         "Failed,Degraded",
     ),
     Parameter(
+        "flapping",
+        "query",
+        "Where one of these is flapping: types of conditions, `phase`, or `any`; with `!`: none of them.",
+        _text(_list_of(f"!?{_TYPE}")),
+        "any",
+    ),
+    Parameter(
         "adapterState",
         "query",
         "In which state adapters are, or `Stale`; all must hold, `|` separates alternatives. `Unreported` is every "
@@ -117,6 +133,22 @@ FILTERS: Final = (
 SPAN: Final = (
     Parameter("since", "query", "From then on: a time with a zone, or a duration that ends now.", _INSTANT, "24h"),
     Parameter("until", "query", "Before then: a time with a zone, or a duration that ends now.", _INSTANT, "15m"),
+)
+AT: Final = Parameter(
+    "at", "query", "As it was then: a time with a zone, or a duration back from now such as `2h`.", _INSTANT
+)
+REPLAY: Final = Parameter(
+    "replay",
+    "query",
+    "Live the recorded past again, too: how far to go back from now.",
+    _text(rf"{_DURATION}|[0-9]{{1,4}}d"),
+    "7d",
+)
+COMPARISON: Final = (
+    Parameter("from", "query", "What was before: a time with a zone, or a duration back from now.", _INSTANT, "10m"),
+    Parameter("to", "query", "What came after, likewise; now, unless told.", _INSTANT),
+    Parameter("against", "query", "Instead of `from`: the id of another resource of the kind.", _text(_ID)),
+    Parameter("times", "query", "Show fields that only tell times, too.", {"type": "boolean"}),
 )
 SUBJECT: Final = Parameter(
     "subject",
@@ -157,7 +189,7 @@ GROUP_BY: Final = Parameter(
     "groupBy",
     "query",
     "What to count by, up to four, each once: `phase`, `reason`, `reason:Type`, `condition:Type`, `label:key`, "
-    "`adapter:name` (null: neither required nor heard of), `blockedBy`; `phase` unless told.",
+    "`adapter:name` (null: neither required nor heard of), `blockedBy`, `flapping`; `phase` unless told.",
     _text(_list_of(_GROUP, MAX_GROUPS)),
     "phase,label:environment",
 )

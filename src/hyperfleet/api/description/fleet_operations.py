@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from hyperfleet.api.description.filters import FILTERS, GROUP_BY, LIMIT, PAGES
-from hyperfleet.api.description.operations import HTML, Operation, Parameter, Success
+from hyperfleet.api.description.examples import POLICY
+from hyperfleet.api.description.filters import FILTERS, GROUP_BY, LIMIT, PAGES, REPLAY
+from hyperfleet.api.description.operations import HTML, Body, Operation, Parameter, Success
 from hyperfleet.api.description.places import Place, noun_of
 from hyperfleet.api.description.resource_operations import IF_NONE_MATCH, NOT_MODIFIED
 from hyperfleet.api.description.status_operations import ADAPTER
+from hyperfleet.api.description.watch_operations import TOLD, WATCH, WATCHING
 from hyperfleet.api.shapes import (
     AdapterDetail,
     AdapterList,
@@ -21,6 +23,9 @@ from hyperfleet.api.shapes import (
     SharedCauses,
     Summary,
 )
+from hyperfleet.api.simulation import MEDIA_TYPES
+from hyperfleet.api.simulation_wire import SimulationAnswer
+from hyperfleet.api.streams import EVENT_STREAM
 from hyperfleet.api.wire import BASE
 
 _FLEET: Final = "Fleet"
@@ -49,10 +54,11 @@ def _lists(path: str, name: str, tag: str, what: str, above: tuple[Parameter, ..
             f"list{name}s",
             tag,
             f"List the {what}",
-            (Success(200, "One page.", ResourceList, ("ETag",)), NOT_MODIFIED),
-            "All filters must hold. Pages follow each other by `continue`, or are asked for by `page` and `size`.",
-            (*above, *FILTERS, *PAGES, IF_NONE_MATCH),
-            refusals=refusals,
+            (Success(200, "One page.", ResourceList, ("ETag?",), other_types=(EVENT_STREAM,)), NOT_MODIFIED),
+            "All filters must hold. Pages follow each other by `continue`, or are asked for by `page` and `size`. "
+            + TOLD,
+            (*above, *FILTERS, *PAGES, *WATCHING, IF_NONE_MATCH),
+            refusals=(*refusals, "Forgotten"),
         ),
         Operation(
             "get",
@@ -90,9 +96,18 @@ def fleet_operations() -> list[Operation]:
             "listAdapters",
             _FLEET,
             "List the adapters",
-            (Success(200, "Every adapter that was heard of or is waited for.", AdapterList, ("ETag",)), NOT_MODIFIED),
-            "When each was last heard of, what became of its reports, and how many resources wait for it.",
-            (IF_NONE_MATCH,),
+            (
+                Success(
+                    200,
+                    "Every adapter that was heard of or is waited for.",
+                    AdapterList,
+                    ("ETag?",),
+                    other_types=(EVENT_STREAM,),
+                ),
+                NOT_MODIFIED,
+            ),
+            "When each was last heard of, what became of its reports, and how many resources wait for it. " + TOLD,
+            (WATCH, IF_NONE_MATCH),
             refusals=("InvalidHeader",),
         ),
         Operation(
@@ -128,6 +143,22 @@ def fleet_operations() -> list[Operation]:
             "to be wrong is in `warnings`. A server that was started without a policy file goes on with the policy in "
             "force.",
             refusals=("InvalidPolicy",),
+        ),
+        Operation(
+            "post",
+            f"{BASE}/policy:simulate",
+            "simulatePolicy",
+            _FLEET,
+            "Ask what another policy would change",
+            (Success(200, "What would change.", SimulationAnswer, other_types=(EVENT_STREAM,)),),
+            "The policy in the body is tried on all resources, or on those that the filters leave; nothing is written. "
+            "What is predicted is what would be stored once the policy was in force and every resource computed anew. "
+            "With `replay`, recorded reports are lived again under the policy in force and under the one that is "
+            "tried. With `Accept: text/event-stream` the answer comes as events: `progress` several times a second, "
+            "then `result`, or `failed` with a problem document; the limit of time for requests does not hold then.",
+            (*FILTERS, LIMIT, REPLAY),
+            Body({"type": "object", "description": "A policy, as JSON or YAML."}, POLICY, MEDIA_TYPES),
+            refusals=("InvalidBody", "InvalidPolicy", "BodyTooLarge", "UnsupportedMediaType"),
         ),
     ]
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from hyperfleet.api.description.filters import CONDITION, CONTINUE, LIMIT, SPAN, SUBJECT
+from hyperfleet.api.description.filters import COMPARISON, CONDITION, CONTINUE, LIMIT, SPAN, SUBJECT
 from hyperfleet.api.description.operations import TEXT, Operation, Success
 from hyperfleet.api.description.places import Place
 from hyperfleet.api.description.resource_operations import IF_NONE_MATCH, NOT_MODIFIED
+from hyperfleet.api.difference_wire import Differences
 from hyperfleet.api.explanation_wire import ExplanationAnswer
 from hyperfleet.api.shapes import HistoryPage
 
@@ -38,5 +39,18 @@ def operations_on(place: Place) -> list[Operation]:
             "events are kept.",
             (*place.item_parameters, SUBJECT, *SPAN, LIMIT, CONTINUE, IF_NONE_MATCH),
             refusals=refusals,
+        ),
+        Operation(
+            "get",
+            f"{place.item}:diff",
+            f"diff{place.kind.name}",
+            place.tag,
+            f"Ask what is different about a {place.noun}: since then, or to another one",
+            (Success(200, "The differences.", Differences, ("ETag",), other_types=(TEXT,)), NOT_MODIFIED),
+            "Of spec, labels and status, path by path, between two moments or against another resource as it is now; "
+            "give `from` or `against`. Fields that only tell times are counted and left out. With "
+            "`Accept: text/plain`, as text for a terminal.",
+            (*place.item_parameters, *COMPARISON, IF_NONE_MATCH),
+            refusals=(*refusals, "Forgotten"),
         ),
     ]

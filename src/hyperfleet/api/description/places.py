@@ -71,7 +71,13 @@ class Place(Struct, frozen=True):
         if self.parent:
             parameters[id_parameter(self.parent)] = f"$request.path.{id_parameter(self.parent)}"
         operations = [f"{verb}{name}" for verb in ("get", "replace", "patch", "delete", "forceDelete")]
-        operations += [f"report{name}Status", f"get{name}Statuses", f"explain{name}", f"get{name}History"]
+        operations += [
+            f"report{name}Status",
+            f"get{name}Statuses",
+            f"explain{name}",
+            f"get{name}History",
+            f"diff{name}",
+        ]
         for child in self.kinds.children_of(name):
             operations += [f"create{child.name}", f"list{child.name}s"]
         return {operation: {"operationId": operation, "parameters": parameters} for operation in operations}

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Final
 
 from hyperfleet.api.description import examples, requests
-from hyperfleet.api.description.filters import FIELDS
+from hyperfleet.api.description.filters import AT, FIELDS
 from hyperfleet.api.description.operations import JSON, MERGE_PATCH, Body, Operation, Parameter, Success
 from hyperfleet.api.description.places import Place
+from hyperfleet.api.description.watch_operations import TOLD, WATCHING
 from hyperfleet.api.shapes import RESOURCE_OR_PARTS
+from hyperfleet.api.streams import EVENT_STREAM
 from hyperfleet.api.wire import ResourceAnswer
 
 IF_MATCH: Final = Parameter(
@@ -72,12 +74,19 @@ def _read(place: Place) -> Operation:
         place.tag,
         f"Read a {place.noun} with its status",
         (
-            Success(200, f"The {place.noun}, or the parts of it that were asked for.", RESOURCE_OR_PARTS, ("ETag",)),
+            Success(
+                200,
+                f"The {place.noun}, or the parts of it that were asked for.",
+                RESOURCE_OR_PARTS,
+                ("ETag?",),
+                other_types=(EVENT_STREAM,),
+            ),
             NOT_MODIFIED,
         ),
-        "The status was computed when it last changed; reading computes nothing.",
-        (*place.item_parameters, FIELDS, IF_MATCH, IF_NONE_MATCH),
-        refusals=("InvalidHeader", "NotFound", "PreconditionFailed"),
+        "The status was computed when it last changed; reading computes nothing. With `at`, what was answered then; "
+        "404 if it was not there yet or no longer, 410 if that is no longer known. " + TOLD,
+        (*place.item_parameters, FIELDS, AT, *WATCHING, IF_MATCH, IF_NONE_MATCH),
+        refusals=("InvalidHeader", "NotFound", "Forgotten", "PreconditionFailed"),
     )
 
 

@@ -5,13 +5,19 @@ from __future__ import annotations
 from typing import Final
 
 from hyperfleet.api.description import examples, requests
+from hyperfleet.api.description.filters import AT
 from hyperfleet.api.description.operations import JSON, MERGE_PATCH, Body, Operation, Parameter, Success
 from hyperfleet.api.description.places import Place
 from hyperfleet.api.description.resource_operations import IF_NONE_MATCH, NOT_MODIFIED, WRITING
-from hyperfleet.api.wire import BASE, AdapterStatus, BatchAnswer, MinimalReportAnswer, ReportAnswer, StatusObject
+from hyperfleet.api.wire import BASE, AdapterStatus, BatchAnswer, BriefReportAnswer, ReportAnswer, StatusObject
 
 ADAPTER: Final = Parameter("adapter", "path", "The name of the adapter.", requests.ADAPTER_NAME, "dns")
-PREFER: Final = Parameter("Prefer", "header", "`return=minimal` asks for a short answer.", example="return=minimal")
+PREFER: Final = Parameter(
+    "Prefer",
+    "header",
+    "`return=minimal` asks for a short answer, `return=representation` for the whole status object.",
+    example="return=minimal",
+)
 GENERATION: Final = Parameter(
     "generation",
     "query",
@@ -39,9 +45,9 @@ def _whole_object(place: Place) -> list[Operation]:
             tag,
             f"Read what every adapter reported on a {place.noun}",
             (Success(200, "The last report of each adapter.", StatusObject, ("ETag",)), NOT_MODIFIED),
-            "There is none (404) before the first report.",
-            (*place.item_parameters, GENERATION, IF_NONE_MATCH),
-            refusals=("InvalidQuery", "InvalidHeader", "NotFound"),
+            "There is none (404) before the first report. With `at`, what was answered then; not with `generation`.",
+            (*place.item_parameters, GENERATION, AT, IF_NONE_MATCH),
+            refusals=("InvalidQuery", "InvalidHeader", "NotFound", "Forgotten"),
         ),
         Operation(
             "post",
@@ -147,7 +153,7 @@ def _taken(place: Place, status: int, description: str) -> Success:
     return Success(
         status,
         f"{description} {_TAKEN}",
-        (ReportAnswer, MinimalReportAnswer),
+        (ReportAnswer, BriefReportAnswer),
         ("Preference-Applied?", *(("Location",) if status == 201 else ())),
         links=place.report_links,
     )

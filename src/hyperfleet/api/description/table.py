@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from hyperfleet.api.context import Context
-from hyperfleet.api.description import fleet_operations, history_operations, resource_operations, status_operations
+from hyperfleet.api.description import (
+    fleet_operations,
+    history_operations,
+    resource_operations,
+    status_operations,
+    watch_operations,
+)
 from hyperfleet.api.description.operations import Operation
 from hyperfleet.api.description.places import Place
 
@@ -15,6 +21,7 @@ def list_operations(context: Context) -> list[Operation]:
         place = Place(kind, context.kinds)
         operations += fleet_operations.lists_of(place)
         operations += resource_operations.operations_on(place)
+        operations += watch_operations.operations_on(place)
         operations += status_operations.operations_on(place)
         operations += history_operations.operations_on(place)
     return [

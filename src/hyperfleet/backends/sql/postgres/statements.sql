@@ -5,7 +5,7 @@
 -- name: lock_resources
 -- Parents before children, then by id: everybody locks in this order, so nobody waits in a circle. The ids are put
 -- together first, because an OR of two conditions would read the whole table.
-select id, resource, status, answer, revision, wake_at, policy_version
+select id, xmin as version, resource, status, answer, revision, wake_at, policy_version
 from resources
 where id = any (array(
     select unnest($1::text[])
@@ -16,7 +16,7 @@ order by parent_id is not null, id
 for update;
 
 -- name: lock_children
-select id, resource, status, answer, revision, wake_at, policy_version
+select id, xmin as version, resource, status, answer, revision, wake_at, policy_version
 from resources
 where parent_id = any ($1::text[])
 order by id
@@ -43,76 +43,105 @@ join resources r on r.kind = wanted.kind and r.name = wanted.name and not r.is_d
 select key, digest, resource_id, answer, time
 from idempotency where key = any ($1::text[]);
 
--- name: write
--- All that a report changes, in one round trip. Every part selects from `raised`, so the head is locked before any
--- row that is not locked yet; and it is not raised if another policy came into force since this one was read.
-with raised as (
-    update head set position = position + $1 where policy_version = $2 returning position - $1 as base
-), saved as (
-    update resources r
-    set status = new.status, answer = new.answer, severity = new.severity, wake_at = new.wake_at,
-        policy_version = new.policy_version, revision = coalesce(raised.base + 1 + new.event, r.revision)
-    from raised, unnest(
-        $3::text[], $4::text[], $5::bytea[], $6::smallint[], $7::timestamptz[], $8::bigint[], $9::integer[]
-    ) as new (id, status, answer, severity, wake_at, policy_version, event)
-    where r.id = new.id
-), reported as (
-    insert into reports (resource_id, adapter, generation, body)
-    select new.* from raised, unnest(
-        $10::text[], $11::text[], $12::bigint[], $13::text[]
-    ) as new (resource_id, adapter, generation, body)
-    on conflict (resource_id, adapter) do update set generation = excluded.generation, body = excluded.body
-), logged as (
-    insert into report_log
-        (resource_id, adapter, generation, position, received_time, effective_time, report_id, body)
-    select new.resource_id, new.adapter, new.generation, raised.base + 1 + new.event,
-        new.received_time, new.effective_time, new.report_id, new.body
-    from raised, unnest(
-        $14::text[], $15::text[], $16::bigint[], $17::integer[],
-        $18::timestamptz[], $19::timestamptz[], $20::text[], $21::text[]
-    ) as new (resource_id, adapter, generation, event, received_time, effective_time, report_id, body)
-), told as (
-    insert into events (position, type, resource_id, kind, parent_id, tenant, generation, time, answer)
-    select raised.base + new.place, new.type, new.resource_id, new.kind, new.parent_id, new.tenant,
-        new.generation, new.time, new.answer
-    from raised, unnest(
-        $22::text[], $23::text[], $24::text[], $25::text[], $26::text[], $27::bigint[], $28::timestamptz[], $29::bytea[]
-    ) with ordinality as new (type, resource_id, kind, parent_id, tenant, generation, time, answer, place)
-), moved as (
-    insert into transitions
-        (position, ordinal, resource_id, subject, before, after, time, reason, message, cause, ref, policy)
-    select raised.base + 1 + new.event, new.ordinal, new.resource_id, new.subject, new.before, new.after,
-        new.time, new.reason, new.message, new.cause, new.ref, new.policy
-    from raised, unnest(
-        $30::integer[], $31::integer[], $32::text[], $33::text[], $34::text[], $35::text[],
-        $36::timestamptz[], $37::text[], $38::text[], $39::text[], $40::text[], $41::text[]
-    ) as new (event, ordinal, resource_id, subject, before, after, time, reason, message, cause, ref, policy)
-), tallied as (
-    insert into adapters as known
-    select new.* from raised, unnest(
-        $42::text[], $43::text[], $44::timestamptz[], $45::bigint[], $46::bigint[], $47::bigint[], $48::bigint[],
-        $49::bigint[], $50::bigint[], $51::bigint[], $52::bigint[], $53::text[]
-    ) as new
-    on conflict (tenant, adapter) do update set
-        skew_us = case when excluded.last_seen >= known.last_seen then excluded.skew_us else known.skew_us end,
-        last_seen = greatest(known.last_seen, excluded.last_seen),
-        aggregated = known.aggregated + excluded.aggregated,
-        stored = known.stored + excluded.stored,
-        replayed = known.replayed + excluded.replayed,
-        stale_generation = known.stale_generation + excluded.stale_generation,
-        out_of_order = known.out_of_order + excluded.out_of_order,
-        unknown_after_first = known.unknown_after_first + excluded.unknown_after_first,
-        generation_ahead = known.generation_ahead + excluded.generation_ahead,
-        last_discard = case when excluded.last_discard = '' then known.last_discard else excluded.last_discard end
-)
-select base from raised;
+-- ── what a transaction writes, in one statement made of the parts that have rows (`postgres_writing`) ──────────────────
+-- Every part selects from `raised`, so the head is locked before any row that is not locked yet; and nothing is written
+-- if another policy came into force since this one was read. Parameters are counted anew in each part.
 
--- What follows is rare. It comes after `write`, so that the head's lock keeps writers from waiting for one another's
--- unique keys in a circle.
+-- name: raise_head
+raised as (
+    update head set position = position + $1 where policy_version = $2 returning position - $1 as base
+)
+
+-- name: raise_head_if_unchanged
+-- For what was computed on records that we remember: they are locked now, in the usual order, and if one of them is no
+-- longer the version that we know, nothing is written.
+unchanged as materialized (
+    select from resources r join unnest($3::text[], $4::xid[]) as known (id, version)
+        on r.id = known.id and r.xmin = known.version
+    order by r.parent_id is not null, r.id
+    for update of r
+), raised as (
+    update head set position = position + $1
+    where policy_version = $2 and (select count(*) from unchanged) = cardinality($3::text[])
+    returning position - $1 as base
+)
+
+-- name: save_statuses
+update resources r
+set status = new.status, answer = new.answer, severity = new.severity, wake_at = new.wake_at,
+    policy_version = new.policy_version, revision = coalesce(raised.base + 1 + new.event, r.revision)
+from raised, unnest(
+    $1::text[], $2::text[], $3::bytea[], $4::smallint[], $5::timestamptz[], $6::bigint[], $7::integer[]
+) as new (id, status, answer, severity, wake_at, policy_version, event)
+where r.id = new.id
+
+-- name: save_reports
+insert into reports (resource_id, adapter, generation, body)
+select new.* from raised, unnest(
+    $1::text[], $2::text[], $3::bigint[], $4::text[]
+) as new (resource_id, adapter, generation, body)
+on conflict (resource_id, adapter) do update set generation = excluded.generation, body = excluded.body
+
+-- name: log_reports
+insert into report_log (resource_id, adapter, generation, position, received_time, effective_time, report_id, body)
+select new.resource_id, new.adapter, new.generation, raised.base + 1 + new.event,
+    new.received_time, new.effective_time, new.report_id, new.body
+from raised, unnest(
+    $1::text[], $2::text[], $3::bigint[], $4::integer[], $5::timestamptz[], $6::timestamptz[], $7::text[], $8::text[]
+) as new (resource_id, adapter, generation, event, received_time, effective_time, report_id, body)
+
+-- name: tell_events
+insert into events (position, type, resource_id, kind, parent_id, tenant, generation, time, answer, facets)
+select raised.base + new.place, new.type, new.resource_id, new.kind, new.parent_id, new.tenant,
+    new.generation, new.time, new.answer, new.facets
+from raised, unnest(
+    $1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::timestamptz[], $8::bytea[], $9::text[]
+) with ordinality as new (type, resource_id, kind, parent_id, tenant, generation, time, answer, facets, place)
+
+-- name: record_transitions
+insert into transitions
+    (position, ordinal, resource_id, subject, before, after, time, reason, message, cause, ref, policy)
+select raised.base + 1 + new.event, new.ordinal, new.resource_id, new.subject, new.before, new.after,
+    new.time, new.reason, new.message, new.cause, new.ref, new.policy
+from raised, unnest(
+    $1::integer[], $2::integer[], $3::text[], $4::text[], $5::text[], $6::text[],
+    $7::timestamptz[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[]
+) as new (event, ordinal, resource_id, subject, before, after, time, reason, message, cause, ref, policy)
 
 -- name: remove_facets
-delete from facets using unnest($1::text[], $2::text[]) as gone (id, token), resources r
-where r.id = gone.id and facets.token = gone.token and facets.number = r.number;
+delete from facets using raised, unnest($1::text[], $2::text[]) as gone (id, token), resources r
+where r.id = gone.id and facets.token = gone.token and facets.number = r.number
+
+-- name: add_facets
+insert into facets (token, number)
+select new.token, r.number from raised, unnest($1::text[], $2::text[]) as new (id, token), resources r
+where r.id = new.id
+on conflict do nothing
+
+-- name: tally
+insert into adapters as known
+select new.* from raised, unnest(
+    $1::text[], $2::text[], $3::timestamptz[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[],
+    $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::text[]
+) as new
+on conflict (tenant, adapter) do update set
+    skew_us = case when excluded.last_seen >= known.last_seen then excluded.skew_us else known.skew_us end,
+    last_seen = greatest(known.last_seen, excluded.last_seen),
+    aggregated = known.aggregated + excluded.aggregated,
+    stored = known.stored + excluded.stored,
+    replayed = known.replayed + excluded.replayed,
+    stale_generation = known.stale_generation + excluded.stale_generation,
+    out_of_order = known.out_of_order + excluded.out_of_order,
+    unknown_after_first = known.unknown_after_first + excluded.unknown_after_first,
+    generation_ahead = known.generation_ahead + excluded.generation_ahead,
+    last_discard = case when excluded.last_discard = '' then known.last_discard else excluded.last_discard end
+
+-- name: tell_outcome
+-- What the rows that were written are known by from now on, and the time.
+select base, pg_current_xact_id()::xid as version, clock_timestamp() as now from raised
+
+-- What follows is rare. It comes after that, so that the head's lock keeps writers from waiting for one another's
+-- unique keys in a circle.
 
 -- name: remove_reports
 delete from reports using unnest($1::text[], $2::text[]) as gone (resource_id, adapter)
@@ -139,6 +168,7 @@ select * from unnest(
 );
 
 -- name: insert_facets
+-- Of resources that are there only since the statement before.
 insert into facets (token, number)
 select new.token, r.number from unnest($1::text[], $2::text[]) as new (id, token) join resources r on r.id = new.id
 on conflict do nothing;
@@ -250,35 +280,144 @@ select pg_try_advisory_lock(1212566612, hashtext($1));
 -- name: release_claim
 select pg_advisory_unlock(1212566612, hashtext($1));
 
+-- ── the past ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+-- name: read_position
+select position from head;
+
+-- name: read_horizon
+select position, time, walked from forgotten where log = $1;
+
+-- name: read_events
+-- At least one row, for the head and the horizon. One statement is one snapshot, in which positions have no gap.
+select h.position as head, f.position as forgotten, e.*
+from head h join forgotten f on f.log = 'events' left join (
+    select position, type, kind, resource_id, parent_id, tenant, generation, time, answer, facets
+    from events where position > $1 order by position limit $2
+) as e on true
+order by e.position;
+
+-- name: read_span
+-- The first event of a resource, the last one until a time, and how far the logs are forgotten. Its events are in the
+-- order of time, so the last one is searched for by halves, for a week of heartbeats is long.
+with recursive first as (
+    select position, type, time from events where resource_id = $1 order by position limit 1
+), search (low, high) as (
+    select first.position, head.position from first, head
+    union all
+    select case when e.time <= $2 then e.position else s.low end,
+        case when e.time <= $2 then s.high else (s.low + s.high + 1) / 2 - 1 end
+    from search s left join lateral (
+        select position, time from events where resource_id = $1 and position >= (s.low + s.high + 1) / 2
+        order by position limit 1
+    ) as e on true
+    where s.low < s.high
+)
+select first.type, first.time, last.position, last.time, of_events.time, of_reports.time
+from first
+join events last on last.position = (select low from search where low = high)
+join forgotten of_events on of_events.log = 'events' join forgotten of_reports on of_reports.log = 'reports';
+
+-- name: read_full_event
+select position, type, kind, resource_id, parent_id, tenant, generation, time, answer, facets
+from events where resource_id = $1 and position <= $2 and type <> 'Reported' order by position desc limit 1;
+
+-- name: read_full_events
+select position, type, kind, resource_id, parent_id, tenant, generation, time, answer, facets
+from events where resource_id = $1 and type <> 'Reported' and answer is not null
+    and position >= coalesce((
+        select position from events
+        where resource_id = $1 and type <> 'Reported' and answer is not null and time <= $2
+        order by position desc limit 1
+    ), 0)
+order by position;
+
+-- name: read_last_reports
+-- The last row of each adapter and generation that was received until a time and whose event came until a position,
+-- with the body of the row that it repeats. The index is walked from key to key, for most rows are heartbeats.
+with recursive keys (adapter, generation) as (
+    (select adapter, generation from report_log where resource_id = $1 order by adapter, generation limit 1)
+    union all
+    select n.adapter, n.generation from keys k cross join lateral (
+        select adapter, generation from report_log
+        where resource_id = $1 and (adapter, generation) > (k.adapter, k.generation)
+        order by adapter, generation limit 1
+    ) as n
+)
+select l.sequence, k.adapter, k.generation, l.position, l.report_id, l.effective_time, l.received_time,
+    coalesce(l.body, (
+        select said.body from report_log said
+        where said.resource_id = $1 and said.adapter = k.adapter and said.generation = k.generation
+            and said.sequence < l.sequence and said.body is not null
+        order by said.sequence desc limit 1
+    ))
+from keys k cross join lateral (
+    select sequence, position, report_id, effective_time, received_time, body from report_log
+    where resource_id = $1 and adapter = k.adapter and generation = k.generation
+        and received_time <= $2 and ($3::bigint is null or position <= $3)
+    order by sequence desc limit 1
+) as l;
+
+-- name: read_reports_since
+select sequence, adapter, generation, position, report_id, effective_time, received_time, body
+from report_log where resource_id = $1 and received_time >= $2;
+
+-- name: walk_resources
+select resource, status, answer, revision, wake_at, policy_version,
+    array(select body from reports where resource_id = id order by adapter) as reports
+from resources
+where id > $1 and ($2::text[] is null or tenant = any ($2))
+order by id limit $3;
+
 -- ── retention ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
--- name: prune_events
--- The newest event of a living resource stays: its position is the resource's revision.
-delete from events where position = any (array(
-    select old.position from events old
-    where old.time < statement_timestamp() - $1::interval
-        and not exists (select from resources r where r.id = old.resource_id and r.revision = old.position)
-    order by old.time limit $2
-));
+-- name: read_cutoff
+select statement_timestamp() - $1::interval;
 
--- name: prune_reports
--- The newest row of an adapter and generation stays while the resource lives; and a body stays while the row after
--- it says the same and therefore has none.
-delete from report_log where sequence = any (array(
-    select old.sequence from report_log old
-    left join lateral (
-        select body is not null as has_body from report_log newer
-        where newer.resource_id = old.resource_id and newer.adapter = old.adapter
-            and newer.generation = old.generation and newer.sequence > old.sequence
-        order by newer.sequence limit 1
-    ) as next on true
-    where old.received_time < statement_timestamp() - $1::interval
-        and case
-            when next.has_body is null then not exists (select from resources r where r.id = old.resource_id)
-            else next.has_body or old.body is null
-        end
-    order by old.received_time limit $2
-));
+-- name: walk_events
+-- After each event: a heartbeat right before it, and if it is none itself, the event that it takes the place of.
+select e.position, e.time, e.type, e.resource_id,
+    (
+        select case p.type when 'Reported' then p.position end from events p
+        where p.resource_id = e.resource_id and p.position < e.position order by p.position desc limit 1
+    ),
+    case when e.type <> 'Reported' then (
+        select p.position from events p
+        where p.resource_id = e.resource_id and p.position < e.position and p.type <> 'Reported'
+        order by p.position desc limit 1
+    ) end
+from events e where e.position > $1 order by e.position limit $2;
+
+-- name: delete_events
+delete from events where position = any ($1::bigint[]);
+
+-- name: walk_reports
+-- After each report: a repetition right before it, and if it has words of its own, the one whose words it replaces.
+select l.sequence, l.received_time,
+    (
+        select case when p.body is null then p.sequence end from report_log p
+        where p.resource_id = l.resource_id and p.adapter = l.adapter and p.generation = l.generation
+            and p.sequence < l.sequence
+        order by p.sequence desc limit 1
+    ),
+    case when l.body is not null then (
+        select p.sequence from report_log p
+        where p.resource_id = l.resource_id and p.adapter = l.adapter and p.generation = l.generation
+            and p.sequence < l.sequence and p.body is not null
+        order by p.sequence desc limit 1
+    ) end
+from report_log l where l.sequence > $1 order by l.sequence limit $2;
+
+-- name: find_orphans
+select sequence from report_log where resource_id = any ($1::text[]) limit $2;
+
+-- name: delete_reports
+delete from report_log where sequence = any ($1::bigint[]);
+
+-- name: move_horizon
+update forgotten
+set position = greatest(position, $2), time = greatest(time, $3), walked = greatest(walked, $4)
+where log = $1;
 
 -- name: prune_transitions
 delete from transitions where ctid = any (array(

@@ -90,8 +90,8 @@ insert into report_log (resource_id, adapter, generation, position, received_tim
 values (?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: insert_event
-insert into events (position, type, resource_id, kind, parent_id, tenant, generation, time, answer)
-values (?, ?, ?, ?, ?, ?, ?, ?, ?);
+insert into events (position, type, resource_id, kind, parent_id, tenant, generation, time, answer, facets)
+values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: insert_transition
 insert into transitions (position, ordinal, resource_id, subject, before, after, time, reason, message, cause, ref,
@@ -189,6 +189,9 @@ select 1 from (select kind, parent_id, tenant from events where resource_id = ?1
 where kind = ?2 and (?3 is null or parent_id = ?3)
 and (?4 is null or tenant in (select value from json_each(?4)));
 
+-- name: read_time_at
+select time from events where position <= ? order by position desc limit 1;
+
 -- name: read_wakes
 select id, wake_at from resources where wake_at is not null order by wake_at, id limit ?;
 
@@ -209,34 +212,123 @@ insert into policies (version, digest, text, file, time) values (?, ?, ?, ?, ?);
 -- name: use_policy
 update head set policy_version = ?;
 
--- ── pruning: what may go is looked for by a reader, from the youngest to the oldest, because older rows have been ──
--- ── looked at before; the writer then deletes what it is told ────────────────────────────────────────────────────
+-- ── the past ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
--- name: prunable_events
-select position from events e
-where time < ? and not exists (select 1 from resources r where r.id = e.resource_id and r.revision = e.position)
-order by time desc limit ?;
+-- name: read_position
+select position from head;
 
--- name: prune_events
+-- name: read_horizon
+select position, time, walked from forgotten where log = ?;
+
+-- name: read_events
+select position, type, kind, resource_id, parent_id, tenant, generation, time, answer, facets
+from events where position > ? order by position limit ?;
+
+-- The first event of a resource, and the last one until a time: its events are in the order of time, so it is searched
+-- for by halves, for a week of heartbeats is long.
+-- name: read_span
+with recursive first as (
+    select position, type, time from events where resource_id = ?1 order by position limit 1
+), search (low, high) as (
+    select first.position, head.position from first, head
+    union all
+    select case when e.time <= ?2 then e.position else s.low end,
+           case when e.time <= ?2 then s.high else (s.low + s.high + 1) / 2 - 1 end
+    from search s left join events e on e.position = (
+        select position from events where resource_id = ?1 and position >= (s.low + s.high + 1) / 2
+        order by position limit 1)
+    where s.low < s.high
+)
+select first.type, first.time, last.position, last.time
+from first cross join events last on last.position = (select low from search where low = high);
+
+-- name: read_full_event
+select position, type, kind, resource_id, parent_id, tenant, generation, time, answer, facets
+from events where resource_id = ? and position <= ? and type <> 'Reported' order by position desc limit 1;
+
+-- name: read_full_events
+select position, type, kind, resource_id, parent_id, tenant, generation, time, answer, facets
+from events where resource_id = ?1 and type <> 'Reported' and answer is not null
+  and position >= coalesce((select position from events
+                            where resource_id = ?1 and type <> 'Reported' and answer is not null and time <= ?2
+                            order by position desc limit 1), 0)
+order by position;
+
+-- The last row of each adapter and generation that was received until a time and whose event came until a position,
+-- with the body of the row that it repeats. The index is walked from key to key, for most rows are heartbeats.
+-- name: read_last_reports
+with recursive keys (adapter, generation) as (
+    select * from (select adapter, generation from report_log where resource_id = ?1
+                   order by adapter, generation limit 1)
+    union all
+    select n.adapter, n.generation from keys k cross join report_log n on n.sequence = (
+        select sequence from report_log where resource_id = ?1 and (adapter, generation) > (k.adapter, k.generation)
+        order by adapter, generation limit 1)
+)
+select l.sequence, l.adapter, l.generation, l.position, l.report_id, l.effective_time, l.received_time,
+       (select cast(said.body as blob) from report_log said
+        where said.resource_id = ?1 and said.adapter = l.adapter and said.generation = l.generation
+          and said.sequence <= l.sequence and said.body is not null
+        order by said.sequence desc limit 1)
+from keys k cross join report_log l on l.sequence = (
+    select sequence from report_log
+    where resource_id = ?1 and adapter = k.adapter and generation = k.generation
+      and received_time <= ?2 and (?3 is null or position <= ?3)
+    order by sequence desc limit 1);
+
+-- name: read_reports_since
+select sequence, adapter, generation, position, report_id, effective_time, received_time, cast(body as blob)
+from report_log where resource_id = ? and received_time >= ?;
+
+-- name: walk_resources
+select id from resources
+where id > ?1 and (?2 is null or tenant in (select value from json_each(?2)))
+order by id limit ?3;
+
+-- ── pruning: what may go is looked for by a reader; the writer then deletes what it is told ──────────────────────
+
+-- After each event: a heartbeat right before it, and if it is none itself, the event that it takes the place of.
+-- name: walk_events
+select e.position, e.time, e.type, e.resource_id,
+       (select case p.type when 'Reported' then p.position end from events p
+        where p.resource_id = e.resource_id and p.position < e.position order by p.position desc limit 1),
+       case when e.type <> 'Reported' then
+           (select p.position from events p
+            where p.resource_id = e.resource_id and p.position < e.position and p.type <> 'Reported'
+            order by p.position desc limit 1)
+       end
+from events e where e.position > ? order by e.position limit ?;
+
+-- name: delete_event
 delete from events where position = ?;
 
--- A row may go if its resource is gone or a later one has taken its place, and if no row after it needs its body.
--- name: prunable_reports
-select sequence from report_log l
-where received_time < ?
-  and (not exists (select 1 from resources r where r.id = l.resource_id)
-       or exists (select 1 from report_log n
-                  where n.resource_id = l.resource_id and n.adapter = l.adapter and n.generation = l.generation
-                    and n.sequence > l.sequence))
-  and (l.body is null
-       or (select n.body is not null from report_log n
-           where n.resource_id = l.resource_id and n.adapter = l.adapter and n.generation = l.generation
-             and n.sequence > l.sequence
-           order by n.sequence limit 1) is not 0)
-order by received_time desc limit ?;
+-- After each report: a repetition right before it, and if it has words of its own, the one whose words it replaces.
+-- name: walk_reports
+select l.sequence, l.received_time,
+       (select case when p.body is null then p.sequence end from report_log p
+        where p.resource_id = l.resource_id and p.adapter = l.adapter and p.generation = l.generation
+          and p.sequence < l.sequence
+        order by p.sequence desc limit 1),
+       case when l.body is not null then
+           (select p.sequence from report_log p
+            where p.resource_id = l.resource_id and p.adapter = l.adapter and p.generation = l.generation
+              and p.sequence < l.sequence and p.body is not null
+            order by p.sequence desc limit 1)
+       end
+from report_log l where l.sequence > ? order by l.sequence limit ?;
 
--- name: prune_reports
+-- name: find_orphans
+select sequence from report_log where resource_id in (select value from json_each(?)) limit ?;
+
+-- name: delete_report
 delete from report_log where sequence = ?;
+
+-- The numbers of the last rows are used again once those are gone: then they have not been walked by.
+-- name: step_back
+update forgotten set walked = min(walked, (select coalesce(max(sequence), 0) from report_log)) where log = 'reports';
+
+-- name: move_horizon
+update forgotten set position = max(position, ?2), time = max(time, ?3), walked = max(walked, ?4) where log = ?1;
 
 -- name: prunable_transitions
 select rowid from transitions where time < ? order by time desc limit ?;

@@ -1,0 +1,101 @@
+"""From a stored answer back to the resource and the status that it was made from: the other way round than `wire`.
+
+`simulation` needs it to live the past again. What an answer does not tell is filled in with what it must have been,
+unless the policy was changed or an adapter retired shortly before.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+from msgspec import UNSET
+
+from hyperfleet.aggregation import Policy
+from hyperfleet.api.wire import AdapterAnswer, ConditionAnswer, ResourceAnswer, StatusAnswer
+from hyperfleet.model.condition import Condition
+from hyperfleet.model.resource import Resource
+from hyperfleet.model.status import AdapterSummary, Memory, RawResult, Status
+from hyperfleet.ports import Entry
+from hyperfleet.services.recollection import Recall, Recalled
+from hyperfleet.services.workspace import Rules
+
+_decode: Final = msgspec.json.Decoder(ResourceAnswer).decode
+
+
+def recaller(rules: Rules) -> Recall:
+    """Return what reads stored answers; `rules` are those that they were computed with."""
+
+    def recall(entry: Entry) -> Recalled:
+        if entry.answer is None:
+            raise ValueError(f"event {entry.position} has no answer")
+        answer = _decode(entry.answer)
+        resource = _resource(answer, entry)
+        return Recalled(resource, _status(answer.status, resource, rules.policies.select(resource), entry))
+
+    return recall
+
+
+def _resource(answer: ResourceAnswer, entry: Entry) -> Resource:
+    known = answer.metadata
+    deletion_time = known.deletion_timestamp or None
+    return Resource(
+        id=answer.id,
+        kind=answer.type,
+        name=answer.name,
+        generation=answer.generation,
+        generation_time=deletion_time or known.updated_at,  # the last edit there was
+        created_time=known.created_at,
+        spec=answer.spec,
+        labels=known.labels,
+        tenant=entry.tenant,
+        parent_id=entry.parent_id,
+        deletion_time=deletion_time,
+        updated_time=known.updated_at,
+        created_by=known.created_by or "",
+    )
+
+
+def _status(answer: StatusAnswer, resource: Resource, policy: Policy, entry: Entry) -> Status:
+    adapters = tuple([_adapter(each) for each in answer.adapters])
+    moved = [each.state_since for each in adapters if each.name in policy.required]
+    created = resource.created_time
+    return Status(
+        phase=answer.phase,
+        phase_description=answer.phase_description,
+        phase_since=answer.phase_since,
+        conditions=tuple([_condition(each) for each in answer.conditions]),
+        adapters=adapters,
+        last_updated=answer.last_updated,
+        policy=policy.digest,
+        raw={
+            each.type: RawResult(each.raw.status, each.raw.since, each.raw.since)
+            for each in answer.conditions
+            if each.raw is not UNSET
+        },
+        next_deadline=None,
+        memory=Memory(entry.time, max(moved, default=created), dict.fromkeys(policy.required, created)),
+    )
+
+
+def _condition(answer: ConditionAnswer) -> Condition:
+    return Condition(
+        answer.type,
+        answer.status,
+        answer.reason,
+        answer.message,
+        answer.observed_generation,
+        answer.last_transition_time,
+    )
+
+
+def _adapter(answer: AdapterAnswer) -> AdapterSummary:
+    return AdapterSummary(
+        answer.name,
+        answer.available,
+        answer.observed_generation,
+        answer.state,
+        answer.since,
+        answer.last_updated,
+        answer.stale,
+    )

@@ -1,0 +1,141 @@
+"""The fast lane of reports, which are nearly all writes: plain ones are taken in without anything around them.
+
+Whatever is unusual about a request (a bundle, a header that asks for something, a body about which there is something
+to say) makes it take the ordinary way, where `statuses` does the same at leisure. `python -m bench server` tells what
+this is worth.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from typing import Final
+
+import msgspec
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from hyperfleet.aggregation import read_plain
+from hyperfleet.api.callers import caller_of_scope
+from hyperfleet.api.context import Context
+from hyperfleet.api.envelope import id_of, send_problem
+from hyperfleet.api.problems import from_code, from_error, from_refusal
+from hyperfleet.api.requests import ID, is_suspicious
+from hyperfleet.api.submissions import generation_key_of
+from hyperfleet.api.wire import ALIASES, BASE, brief_report_answer, outcome_of, path_of
+from hyperfleet.model.kind import Kind
+from hyperfleet.model.report import ADAPTER_PATTERN, Report
+from hyperfleet.services.reports import REPORT_PREFIX, Submission, TakeReports
+from hyperfleet.services.results import Refusal, Target
+
+# Headers that ask for something beyond what is done here.
+_UNUSUAL: Final = frozenset({b"prefer", b"content-encoding"})
+_MOST_DIGITS: Final = 10  # of a length
+_JSON: Final = frozenset({b"application/json", b"application/json; charset=utf-8", b"application/json;charset=utf-8"})
+_encode: Final = msgspec.json.Encoder().encode
+_HEADERS: Final = ((b"content-type", b"application/json"), (b"cache-control", b"no-store"))
+
+
+class ReportLane:
+    """An application whose plain reports are taken in at once: `POST …/statuses`, `PUT …/statuses/adapters/{name}`."""
+
+    def __init__(self, app: ASGIApp, context: Context) -> None:
+        """Take what is usual off `app`."""
+        self._app = app
+        self._context = context
+        self._limit = context.limits.time.total_seconds()
+        self._places = [(kind, _pattern_of(kind, context)) for kind in context.kinds]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Take in a plain report; pass everything else on."""
+        place = self._find(scope) if scope["type"] == "http" else None
+        promised = _read_headers(scope) if place is not None else -1
+        if place is None or not 0 < promised <= self._context.limits.body_bytes:
+            await self._app(scope, receive, send)
+            return
+        target, adapter = place
+        upload = _Upload(receive, promised)
+        try:
+            async with asyncio.timeout(self._limit):
+                raw = await upload.read()
+                is_plain = len(raw) == promised and not is_suspicious(raw, self._context.limits.depth)
+                report = read_plain(raw, adapter) if is_plain else None
+                if report is not None:
+                    await self._take(report, target, raw, scope, send)
+                    return
+        except TimeoutError:
+            await send_problem(from_code("Timeout" if upload.is_read else "RequestTimeout"), scope, send)
+            return
+        except Exception as error:  # noqa: BLE001  # nobody is around us: whatever it is, the caller gets an answer
+            await send_problem(from_error(error), scope, send, error)
+            return
+        await self._app(scope, upload.receive_again, send)
+
+    def _find(self, scope: Scope) -> tuple[Target, str] | None:
+        """Return which resource a request reports on, and for PUT the adapter; None: it does not report."""
+        path, method = scope["path"], scope["method"]
+        is_put = method == "PUT"
+        if not (is_put or method == "POST") or scope["query_string"] or "/statuses" not in path:
+            return None
+        for kind, pattern in self._places:
+            match = pattern.fullmatch(path)
+            if match is not None:
+                parent, id_, adapter = match.groups()
+                return (Target(kind, id_, parent), adapter or "") if is_put == bool(adapter) else None
+        return None
+
+    async def _take(self, report: Report, target: Target, raw: bytes, scope: Scope, send: Send) -> None:
+        submission = Submission(report, self._context.new_id(REPORT_PREFIX), "", generation_key_of(raw))
+        command = TakeReports(target, (submission,), caller_of_scope(scope))
+        result = await self._context.committer.submit(command)
+        if isinstance(result, Refusal):
+            await send_problem(from_refusal(result), scope, send)
+            return
+        body = _encode(brief_report_answer(result, tuple([outcome_of(each, ()) for each in result.verdicts])))
+        length = (b"content-length", b"%d" % len(body))
+        headers = [*_HEADERS, length, (b"x-request-id", id_of(scope).encode())]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
+
+
+class _Upload:
+    """A body on its way in, which can be given back to be read again."""
+
+    def __init__(self, receive: Receive, promised: int) -> None:
+        self._receive = receive
+        self._promised = promised
+        self._messages: list[Message] = []
+        self.is_read = False
+
+    async def read(self) -> bytes:
+        """Return the body, as long as it was said to be; shorter, if it breaks off."""
+        raw = b""
+        while not self.is_read:
+            message = await self._receive()
+            self._messages.append(message)
+            raw += message.get("body", b"")
+            self.is_read = len(raw) >= self._promised or not message.get("more_body", False)
+        return raw
+
+    async def receive_again(self) -> Message:
+        """Give back what was taken, then go on."""
+        return self._messages.pop(0) if self._messages else await self._receive()
+
+
+def _pattern_of(kind: Kind, context: Context) -> re.Pattern[str]:
+    """Return what the paths look like at which one reports on resources of a kind; groups: parent, id, adapter."""
+    bases = "|".join(re.escape(base) for base in (BASE, *ALIASES))
+    path = path_of(kind, context.kinds, f"({ID.pattern})")
+    parent = path if kind.parent else f"{path}()"
+    adapter = f"(?:/adapters/({ADAPTER_PATTERN.pattern.replace('(', '(?:')}))?"
+    return re.compile(rf"(?:{bases}){parent}/({ID.pattern})/statuses{adapter}")
+
+
+def _read_headers(scope: Scope) -> int:
+    """Return how long the body is said to be; -1: not at all, or another header needs more than is done here."""
+    promised = -1
+    for name, value in scope["headers"]:
+        if name == b"content-length":
+            promised = int(value) if value.isdigit() and len(value) < _MOST_DIGITS else -1
+        elif name in _UNUSUAL or (name == b"content-type" and value not in _JSON):
+            return -1
+    return promised

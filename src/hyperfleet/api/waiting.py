@@ -1,0 +1,183 @@
+"""Waiting until a resource is as somebody wants it: one request, answered when it is, cannot be, or is not in time.
+
+Every version is looked at, also one that was replaced before anybody could have read it. What can be waited for is
+told in `services.wishes`, whether it holds is decided in `services.waiting`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import msgspec
+from msgspec import UNSET, Raw, Struct
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from hyperfleet.api.callers import caller_of
+from hyperfleet.api.context import Context
+from hyperfleet.api.envelope import lift_time_limit
+from hyperfleet.api.problems import Fault, Problem, Refused, from_error, from_query, from_refusal
+from hyperfleet.api.requests import parameters_of, target_of
+from hyperfleet.api.responses import answer_written, prefers
+from hyperfleet.api.shapes import WaitAnswer
+from hyperfleet.api.streams import EVENT_STREAM, HEARTBEAT, QUIET, EventStream, Frames, attend, frame
+from hyperfleet.api.wire import path_of
+from hyperfleet.documents.durations import format_duration
+from hyperfleet.errors import Overloaded
+from hyperfleet.model.kind import Kind
+from hyperfleet.ports import Scope
+from hyperfleet.services.results import Target, not_found
+from hyperfleet.services.tail import Stretch, Tail
+from hyperfleet.services.waiting import Finding, Shortfall, examine
+from hyperfleet.services.watching import Interest
+from hyperfleet.services.wishes import FAIL_ON, FOR, Waiting, read_waiting
+
+
+def routes(context: Context) -> list[Route]:
+    """Return the routes of this module, below the base path."""
+    return [
+        Route(f"{path_of(kind, context.kinds)}/{{id}}:wait", _Waits(context, kind).wait, methods=["GET"])
+        for kind in context.kinds
+    ]
+
+
+class _Waits(Struct, frozen=True):
+    """The handler of one kind."""
+
+    context: Context
+    kind: Kind
+
+    async def wait(self, request: Request) -> Response:
+        """Answer when a resource is as wanted; or with events, if the caller prefers to see it come."""
+        target, scope, tail = target_of(request, self.kind), caller_of(request).scope, self.context.tail
+        waiting = read_waiting(parameters_of(request))
+        if waiting.errors:
+            raise Refused(from_query(waiting.errors))
+        start = await self.context.store.position()
+        first = await self._read(target, scope)
+        wait = _Wait(tail, waiting, Interest(self.kind.name, scope, target.parent_id, target.id), start, first)
+        if prefers(request, EVENT_STREAM):
+            return EventStream(tail, wait.tell())
+        with tail.seat():
+            lift_time_limit(request.scope)
+            answer = await attend(request.receive, wait.answer())
+        return answer_written(request, 200, msgspec.json.encode(answer))
+
+    async def _read(self, target: Target, scope: Scope) -> _Version:
+        """Return the resource as it is; if it was removed, that."""
+        store = self.context.store
+        answer = await store.read_answer(self.kind.name, target.id, scope, target.parent_id)
+        if answer is not None:
+            return _Version(answer.body, answer.revision)
+        if await store.remembers(self.kind.name, target.id, scope, target.parent_id):
+            return _Version(None, 0)
+        raise Refused(from_refusal(not_found(target)))
+
+
+class _Version(Struct, frozen=True):
+    """A resource as it was answered from one position on; without an answer: it is gone."""
+
+    answer: bytes | None
+    revision: int
+
+
+class _Step(Struct, frozen=True):
+    """One version, and what it means to the wait."""
+
+    version: _Version
+    finding: Finding
+
+    @property
+    def is_last(self) -> bool:
+        """Tell whether nothing more can come of waiting."""
+        return self.finding.failure is not None or not self.finding.missing or self.version.answer is None
+
+
+class _Wait(Struct, frozen=True):
+    """A wait that is ready to begin: with the version `first`, after the position `start`."""
+
+    tail: Tail
+    waiting: Waiting
+    interest: Interest
+    start: int
+    first: _Version
+
+    async def answer(self) -> WaitAnswer:
+        """Wait; raise `Refused` with what went wrong."""
+        last = None
+        async for step in self._steps():
+            last = step or last
+        return _conclude(last, self.waiting)
+
+    async def tell(self) -> Frames:
+        """Wait, and write every version that comes by, then how it ended: an answer or a problem document."""
+        last = None
+        try:
+            async for step in self._steps():
+                last = step or last
+                if step is None:
+                    yield HEARTBEAT
+                elif step.version.answer is not None:
+                    yield frame("version", step.version.answer, step.version.revision)
+            yield frame("result", msgspec.json.encode(_conclude(last, self.waiting)))
+        except Refused as refused:
+            yield _write_failure(refused.problem)
+        except Overloaded as error:
+            yield _write_failure(from_error(error))
+
+    async def _steps(self) -> AsyncIterator[_Step | None]:
+        """Yield what each version means until one is the last or the time is up; None: nothing came for a while."""
+        time = asyncio.get_running_loop().time
+        limit = time() + self.waiting.timeout.total_seconds()
+        cursor, spoken, step = self.start, time(), self._step(self.first)
+        yield step
+        while not step.is_last and time() < limit:
+            stretch = await self.tail.read(cursor, min(spoken + QUIET, limit) - time())
+            if self.tail.is_closing:
+                raise Overloaded("the server is stopping")
+            for version in self._versions(stretch):
+                if not step.is_last:
+                    spoken, step = time(), self._step(version)
+                    yield step
+            cursor = stretch.upto if stretch else cursor
+            if time() >= spoken + QUIET:
+                spoken = time()
+                yield None
+
+    def _step(self, version: _Version) -> _Step:
+        return _Step(version, examine(self.waiting, version.answer))
+
+    def _versions(self, stretch: Stretch | None) -> list[_Version]:
+        """Return the versions of the resource in a stretch of the log, without those before the first one we saw."""
+        entries = stretch.entries if stretch else ()
+        later = [each for each in entries if each.position > self.first.revision and self.interest.move_of(each)]
+        return [_Version(entry.answer, entry.position) for entry in later]
+
+
+def _conclude(last: _Step | None, waiting: Waiting) -> WaitAnswer:
+    """Say how a wait ended."""
+    assert last is not None  # noqa: S101  # there is a first version
+    finding, answer = last.finding, last.version.answer
+    if finding.is_met:
+        return WaitAnswer(
+            "met", UNSET if answer is None else last.version.revision, UNSET if answer is None else Raw(answer)
+        )
+    if finding.failure is not None:
+        raise Refused(_problem("WaitFailed", FAIL_ON, (finding.failure,)))
+    if answer is None:
+        raise Refused(_problem("Gone", FOR, finding.missing))
+    problem = _problem("WaitTimeout", FOR, finding.missing)
+    raise Refused(Problem(problem.code, f"after {format_duration(waiting.timeout)}: {problem.detail}", problem.errors))
+
+
+def _write_failure(problem: Problem) -> bytes:
+    return frame("failed", msgspec.json.encode(problem.document()))
+
+
+def _problem(code: str, parameter: str, shortfalls: tuple[Shortfall, ...]) -> Problem:
+    told = [f"{each.wish.text}: {each.why}" for each in shortfalls]
+    is_failure = parameter == FAIL_ON
+    faults = [Fault("Met" if is_failure else "NotMet", message, parameter=parameter) for message in told]
+    return Problem(code, "; ".join(told), tuple(faults))

@@ -1,0 +1,252 @@
+"""Watching resources: a list, or one resource, followed by everything that happens to it, as server-sent events.
+
+`lists` and `resources` call this for `watch=true`. What is sent: `added` for each resource there is, `synced` with
+the position of that state, then `added`, `modified` and `deleted` in the order of the log, each with its position as
+`id`. Whoever comes back with the last id they saw gets what came after it, and no list.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Collection, Mapping
+from datetime import UTC, datetime
+from typing import Final
+
+import msgspec
+from msgspec import UNSET, Raw, Struct, UnsetType
+from msgspec.structs import replace
+from starlette.requests import Request
+
+from hyperfleet.aggregation import BodyProblem
+from hyperfleet.api.context import Context
+from hyperfleet.api.problems import Refused, from_code, from_header, from_query, from_refusal
+from hyperfleet.api.streams import HEARTBEAT, QUIET, EventStream, Frames, frame
+from hyperfleet.api.wire import href_of
+from hyperfleet.documents.wording import quote
+from hyperfleet.errors import Forgotten
+from hyperfleet.model.kind import Kind, Kinds
+from hyperfleet.ports import Answer, Entry, Query, Scope
+from hyperfleet.services.masks import FieldMask, mask_answer
+from hyperfleet.services.results import Target, not_found
+from hyperfleet.services.tail import Stretch, Tail
+from hyperfleet.services.watching import Interest, Move
+
+WATCH: Final = "watch"
+AFTER: Final = "after"
+PARAMETERS: Final = (WATCH, AFTER)
+
+_RESUME: Final = "Last-Event-ID"
+_POSITION: Final = re.compile(r"[0-9]{1,18}")
+_POSITION_RULE: Final = "the id of an event that a watch has sent: a whole number"
+_PAGE: Final = 200  # resources of the initial list that are read at once
+
+_END_OF_TIME: Final = datetime(9999, 1, 1, tzinfo=UTC)
+
+Page = tuple[Answer, ...]
+
+
+# ── what is asked for ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def is_watch(request: Request, without: Collection[str] = ()) -> bool:
+    """Tell whether a request is for a watch; it must be without parameters that make no sense for one."""
+    values = request.query_params.getlist(WATCH)
+    if any(value not in ("true", "false") for value in values) or len(set(values)) > 1:
+        raise Refused(from_query([BodyProblem(WATCH, "BadFormat", "watch is true or false")]))
+    if "true" in values:
+        odd = [name for name in without if name in request.query_params]
+        message = "{} cannot be given with watch=true: a watch tells all there is, in the order in which it happens"
+    else:
+        odd = [AFTER] if AFTER in request.query_params else []
+        message = "{} is where a watch goes on; give it with watch=true"
+    if odd:
+        raise Refused(from_query([BodyProblem(name, "Exclusive", message.format(name)) for name in odd]))
+    return "true" in values
+
+
+async def read_start(request: Request, context: Context) -> int | None:
+    """Return the position after which a watch goes on; None: it begins with a list. Raise `Forgotten` if pruned.
+
+    The header wins: a browser that reconnects sends it to the address it was first given.
+    """
+    headers, values = request.headers.getlist(_RESUME), request.query_params.getlist(AFTER)
+    given = headers or values
+    if not given:
+        return None
+    fault = ""
+    if len(given) > 1 or not _POSITION.fullmatch(given[0]):
+        fault = f"{quote(given[-1])} is not {_POSITION_RULE}"
+    elif int(given[0]) > (head := (await context.store.read_events(int(given[0]), 1)).head):
+        fault = f"position {given[0]} is not reached yet: the last event has {head}"
+    if fault:
+        problem = from_header(_RESUME, fault) if headers else from_query([BodyProblem(AFTER, "BadFormat", fault)])
+        raise Refused(problem)
+    return int(given[0])
+
+
+# ── what is sent ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Departure(Struct, frozen=True):
+    """What is told of a resource that left: it was removed, or the filters no longer hold for it as it is now."""
+
+    id: str
+    type: str
+    href: str
+    reason: str
+    object: Raw | UnsetType = UNSET
+
+
+class View(Struct, frozen=True):
+    """How somebody sees the log. Equal views make the same of it, so what one of them made serves all."""
+
+    interest: Interest
+    kind: Kind
+    kinds: Kinds
+    mask: FieldMask
+
+    def list(self, answers: Collection[Answer]) -> bytes:
+        """Write what there is."""
+        return b"".join([frame("added", mask_answer(answer.body, self.mask)) for answer in answers])
+
+    def amend(self, stretch: Stretch, listed: Mapping[str, int]) -> bytes:
+        """Write what happened while a list was made; of what was listed in a later state (id → revision), nothing."""
+        return b"".join(
+            [
+                frame(move, self._tell(entry, move))
+                for entry in stretch.entries
+                if entry.position > listed.get(entry.resource_id, 0) and (move := self.interest.move_of(entry))
+            ]
+        )
+
+    def follow(self, stretch: Stretch) -> bytes:
+        """Write what a stretch of the log means to this view, each event with its position."""
+        return stretch.share(self, lambda: self._follow(stretch))
+
+    def is_over(self, stretch: Stretch) -> bool:
+        """Tell whether nothing can follow a stretch: the one resource that is watched was removed."""
+        watched = self.interest.resource_id
+        return watched is not None and any(
+            entry.type == "Removed" and entry.resource_id == watched for entry in stretch.entries
+        )
+
+    def _follow(self, stretch: Stretch) -> bytes:
+        return b"".join(
+            [
+                frame(move, self._tell(entry, move), entry.position)
+                for entry in stretch.entries
+                if (move := self.interest.move_of(entry))
+            ]
+        )
+
+    def _tell(self, entry: Entry, move: Move) -> bytes:
+        answer = mask_answer(entry.answer, self.mask) if entry.answer is not None else None
+        if move != "deleted" and answer is not None:
+            return answer
+        departure = Departure(
+            entry.resource_id,
+            self.kind.name,
+            href_of(self.kind, entry.resource_id, entry.parent_id, self.kinds),
+            "Removed" if answer is None else "NoLongerMatches",
+            UNSET if answer is None else Raw(answer),
+        )
+        return msgspec.json.encode(departure)
+
+
+# ── watching ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def watch_list(request: Request, context: Context, kind: Kind, query: Query, mask: FieldMask) -> EventStream:
+    """Answer with all resources of a query and with what becomes of them."""
+    view = View(Interest.of(query), kind, context.kinds, mask)
+    start = await read_start(request, context)
+    if start is not None:
+        return EventStream(context.tail, _follow(context.tail, view, start))
+    start = await context.store.position()
+    first = await context.store.find(replace(query, limit=_PAGE))  # now, so that what fails is answered as it should be
+    return EventStream(context.tail, _list_and_follow(context, view, start, _pages(context, query, first)))
+
+
+async def watch_one(request: Request, context: Context, target: Target, scope: Scope, mask: FieldMask) -> EventStream:
+    """Answer with one resource and with what becomes of it, up to its removal."""
+    interest = Interest(target.kind.name, scope, target.parent_id, target.id)
+    view = View(interest, target.kind, context.kinds, mask)
+    start = await read_start(request, context)
+    if start is not None:
+        await _check_unfinished(context, target, scope, start)
+        return EventStream(context.tail, _follow(context.tail, view, start))
+    start = await context.store.position()
+    answer = await context.store.read_answer(target.kind.name, target.id, scope, target.parent_id)
+    if answer is None:
+        raise Refused(from_refusal(not_found(target)))
+    return EventStream(context.tail, _list_and_follow(context, view, start, _only((answer,))))
+
+
+async def _check_unfinished(context: Context, target: Target, scope: Scope, start: int) -> None:
+    """Go on only with a resource that is there, or was removed after a position, so that its watcher can be told."""
+    if await context.store.read_answer(target.kind.name, target.id, scope, target.parent_id) is None:
+        last = await context.store.read_version(target.kind.name, target.id, scope, _END_OF_TIME, target.parent_id)
+        if last is None or last.revision <= start:
+            raise Refused(from_refusal(not_found(target)))
+
+
+async def _only(page: Page) -> AsyncIterator[Page]:
+    yield page
+
+
+async def _pages(context: Context, query: Query, first: Page) -> AsyncIterator[Page]:
+    page = first
+    while page:
+        yield page
+        after = (page[-1].key, page[-1].id)
+        page = await context.store.find(replace(query, limit=_PAGE, after=after)) if len(page) == _PAGE else ()
+
+
+async def _list_and_follow(context: Context, view: View, start: int, pages: AsyncIterator[Page]) -> Frames:
+    """Write a list and what happened while it was made, so that it is the state of one position; then follow the log.
+
+    Nothing before that position has an id: nobody can go on from the midst of a list.
+    """
+    listed: dict[str, int] = {}
+    async for page in pages:
+        listed |= {answer.id: answer.revision for answer in page if answer.revision > start}
+        yield view.list(page)
+    cursor, upto = start, await context.store.position()
+    while cursor < upto:
+        stretch = await context.tail.catch_up(cursor)
+        yield view.amend(stretch, listed)
+        if view.is_over(stretch):
+            return
+        cursor = stretch.upto
+    yield frame("synced", b"{}", cursor)
+    async for frames in _follow(context.tail, view, cursor):
+        yield frames
+
+
+async def _follow(tail: Tail, view: View, start: int) -> Frames:
+    """Write everything that happens after a position and, when nothing does, how far we are."""
+    time = asyncio.get_running_loop().time
+    cursor = told = start
+    spoken = time()
+    while not tail.is_closing:
+        try:
+            stretch = await tail.read(cursor, spoken + QUIET - time())
+            frames = view.follow(stretch) if stretch else b""
+        except Forgotten:
+            yield frame("gone", msgspec.json.encode(from_code("Forgotten").document()))
+            return
+        cursor = stretch.upto if stretch else cursor
+        if not frames and time() >= spoken + QUIET:
+            place = tail.place_after(cursor)
+            frames, told = _bookmark(place) if place > told else HEARTBEAT, place
+        if frames:
+            yield frames
+            spoken = time()
+        if stretch and view.is_over(stretch):
+            return
+    yield _bookmark(tail.place_after(cursor))
+
+
+def _bookmark(position: int) -> bytes:
+    return frame("bookmark", b"{}", position)

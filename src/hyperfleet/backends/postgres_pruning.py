@@ -1,0 +1,50 @@
+"""Forgetting in PostgreSQL, a little at a time. `pruning` says what may go, and why."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Final
+
+from hyperfleet.backends.past import Horizon, WalkedLog
+from hyperfleet.backends.postgres_connections import Connection, transaction
+from hyperfleet.backends.postgres_loading import SQL
+from hyperfleet.backends.postgres_past import read_horizon
+from hyperfleet.backends.pruning import STEP_OF, choose_victims, expired
+from hyperfleet.ports import Pruning
+
+_WINDOW: Final = 1_000  # rows that are looked at in one transaction
+
+
+async def prune(connection: Connection, task: Pruning, limit: int) -> int:
+    """Delete up to `limit` rows of a log that are past their time; return how many went."""
+    match task.log:
+        case "keys" | "transitions":
+            done = await connection.execute(SQL[f"prune_{task.log}"], task.keep, limit)
+            return int(done.removeprefix("DELETE "))
+        case "events" | "reports":
+            cutoff = await connection.fetchval(SQL["read_cutoff"], task.keep)
+            deleted: int | None = 0
+            while deleted == 0:
+                async with transaction(connection):
+                    deleted = await _go_on(connection, task.log, cutoff, limit)
+            return deleted or 0
+
+
+async def _go_on(connection: Connection, log: WalkedLog, cutoff: datetime, limit: int) -> int | None:
+    """Walk on from where the last walk ended and delete what may go; None: nothing is past its time there."""
+    start = (await read_horizon(connection, log)).walked
+    rows = await connection.fetch(SQL[f"walk_{log}"], start, _WINDOW)
+    steps = expired((STEP_OF[log](*row) for row in rows), cutoff)
+    if not steps:
+        return None
+    if gone := [step.gone for step in steps if step.gone]:
+        orphans = [row["sequence"] for row in await connection.fetch(SQL["find_orphans"], gone, limit)]
+        if orphans:
+            await connection.execute(SQL["delete_reports"], orphans)
+            await connection.execute(SQL["move_horizon"], log, 0, cutoff, start)
+            return len(orphans)
+    chosen = choose_victims(steps, start, limit)
+    await connection.execute(SQL[f"delete_{log}"], chosen.victims)
+    moved = (max(chosen.victims), cutoff) if chosen.victims else (0, Horizon().time)
+    await connection.execute(SQL["move_horizon"], log, *moved, chosen.walked)
+    return len(chosen.victims)

@@ -1,0 +1,129 @@
+"""★ Transactions of PostgreSQL: on what we remember, if it is still so; else on what we lock and load.
+
+Records that this process wrote last are kept decoded with the versions of their rows. A write that needs nothing else
+is computed at once and sent as one statement, which locks those rows, compares their versions and writes, or does
+nothing: one round trip, and no row is read. Where other replicas write the same resources it fails, and the ordinary
+way follows: begin, lock, load, compute, write, commit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from hyperfleet.backends.postgres_connections import Connection, transaction
+from hyperfleet.backends.postgres_loading import load
+from hyperfleet.backends.postgres_writing import Outcome, is_single, write
+from hyperfleet.backends.record_cache import Found, RecordCache
+from hyperfleet.errors import Contended
+from hyperfleet.ports import Changes, Loaded, Needs, Record, Work
+
+_MOST_DOUBT: Final = 64  # transactions for which memory is not tried, where it has failed again and again
+
+
+class Transactions:
+    """Runs transactions of one database, and remembers what they wrote."""
+
+    def __init__(self) -> None:
+        """Remember nothing yet."""
+        self._cache = RecordCache()
+        self._policy_version: int | None = None
+        self._ahead = timedelta()  # of the database's clock before ours
+        self._doubt = 0  # for how many transactions memory is not tried …
+        self._next_doubt = 1  # … and for how many after the next failure
+
+    async def run(self, connection: Connection, needs: Needs, work: Work) -> int:
+        """Do one transaction; return the position before its first event."""
+        known = self._recall(needs)
+        if known is not None:
+            base = await self._write_from_memory(connection, known, work)
+            if base is not None:
+                return base
+        async with transaction(connection):
+            return await self._write_from_rows(connection, needs, work)
+
+    async def _write_from_rows(self, connection: Connection, needs: Needs, work: Work) -> int:
+        ground = await load(connection, needs)
+        self._policy_version = ground.loaded.policy_version
+        changes = work(ground.loaded)
+        if changes.is_empty:
+            await connection.execute("rollback")  # unlike a commit it need not be flushed
+            return ground.position
+        sent = datetime.now(UTC)
+        outcome = await write(connection, ground.loaded.policy_version, changes, None)
+        if outcome is None:
+            raise Contended("another policy came into force")
+        self._compare_clocks(sent, outcome.now)
+        await connection.execute("commit")
+        self._remember(changes, outcome, ground.found)
+        return outcome.base
+
+    async def _write_from_memory(self, connection: Connection, found: Found, work: Work) -> int | None:
+        """Write what follows from the records that we remember; None: they are not what they were."""
+        policy_version = self._policy_version or 0
+        sent = datetime.now(UTC)
+        try:
+            changes = work(Loaded(sent + self._ahead, policy_version, dict(found.records), {}, {}, {}))
+        except Exception:  # noqa: BLE001  # whatever it is, the ordinary way meets it too, and there it counts
+            return None
+        if changes.is_empty:
+            return None  # a refusal must not rest on memory alone
+        known = (list(found.marks), list(found.marks.values()))
+        if is_single(changes):
+            outcome = await write(connection, policy_version, changes, known)
+        else:
+            async with transaction(connection):
+                outcome = await write(connection, policy_version, changes, known)
+        self._learn(is_success=outcome is not None)
+        if outcome is None:
+            return None
+        self._compare_clocks(sent, outcome.now)
+        self._remember(changes, outcome, found)
+        return outcome.base
+
+    def _recall(self, needs: Needs) -> Found | None:
+        """Return all that is needed, if we remember it."""
+        if self._doubt:
+            self._doubt -= 1
+            return None
+        if needs.names or needs.keys or self._policy_version is None:
+            return None
+        found = Found()
+        if not self._add(found, needs.ids) or not self._add(found, _parents_of(found.records.values())):
+            return None
+        if any(needs.wants_children(record.resource) for record in found.records.values()):
+            return None
+        return found
+
+    def _add(self, found: Found, ids: Collection[str]) -> bool:
+        """Add records that we remember; False: not all of them."""
+        kept = self._cache.find(ids)
+        for id_, each in kept.items():
+            found.records[id_], found.marks[id_], found.sizes[id_] = each.record, each.mark, each.report_sizes
+        return len(kept) == len(ids)
+
+    def _remember(self, changes: Changes, outcome: Outcome, found: Found) -> None:
+        """Keep what was committed, with the version that its rows have now."""
+        for record in (*changes.inserted, *changes.updated):
+            found.marks[record.resource.id] = outcome.version
+        for id_, sizes in outcome.report_sizes.items():
+            found.sizes[id_] = {**found.sizes.get(id_, {}), **sizes}
+        self._cache.keep(changes, outcome.base, found)
+
+    def _compare_clocks(self, sent: datetime, theirs: datetime) -> None:
+        """Learn how far the database's clock is ahead: that is known within a round trip, and the least is believed."""
+        least, most = theirs - datetime.now(UTC), theirs - sent
+        self._ahead = max(least, min(most, timedelta()))
+
+    def _learn(self, *, is_success: bool) -> None:
+        """Rely on memory less where it has failed: others write here too."""
+        if is_success:
+            self._next_doubt = 1
+        else:
+            self._doubt = self._next_doubt
+            self._next_doubt = min(2 * self._next_doubt, _MOST_DOUBT)
+
+
+def _parents_of(records: Iterable[Record]) -> set[str]:
+    return {parent for record in records if (parent := record.resource.parent_id) is not None}

@@ -1,0 +1,119 @@
+"""The past as readers ask an SQLite connection for it: each function is one read, as of one moment."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from hyperfleet.backends.past import (
+    Horizon,
+    LogRow,
+    WalkedLog,
+    decode_facets,
+    heard_since,
+    stretch_of,
+    tell_last,
+    tell_log,
+    was_there,
+)
+from hyperfleet.backends.rows import from_micros, to_micros
+from hyperfleet.backends.sqlite_connection import SQL, transaction
+from hyperfleet.backends.sqlite_loading import read_records
+from hyperfleet.backends.sqlite_reading import remembers, tenants_of
+from hyperfleet.errors import Forgotten
+from hyperfleet.model.report import StoredReport
+from hyperfleet.ports import Entries, Entry, Record, Scope, Version
+
+_FOREVER: Final = 2**63 - 1
+_MICROSECOND: Final = timedelta(microseconds=1)
+
+
+def read_position(connection: sqlite3.Connection) -> int:
+    """Return the position of the last event."""
+    (position,) = connection.execute(SQL["read_position"]).fetchone()
+    return int(position)
+
+
+def read_horizon(connection: sqlite3.Connection, log: WalkedLog) -> Horizon:
+    """Return how far a log has been forgotten."""
+    position, time, walked = connection.execute(SQL["read_horizon"], (log,)).fetchone()
+    return Horizon(position, from_micros(time), walked)
+
+
+def read_events(connection: sqlite3.Connection, after: int, limit: int) -> Entries:
+    """Return events after a position."""
+    with transaction(connection, "deferred"):
+        read_horizon(connection, "events").require_position(after)
+        rows = connection.execute(SQL["read_events"], (after, limit))
+        return stretch_of(_entries(rows), after, read_position(connection))
+
+
+def read_version(
+    connection: sqlite3.Connection, kind: str, id_: str, scope: Scope, at: datetime, parent_id: str | None
+) -> Version | None:
+    """Return a resource as it was at a moment."""
+    with transaction(connection, "deferred"):
+        if not remembers(connection, kind, id_, scope, parent_id):
+            return None
+        first_type, first_time, position, time = connection.execute(SQL["read_span"], (id_, to_micros(at))).fetchone()
+        if not was_there(read_horizon(connection, "events"), (first_type, from_micros(first_time)), at):
+            return None
+        entries = _entries(connection.execute(SQL["read_full_event"], (id_, position)))
+        if not entries:
+            raise Forgotten("the last full answer before then is no longer kept")
+        (entry,) = entries
+        if entry.position == position:
+            return Version(entry, position)
+        read_horizon(connection, "reports").require_time(at)
+        heard = heard_since(_last_reports(connection, id_, _FOREVER, position), entry.position)
+        return Version(entry, position, from_micros(time), heard)
+
+
+def read_versions(connection: sqlite3.Connection, resource_id: str, since: datetime) -> tuple[Entry, ...]:
+    """Return a resource's events with an answer from the one in force at a moment on."""
+    return _entries(connection.execute(SQL["read_full_events"], (resource_id, to_micros(since))))
+
+
+def read_reports(connection: sqlite3.Connection, resource_id: str, at: datetime) -> tuple[StoredReport, ...]:
+    """Return the last report of each adapter that was received until a moment, by adapter name."""
+    with transaction(connection, "deferred"):
+        read_horizon(connection, "reports").require_time(at)
+        return tell_last(_last_reports(connection, resource_id, to_micros(at)))
+
+
+def read_report_log(connection: sqlite3.Connection, resource_id: str, since: datetime) -> tuple[StoredReport, ...]:
+    """Return the last report of each adapter before a moment, then all from then on, in their order."""
+    with transaction(connection, "deferred"):
+        before = _last_reports(connection, resource_id, to_micros(since - _MICROSECOND))
+        after = connection.execute(SQL["read_reports_since"], (resource_id, to_micros(since)))
+        return tell_log(before, _log_rows(after))
+
+
+def walk(connection: sqlite3.Connection, after: str, limit: int, scope: Scope) -> tuple[Record, ...]:
+    """Return the resources whose ids come after one, in the order of ids."""
+    with transaction(connection, "deferred"):
+        rows = connection.execute(SQL["walk_resources"], (after, tenants_of(scope), limit))
+        return read_records(connection, [id_ for (id_,) in rows])
+
+
+def _last_reports(
+    connection: sqlite3.Connection, resource_id: str, until: int, position: int | None = None
+) -> list[LogRow]:
+    """Return the last row of each adapter and generation until a time and an event's position."""
+    return _log_rows(connection.execute(SQL["read_last_reports"], (resource_id, until, position)))
+
+
+def _log_rows(rows: Iterable[Any]) -> list[LogRow]:
+    return [
+        LogRow(sequence, adapter, generation, at, report_id, from_micros(effective), from_micros(received), body)
+        for sequence, adapter, generation, at, report_id, effective, received, body in rows
+    ]
+
+
+def _entries(rows: Iterable[Any]) -> tuple[Entry, ...]:
+    return tuple(
+        Entry(at, type_, kind, id_, parent_id, tenant, generation, from_micros(time), answer, decode_facets(facets))
+        for at, type_, kind, id_, parent_id, tenant, generation, time, answer, facets in rows
+    )

@@ -1,0 +1,88 @@
+"""Forgetting in an SQLite file: readers find what may go, the writer deletes it, so that writers hardly wait.
+
+`pruning` says what may go, and why.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final
+
+from msgspec import Struct
+
+from hyperfleet.backends.past import WalkedLog
+from hyperfleet.backends.pruning import STEP_OF, choose_victims, expired
+from hyperfleet.backends.rows import from_micros, to_micros
+from hyperfleet.backends.sqlite_connection import SQL, transaction
+from hyperfleet.backends.sqlite_loading import as_list
+from hyperfleet.backends.sqlite_past import read_horizon
+from hyperfleet.backends.sqlite_session import Session
+from hyperfleet.ports import Pruning
+
+_WINDOW: Final = 1_000  # rows that a reader looks at before the writer gets to know what may go
+
+
+class Plan(Struct, frozen=True):
+    """What the writer is to do with a log."""
+
+    log: WalkedLog
+    cutoff: datetime
+    walked: int
+    victims: tuple[int, ...] = ()
+    orphans: tuple[int, ...] = ()  # reports of resources whose last event is about to go
+
+
+async def prune(session: Session, task: Pruning, cutoff: datetime, limit: int) -> int:
+    """Delete up to `limit` rows of a log that are older than `cutoff`; return how many went."""
+    match task.log:
+        case "keys" | "transitions":
+            rows = await session.scan(_find_old, task.log, cutoff, limit)
+            return await session.write(_delete, SQL[f"prune_{task.log}"], rows)
+        case "events" | "reports":
+            while (plan := await session.scan(_walk, task.log, cutoff, limit)) is not None:
+                if deleted := await session.write(_carry_out, plan):
+                    return deleted
+            return 0
+
+
+def _find_old(connection: sqlite3.Connection, log: str, cutoff: datetime, limit: int) -> Sequence[tuple[int | str]]:
+    return connection.execute(SQL[f"prunable_{log}"], (to_micros(cutoff), limit)).fetchall()
+
+
+def _delete(connection: sqlite3.Connection, statement: str, rows: Sequence[tuple[int | str]]) -> int:
+    with transaction(connection):
+        return connection.executemany(statement, rows).rowcount
+
+
+def _walk(connection: sqlite3.Connection, log: WalkedLog, cutoff: datetime, limit: int) -> Plan | None:
+    """Go on from where the last walk ended; None: nothing is past its time there."""
+    with transaction(connection, "deferred"):
+        start = read_horizon(connection, log).walked
+        rows = connection.execute(SQL[f"walk_{log}"], (start, _WINDOW))
+        steps = expired((STEP_OF[log](key, from_micros(time), *rest) for key, time, *rest in rows), cutoff)
+        if not steps:
+            return None
+        gone = [step.gone for step in steps if step.gone]
+        orphans = connection.execute(SQL["find_orphans"], (as_list(gone), limit)).fetchall() if gone else []
+    if orphans:
+        return Plan(log, cutoff, start, orphans=tuple(sequence for (sequence,) in orphans))
+    chosen = choose_victims(steps, start, limit)
+    return Plan(log, cutoff, chosen.walked, chosen.victims)
+
+
+def _carry_out(connection: sqlite3.Connection, plan: Plan) -> int:
+    """Delete, and move the horizon with it; return how much went."""
+    with transaction(connection):
+        deleted = _delete_all(connection, SQL["delete_report"], plan.orphans)
+        if deleted:
+            connection.execute(SQL["step_back"])
+        deleted += _delete_all(connection, SQL[f"delete_{plan.log.removesuffix('s')}"], plan.victims)
+        position, time = (max(plan.victims, default=0), to_micros(plan.cutoff)) if deleted else (0, 0)
+        connection.execute(SQL["move_horizon"], (plan.log, position, time, plan.walked))
+        return deleted
+
+
+def _delete_all(connection: sqlite3.Connection, statement: str, keys: Sequence[int]) -> int:
+    return connection.executemany(statement, [(key,) for key in keys]).rowcount if keys else 0

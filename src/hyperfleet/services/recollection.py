@@ -1,0 +1,92 @@
+"""Reading the past of a resource: from its stored answers and the log of its reports to what happened, in order.
+
+`replay` calls `recollect`. What retention has taken is not made up: the past then begins later.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from hyperfleet.model.condition import UNKNOWN
+from hyperfleet.model.event import EventType
+from hyperfleet.model.report import AVAILABLE, StoredReport
+from hyperfleet.model.resource import Resource
+from hyperfleet.model.status import Status
+from hyperfleet.ports import Entry, Store
+from hyperfleet.services.lives import Past, Step
+
+_EDITS: Final[frozenset[EventType]] = frozenset({"Created", "SpecChanged", "DeletionRequested"})
+
+
+class Recalled(Struct, frozen=True):
+    """What a stored answer tells of a resource and its status."""
+
+    resource: Resource
+    status: Status
+
+    @property
+    def adapters(self) -> frozenset[str]:
+        """Return the adapters that had said True or False."""
+        return frozenset([summary.name for summary in self.status.adapters])
+
+
+Recall = Callable[[Entry], Recalled]
+
+
+class Recollection(Struct, frozen=True):
+    """A past, the number of reports in it, and whether it goes back as far as was asked for."""
+
+    past: Past
+    count: int
+    is_whole: bool
+
+
+async def recollect(store: Store, resource_id: str, since: datetime, recall: Recall) -> Recollection | None:
+    """Read what happened to a resource since then; None: nothing of it is kept."""
+    entries = await store.read_versions(resource_id, since)
+    if not entries:
+        return None
+    log = await store.read_report_log(resource_id, since)
+    versions = [recall(entry) for entry in entries]
+    first = entries[0]
+    is_born = first.type == "Created" and first.time >= since
+    begin = max(first.time, since)
+    reports = {stored.report.adapter: stored for stored in log if stored.last_heard <= begin}
+    known = {name: stored for name, stored in reports.items() if _may_be_in(stored, versions[0])}
+    past = Past(
+        versions[0].resource,
+        begin,
+        None if is_born else versions[0].status,
+        known,
+        tuple(_steps(entries, versions, [stored for stored in log if stored.last_heard > begin])),
+    )
+    has_all_reports = versions[0].adapters <= known.keys()
+    return Recollection(past, len(log), has_all_reports and (is_born or first.time <= since))
+
+
+def _may_be_in(stored: StoredReport, version: Recalled) -> bool:
+    """Tell whether an adapter was there when an answer was written: it is in it, unless it had no verdict yet."""
+    return stored.report.adapter in version.adapters or stored.report.status_of(AVAILABLE) == UNKNOWN
+
+
+def _steps(entries: Sequence[Entry], versions: Sequence[Recalled], log: Iterable[StoredReport]) -> list[Step]:
+    """Put edits, retirements and reports in order; what shares an instant is one step."""
+    steps: dict[datetime, Step] = {}
+    for entry, before, version in zip(entries[1:], versions, versions[1:], strict=False):
+        step = steps.get(entry.time, Step(entry.time))
+        retired = step.retired | (before.adapters - version.adapters)
+        resource = version.resource if entry.type in _EDITS else step.resource
+        if resource is not None or retired:
+            steps[entry.time] = replace(step, resource=resource, retired=retired)
+    reports: defaultdict[datetime, list[StoredReport]] = defaultdict(list)
+    for stored in log:
+        reports[stored.last_heard].append(stored)
+    for time, received in reports.items():
+        steps[time] = replace(steps.get(time, Step(time)), reports=tuple(received))
+    return [steps[time] for time in sorted(steps)]

@@ -1,0 +1,173 @@
+"""Databases of earlier versions: they are brought up to date with what they hold, and promise nothing they lack."""
+# ruff: noqa: S608  # statements are put together from the words in this file
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import closing
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import asyncpg
+import pytest
+from msgspec import Struct
+
+from hyperfleet.backends.migrations import load_migrations
+from hyperfleet.backends.postgres import PostgresStore
+from hyperfleet.backends.postgres_loading import SQL as POSTGRES_SQL
+from hyperfleet.backends.rows import encode, to_micros
+from hyperfleet.backends.sqlite import SqliteStore
+from hyperfleet.backends.sqlite_connection import SQL as SQLITE_SQL
+from hyperfleet.backends.statements import Engine
+from hyperfleet.errors import Forgotten
+from hyperfleet.ports import EVERYTHING, Changes
+from tests.contract.conftest import DURABLE
+from tests.contract.stores import START, DurableStore, make_draft, make_resource, make_stored, write
+
+pytestmark = pytest.mark.anyio
+
+HOUR = timedelta(hours=1)
+EARLY = START - 1000 * HOUR
+
+
+class OldDatabase(Struct, frozen=True):
+    """A database of the first version: what runs scripts in it, how it writes times, and its store of today."""
+
+    engine: Engine
+    first_table: str  # the statement that creates the table of migrations
+    run: Callable[[str], Awaitable[None]]
+    time: Callable[[datetime], str]
+    store: DurableStore
+
+
+@pytest.fixture(params=DURABLE)
+def blank(request: pytest.FixtureRequest, tmp_path: Path) -> OldDatabase:
+    """Give a database without tables."""
+    return _sqlite(tmp_path / "fleet.db") if request.param == "sqlite" else _postgres(request)
+
+
+@pytest.fixture
+async def old(blank: OldDatabase, anyio_backend: str) -> OldDatabase:
+    """Give a database as the first version made it."""
+    applied = f"insert into schema_migrations values (1, '0001_initial', {blank.time(START)})"
+    await blank.run(f"{blank.first_table}; {applied}; {load_migrations(blank.engine)[0].script}")
+    return blank
+
+
+def _sqlite(path: Path) -> OldDatabase:
+    async def run(script: str) -> None:
+        with closing(sqlite3.connect(path)) as connection:
+            connection.executescript(script)
+
+    table = SQLITE_SQL["create_schema_migrations"]
+    return OldDatabase("sqlite", table, run, lambda time: str(to_micros(time)), SqliteStore(path))
+
+
+def _postgres(request: pytest.FixtureRequest) -> OldDatabase:
+    url: str = request.getfixturevalue("postgres_url")
+
+    async def run(script: str) -> None:
+        connection = await asyncpg.connect(url)
+        try:
+            await connection.execute(script)
+        finally:
+            await connection.close()
+
+    table = POSTGRES_SQL["create_migrations_table"]
+    return OldDatabase("postgres", table, run, lambda time: f"'{time.isoformat()}'", PostgresStore(url))
+
+
+async def fill(old: OldDatabase, kept: Iterable[int], head: int) -> None:
+    """Write events of one cluster, an hour apart, with a report in the log for each."""
+    blob = "blob" if old.engine == "sqlite" else "bytea"
+    rows = [
+        f"({at}, '{'Created' if at == 1 else 'StatusChanged'}', 'cls-1', 'Cluster', null, 'acme', 1, "
+        f"{old.time(EARLY + at * HOUR)}, cast('{at}' as {blob}))"
+        for at in kept
+    ]
+    log = [
+        f"('cls-1', 'dns', 1, {at}, {old.time(EARLY + at * HOUR)}, {old.time(EARLY)}, 'rep-{at}', "
+        f"'{encode(make_stored(said=str(at))).decode()}')"
+        for at in kept
+    ]
+    await old.run(
+        f"""
+        insert into events (position, type, resource_id, kind, parent_id, tenant, generation, time, answer)
+        values {", ".join(rows)};
+        insert into report_log
+            (resource_id, adapter, generation, position, received_time, effective_time, report_id, body)
+        values {", ".join(log)};
+        update head set position = {head};
+        """
+    )
+
+
+async def migrate_and_open(store: DurableStore) -> None:
+    applied = await store.migrate()
+    assert "0001_initial" not in applied
+    assert "0002_past" in applied
+    await store.open()
+
+
+async def test_a_past_that_is_whole_can_be_told_from_the_beginning(old: OldDatabase) -> None:
+    await fill(old, range(1, 6), 5)
+    await migrate_and_open(old.store)
+    found = await old.store.read_events(0, 10)
+    assert [(entry.position, entry.answer, entry.facets) for entry in found.entries] == [
+        (at, str(at).encode(), None) for at in range(1, 6)
+    ]
+    version = await old.store.read_version("Cluster", "cls-1", EVERYTHING, EARLY + 2 * HOUR)
+    assert version is not None
+    assert version.revision == 2
+    assert await old.store.read_version("Cluster", "cls-1", EVERYTHING, EARLY) is None
+    (report,) = await old.store.read_reports_past("cls-1", EARLY + 2 * HOUR)
+    assert report.id == "rep-2"
+    assert await write(old.store, Changes(events=[make_draft(make_resource())])) == 5
+    assert [entry.position for entry in (await old.store.read_events(4, 10)).entries] == [5, 6]
+    await old.store.close()
+
+
+@pytest.mark.parametrize(
+    ("kept", "head", "missing", "because"),
+    [
+        ([2, 5, 6], 6, 4, "events between them went"),
+        ([3, 4], 4, 2, "the first ones went"),
+        ([1, 2, 3], 5, 5, "the last ones went with their resource"),
+    ],
+)
+async def test_of_a_past_with_gaps_only_what_came_after_them_is_promised(
+    old: OldDatabase, kept: list[int], head: int, missing: int, because: str
+) -> None:
+    await fill(old, kept, head)
+    await migrate_and_open(old.store)
+    with pytest.raises(Forgotten):
+        await old.store.read_events(missing - 1, 10)
+    found = await old.store.read_events(missing, 10)
+    assert [entry.position for entry in found.entries] == [at for at in kept if at > missing], because
+    with pytest.raises(Forgotten):
+        await old.store.read_version("Cluster", "cls-1", EVERYTHING, EARLY + 100 * HOUR)
+    await old.store.close()
+
+
+async def test_a_database_without_events_promises_nothing_of_before(old: OldDatabase) -> None:
+    await old.run("update head set position = 7")
+    await migrate_and_open(old.store)
+    with pytest.raises(Forgotten):
+        await old.store.read_events(6, 10)
+    assert (await old.store.read_events(7, 10)).head == 7
+    await old.store.close()
+
+
+async def test_what_a_replica_of_the_first_version_prunes_is_noticed(old: OldDatabase) -> None:
+    await fill(old, range(1, 6), 5)
+    await migrate_and_open(old.store)
+    await old.run("delete from events where position = 2")
+    for after in (0, 1):
+        with pytest.raises(Forgotten):
+            await old.store.read_events(after, 10)
+    assert len((await old.store.read_events(2, 10)).entries) == 3
+    await old.run("delete from events where position = 5")
+    with pytest.raises(Forgotten):
+        await old.store.read_events(4, 10)
+    await old.store.close()

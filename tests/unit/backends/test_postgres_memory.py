@@ -1,0 +1,152 @@
+"""Writing from memory: one statement on records that this process wrote last, or the ordinary way if they changed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from hyperfleet.backends.postgres import PostgresStore
+from hyperfleet.ports import Changes, Loaded, Needs
+from tests.contract.stores import changed, created, make_pool, make_record, make_stored, must_read, write
+from tests.unit.backends.test_postgres import opened, run
+
+
+class Spy:
+    """A piece of work that keeps what it was given each time."""
+
+    def __init__(self, answer: bytes, **more: Any) -> None:
+        self.answer = answer
+        self.more = more
+        self.seen: list[Loaded] = []
+
+    def __call__(self, loaded: Loaded) -> Changes:
+        self.seen.append(loaded)
+        record = next(iter(loaded.records.values()))
+        return changed(replace(record, answer=self.answer), **self.more)
+
+
+ONE = Needs(ids=frozenset({"cls-1"}))
+
+
+def test_the_next_write_rests_on_the_one_before(postgres_url: str) -> None:
+    async def story(store: PostgresStore) -> None:
+        await write(store, created(make_record("cls-1")))
+        for number in range(1, 5):
+            spy = Spy(b"%d" % number, reports=[("cls-1", make_stored("dns", said=str(number)))])
+            assert await store.transact(ONE, spy) == number
+            assert len(spy.seen) == 1
+            assert (await must_read(store, "cls-1")).answer == b"%d" % number
+        [last] = spy.seen
+        assert last.records["cls-1"].answer == b"3"
+        assert last.records["cls-1"].reports["dns"].report.data == make_stored("dns", said="3").report.data
+        assert last.records["cls-1"].revision == 4
+
+    run(postgres_url, story)
+
+
+def test_what_another_replica_wrote_is_seen_before_it_is_overwritten(postgres_url: str) -> None:
+    async def story(store: PostgresStore) -> None:
+        await write(store, created(make_record("cls-1")))
+        async with opened(postgres_url) as other:
+            await other.transact(ONE, Spy(b"theirs"))
+        spy = Spy(b"ours")
+        assert await store.transact(ONE, spy) == 2
+        assert [loaded.records["cls-1"].answer for loaded in spy.seen] == [make_record("cls-1").answer, b"theirs"]
+
+    run(postgres_url, story)
+
+
+def test_a_report_alone_makes_memory_old(postgres_url: str) -> None:
+    async def story(store: PostgresStore) -> None:
+        await write(store, created(make_record("cls-1")))
+        async with opened(postgres_url) as other:
+            theirs = Spy(make_record("cls-1").answer, reports=[("cls-1", make_stored("dns", said="theirs"))])
+            await other.transact(ONE, theirs)
+        spy = Spy(b"ours")
+        await store.transact(ONE, spy)
+        assert "dns" in spy.seen[-1].records["cls-1"].reports
+
+    run(postgres_url, story)
+
+
+def test_a_parent_that_moved_makes_memory_of_its_child_old(postgres_url: str) -> None:
+    async def story(store: PostgresStore) -> None:
+        pool = make_record(make_pool("np-1", "cls-1"))
+        await write(store, created(make_record("cls-1"), pool))
+        async with opened(postgres_url) as other:
+            await other.transact(ONE, Spy(b"theirs"))
+        seen: list[Loaded] = []
+
+        def work(loaded: Loaded) -> Changes:
+            seen.append(loaded)
+            return changed(replace(loaded.records["np-1"], answer=b"ours"))
+
+        await store.transact(Needs(ids=frozenset({"np-1"})), work)
+        assert [loaded.records["cls-1"].answer for loaded in seen] == [make_record("cls-1").answer, b"theirs"]
+
+    run(postgres_url, story)
+
+
+def test_a_refusal_does_not_rest_on_memory(postgres_url: str) -> None:
+    async def story(store: PostgresStore) -> None:
+        await write(store, created(make_record("cls-1")))
+        async with opened(postgres_url) as other:
+            await other.transact(ONE, Spy(b"theirs"))
+        seen: list[Loaded] = []
+
+        def refuse(loaded: Loaded) -> Changes:
+            seen.append(loaded)
+            return Changes()
+
+        assert await store.transact(ONE, refuse) == 2
+        assert seen[-1].records["cls-1"].answer == b"theirs"
+
+    run(postgres_url, story)
+
+
+def test_memory_of_another_policy_is_not_written(postgres_url: str) -> None:
+    async def story(store: PostgresStore) -> None:
+        await store.activate_policy("first", "text", "file")
+        await write(store, created(make_record("cls-1")))
+        async with opened(postgres_url) as other:
+            await other.activate_policy("second", "text", "file")
+        spy = Spy(b"ours")
+        await store.transact(ONE, spy)
+        assert [loaded.policy_version for loaded in spy.seen] == [1, 2]
+
+    run(postgres_url, story)
+
+
+def test_a_fault_on_what_is_remembered_is_tried_on_what_is_there(postgres_url: str) -> None:
+    async def story(store: PostgresStore) -> None:
+        await write(store, created(make_record("cls-1")))
+        seen: list[Loaded] = []
+
+        def stumble(loaded: Loaded) -> Changes:
+            seen.append(loaded)
+            if len(seen) == 1:
+                raise ValueError("only the first time")
+            return changed(replace(loaded.records["cls-1"], answer=b"ours"))
+
+        assert await store.transact(ONE, stumble) == 1
+        assert (await must_read(store, "cls-1")).answer == b"ours"
+
+    run(postgres_url, story)
+
+
+def test_where_others_write_memory_is_tried_less_and_less(postgres_url: str) -> None:
+    async def story(store: PostgresStore) -> None:
+        await write(store, created(make_record("cls-1")))
+        tries = []
+        async with opened(postgres_url) as other:
+            for number in range(12):
+                await other.transact(ONE, Spy(b"theirs %d" % number))
+                spy = Spy(b"ours %d" % number)
+                await store.transact(ONE, spy)
+                tries.append(len(spy.seen))
+        assert tries[0] == 2
+        assert sum(tries) < 12 + 5
+        assert (await must_read(store, "cls-1")).revision == 25
+
+    run(postgres_url, story)

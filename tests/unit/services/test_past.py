@@ -1,0 +1,99 @@
+"""Finding the past: which moments can be asked for, and what is said of those that cannot be told."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+import pytest
+
+from hyperfleet.api.past import restore
+from hyperfleet.ports import Entry, Scope, Version
+from hyperfleet.services.parameters import Parameters
+from hyperfleet.services.past import find_reports, find_version, read_moment
+from hyperfleet.services.results import Caller, Refusal, not_found
+from tests.unit.services.desk import START, open_desk, target_of
+
+NOW = START
+
+
+@pytest.mark.parametrize(
+    ("text", "expected", "because"),
+    [
+        ("2025-10-17T11:00:00Z", NOW - timedelta(hours=1), "a moment of the past"),
+        ("2025-10-17T13:00:00.5+02:00", NOW - timedelta(minutes=59, seconds=59.5), "in any zone"),
+        ("2h", NOW - timedelta(hours=2), "so long ago"),
+        ("0s", NOW, "now is not yet to come"),
+        ("2025-10-17T12:00:09Z", NOW + timedelta(seconds=9), "the database's clock may be ahead of ours"),
+        ("2025-10-17T12:00:11Z", None, "so far ahead no clock is"),
+    ],
+)
+def test_moments(text: str, expected: datetime | None, because: str) -> None:
+    given = Parameters({"at": [text]})
+    moment = read_moment(given, "at", NOW)
+    assert (moment if not given.errors else None) == expected, because
+    assert [each.code for each in given.errors] == ([] if expected else ["InTheFuture"]), because
+
+
+def version_of(status: dict[str, Any], **more: Any) -> Version:
+    answer = b'{"id":"cls-1","spec":{"a": 1.50,"b":1e2},"status":' + msgspec.json.encode(status) + b',"new":[ ]}'
+    return Version(Entry(3, "StatusChanged", "Cluster", "cls-1", None, "", 1, NOW, answer, None), 5, **more)
+
+
+STATUS = {
+    "phase": "Ready",
+    "adapters": [{"name": "dns", "lastUpdated": "2025-10-17T11:00:00Z"}, {"name": "b", "lastUpdated": "…", "x": 1}],
+    "lastUpdated": "2025-10-17T11:00:00Z",
+}
+
+
+def test_an_answer_without_heartbeats_is_what_was_stored() -> None:
+    version = version_of(STATUS)
+    assert restore(version) == version.entry.answer
+
+
+def test_heartbeats_move_times_and_nothing_else() -> None:
+    heard = {"dns": datetime(2025, 10, 17, 11, 59, 58, 1200, tzinfo=UTC), "retired": NOW}
+    restored = restore(version_of(STATUS, last_updated=NOW, heard=heard))
+    assert restored == (
+        b'{"id":"cls-1","spec":{"a": 1.50,"b":1e2},"status":{"phase":"Ready",'
+        b'"adapters":[{"name":"dns","lastUpdated":"2025-10-17T11:59:58.001200Z"},'
+        b'{"name":"b","lastUpdated":"\xe2\x80\xa6","x":1}],"lastUpdated":"2025-10-17T12:00:00Z"},"new":[ ]}'
+    )
+
+
+def test_what_was_removed_has_no_answer() -> None:
+    removed = Entry(3, "Removed", "Cluster", "cls-1", None, "", 1, NOW, None, None)
+    with pytest.raises(ValueError, match="was removed"):
+        restore(Version(removed, 3))
+
+
+def test_nobody_learns_of_what_they_may_not_see() -> None:
+    async def story() -> None:
+        async with open_desk() as desk:
+            await desk.create("a", caller=Caller(tenant="theirs"))
+            target, ours = target_of("cls-a"), Scope(frozenset({"ours"}))
+            for at in (NOW, NOW - timedelta(days=1)):
+                refusal = await find_version(desk.store, target, ours, at)
+                assert refusal == not_found(target)
+            found = await find_version(desk.store, target, Scope(frozenset({"theirs"})), NOW)
+            assert isinstance(found, Version)
+
+    asyncio.run(story())
+
+
+def test_reports_of_those_that_the_status_told_of_or_that_said_unknown() -> None:
+    async def story() -> None:
+        async with open_desk() as desk:
+            await desk.create("a")
+            for adapter, available in (("dns", "True"), ("retired", "True"), ("undecided", "Unknown")):
+                await desk.report("cls-a", adapter, available)
+            reports = await find_reports(desk.store, target_of("cls-a"), NOW, {"dns"})
+            assert not isinstance(reports, Refusal)
+            assert [each.report.adapter for each in reports] == ["dns", "undecided"]
+            before = await find_reports(desk.store, target_of("cls-a"), NOW - timedelta(seconds=1), {"dns"})
+            assert isinstance(before, Refusal)
+
+    asyncio.run(story())

@@ -1,0 +1,187 @@
+"""Replay: a life made by hand, whose answer is known."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+
+import pytest
+
+from hyperfleet.aggregation import load_policies
+from hyperfleet.api.recall import recaller
+from hyperfleet.model.kind import NODE_POOL, Kinds
+from hyperfleet.ports import Record
+from hyperfleet.services import replay as replaying
+from hyperfleet.services.lives import Living, Past, Step, Stretch
+from hyperfleet.services.replay import Replay, Span, Story
+from hyperfleet.services.simulation import candidate_rules
+from tests.unit.services.desk import START, Desk, open_desk
+
+PRESENT = """
+requiredAdapters: [validation, dns]
+clusterConditions:
+  - type: Healthy
+    evaluate: {expr: 'none(requiredAdapters, .state == "Failed")'}
+phases: {ready: {requiredConditions: [{type: Healthy, status: "True"}]}}
+"""
+DAMPED = PRESENT.replace("evaluate", "goBadAfter: 5m\n    evaluate")
+WITHOUT_DNS = PRESENT.replace(", dns", "")
+PATIENT = PRESENT + "defaultBehavior: {timeout: 6m}\n"
+
+MINUTE = timedelta(minutes=1)
+
+
+def at(minutes: float) -> timedelta:
+    return minutes * MINUTE
+
+
+async def live_by_hand(desk: Desk) -> Record:
+    """Live for half an hour: dns fails at 10 for 2 minutes, and at 20 for 8."""
+    await desk.create("a")
+    for adapter in ("validation", "dns"):
+        desk.clock.pass_time(MINUTE)
+        await desk.report("cls-a", adapter, "True")
+    for minute, said in ((10, "False/Broken"), (12, "True"), (20, "False/Broken"), (28, "True"), (29, "True")):
+        desk.clock.time = START + at(minute)
+        await desk.report("cls-a", "dns", said)
+    desk.clock.time = START + at(30)
+    return await desk.must_read("cls-a")
+
+
+async def compare(desk: Desk, record: Record, policy: str, back: timedelta) -> Replay:
+    kinds, now = Kinds(), desk.clock.now()
+    candidate = candidate_rules(load_policies(policy, kinds=kinds), kinds)
+    rules = desk.policies.rules
+    replay = Replay(desk.store, rules, candidate, Span(now - back, now), recaller(rules))
+    await replay.add(record)
+    return replay
+
+
+def stretches(*told: tuple[str, float, float]) -> tuple[Stretch, ...]:
+    return tuple(Stretch(state, START + at(begin), START + at(end)) for state, begin, end in told)
+
+
+def test_what_damping_would_have_spared() -> None:
+    async def check() -> None:
+        async with open_desk(PRESENT) as desk:
+            replay = await compare(desk, await live_by_hand(desk), DAMPED, timedelta(days=7))
+            assert (replay.resources, replay.reports, replay.differing, replay.is_complete) == (1, 7, 1, True)
+            (differing,) = replay.told
+            stories = {story.subject: story for story in differing.stories}
+            assert stories.keys() == {"Healthy"}
+            story = stories["Healthy"]
+            assert story.present == stretches(
+                ("True", 0, 10), ("False", 10, 12), ("True", 12, 20), ("False", 20, 28), ("True", 28, 30)
+            )
+            assert story.candidate == stretches(("True", 0, 25), ("False", 25, 28), ("True", 28, 30))
+            assert story.gist == "True 20m → 27m, False 10m → 3m"
+            accounts = replay.accounts["Healthy"]
+            assert (accounts.present.transitions, accounts.candidate.transitions) == (4, 2)
+            assert accounts.present.lasted == {"True": at(20), "False": at(10)}
+            assert accounts.candidate.lasted == {"True": at(27), "False": at(3)}
+            phase = replay.accounts["phase"]
+            assert (
+                phase.present.lasted
+                == phase.candidate.lasted
+                == {
+                    "Pending": at(1),
+                    "Provisioning": at(1),
+                    "Ready": at(18),
+                    "Failed": at(10),
+                }
+            )
+
+    asyncio.run(check())
+
+
+def test_both_lives_begin_in_the_state_that_was() -> None:
+    async def check() -> None:
+        async with open_desk(PRESENT) as desk:
+            record = await live_by_hand(desk)
+            damped = await compare(desk, record, DAMPED, timedelta(minutes=9))
+            assert damped.told == [], "what was False already is not damped"
+            assert damped.accounts["Healthy"].candidate.lasted == {"False": at(7), "True": at(2)}
+            without = await compare(desk, record, WITHOUT_DNS, timedelta(minutes=9))
+            stories = {story.subject: story for story in without.told[0].stories}
+            assert stories["phase"].present == stretches(("Failed", 21, 28), ("Ready", 28, 30))
+            assert stories["phase"].candidate == stretches(("Ready", 21, 30))
+            assert stories["phase"].gist == "Failed 7m → 0s, Ready 2m → 9m"
+
+    asyncio.run(check())
+
+
+def test_deadlines_come_while_nobody_reports() -> None:
+    async def check() -> None:
+        async with open_desk(PRESENT) as desk:
+            await desk.create("a")
+            desk.clock.pass_time(at(10))
+            replay = await compare(desk, await desk.must_read("cls-a"), PATIENT, timedelta(hours=1))
+            (story,) = replay.told[0].stories
+            assert (story.subject, story.candidate) == ("phase", stretches(("Pending", 0, 6), ("Failed", 6, 10)))
+
+    asyncio.run(check())
+
+
+def test_children_live_before_their_parent() -> None:
+    pools = """
+  - type: PoolsHealthy
+    summary: {over: nodePools, type: Healthy}
+---
+appliesTo: {kind: NodePool}
+requiredAdapters: [nodepool]
+clusterConditions:
+  - type: Healthy
+    evaluate: {expr: 'none(requiredAdapters, .state == "Failed")'}
+"""
+    present = "requiredAdapters: [validation]\nclusterConditions:" + pools
+    damped = present.replace("    evaluate", "    goBadAfter: 1m\n    evaluate")
+
+    async def check() -> None:
+        async with open_desk(present) as desk:
+            await desk.create("a")
+            await desk.create("p", kind=NODE_POOL, parent_id="cls-a")
+            for minute, said in ((5, "False/Broken"), (8, "True")):
+                desk.clock.time = START + at(minute)
+                await desk.report("np-p", "nodepool", said)
+            desk.clock.time = START + at(10)
+            replay = await compare(desk, await desk.must_read("cls-a"), damped, timedelta(hours=1))
+            (story,) = replay.told[0].stories
+            assert story.present == stretches(("True", 0, 5), ("False", 5, 8), ("True", 8, 10))
+            assert story.candidate == stretches(("True", 0, 6), ("False", 6, 8), ("True", 8, 10))
+
+    asyncio.run(check())
+
+
+def test_no_more_than_so_many_reports(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(replaying, "MOST_REPORTS", 5)
+
+    async def check() -> None:
+        async with open_desk(PRESENT) as desk:
+            record = await live_by_hand(desk)
+            replay = await compare(desk, record, DAMPED, timedelta(hours=1))
+            assert (replay.resources, replay.reports, replay.is_complete) == (1, 7, True)
+            await replay.add(record)
+            assert (replay.resources, replay.reports, replay.is_complete) == (1, 7, False)
+
+    asyncio.run(check())
+
+
+def test_as_long_at_other_times() -> None:
+    story = Story("Ready", stretches(("True", 0, 5), ("False", 5, 6)), stretches(("False", 0, 1), ("True", 1, 6)))
+    assert story.gist == "each state for as long, at other times"
+
+
+def test_what_happens_after_the_end_is_not_lived() -> None:
+    async def check() -> None:
+        async with open_desk(PRESENT) as desk:
+            record = await live_by_hand(desk)
+            report = record.reports["dns"]
+            past = Past(record.resource, START, None, {}, (Step(START + at(5), reports=(report,)),))
+            living = Living(past, desk.policies.rules.policies)
+            assert list(living.advance(START + at(4))) == []
+            life = living.told(START + at(4))
+            assert life.times == (START,)
+            assert life.end == START + at(4)
+            assert life.at(START - at(1)) is None
+
+    asyncio.run(check())

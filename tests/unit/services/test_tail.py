@@ -1,0 +1,201 @@
+"""The tail of the log: every watcher gets everything once and in order, whatever is kept, read or away meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from typing import Final
+
+import pytest
+
+from hyperfleet.backends.clock import SystemClock
+from hyperfleet.backends.memory import MemoryStore
+from hyperfleet.errors import Forgotten, Overloaded, StoreUnavailable
+from hyperfleet.model.event import EventType
+from hyperfleet.ports import Entries, Entry, FacetChange
+from hyperfleet.services import tail as module
+from hyperfleet.services.tail import Tail
+
+NOW = datetime(2025, 10, 17, 12, tzinfo=UTC)
+CHANGES: Final[tuple[EventType, ...]] = ("StatusChanged",)
+
+
+class LogStore(MemoryStore):
+    """A store of which only the log is asked for; it can be away, and forget."""
+
+    def __init__(self) -> None:
+        super().__init__(SystemClock())
+        self.log: list[Entry] = []
+        self.forgotten = 0
+        self.is_away = False
+        self.reads = 0
+
+    def add(self, *types: EventType) -> None:
+        """Write events to the log."""
+        for type_ in types:
+            position = len(self.log) + 1
+            id_ = f"cls-{position}"
+            self.log.append(Entry(position, type_, "Cluster", id_, None, "", 1, NOW, b"{}", FacetChange()))
+
+    async def position(self) -> int:
+        """Return the last position."""
+        self._look()
+        return len(self.log)
+
+    async def read_events(self, after: int, limit: int) -> Entries:
+        """Return a page of the log."""
+        self._look()
+        if after < self.forgotten:
+            raise Forgotten("pruned")
+        return Entries(tuple(self.log[after : after + limit]), len(self.log))
+
+    def _look(self) -> None:
+        self.reads += 1
+        if self.is_away:
+            raise StoreUnavailable("away")
+
+
+@pytest.fixture(autouse=True)
+def _hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_POLL", 0.005)
+    monkeypatch.setattr(module, "_RETRY", 0.005)
+
+
+@asynccontextmanager
+async def following(store: LogStore, most: int = 10) -> AsyncIterator[Tail]:
+    """Follow the log of a store for the length of a block."""
+    tail = Tail(store, most)
+    tail.loop.start()
+    try:
+        async with asyncio.timeout(10):
+            yield tail
+    finally:
+        tail.close()
+        await tail.loop.stop()
+
+
+async def collect(tail: Tail, start: int, upto: int) -> list[int]:
+    """Return the positions of what a watcher gets after one position, up to another."""
+    cursor, positions = start, []
+    with tail.seat():
+        while cursor < upto:
+            stretch = await tail.read(cursor, 0.02)
+            if stretch is not None:
+                assert cursor == stretch.after
+                positions += [entry.position for entry in stretch.entries]
+                cursor = stretch.upto
+            cursor = tail.place_after(cursor)
+    return positions
+
+
+def test_everybody_gets_everything_from_wherever_they_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_PAGE", 3)
+    monkeypatch.setattr(module, "_KEPT_ENTRIES", 5)  # so that some are behind what is kept
+
+    async def scenario() -> None:
+        store = LogStore()
+        store.add(*CHANGES * 20)
+        async with following(store) as tail:
+            watchers = [asyncio.create_task(collect(tail, start, 60)) for start in (0, 5, 19, 20)]
+            for _ in range(20):
+                store.add("StatusChanged", "Reported")
+                tail.nudge()
+                await asyncio.sleep(0.001)
+            got = await asyncio.gather(*watchers)
+        news = [entry.position for entry in store.log if entry.type != "Reported"]
+        assert got == [[each for each in news if each > start] for start in (0, 5, 19, 20)]
+
+    asyncio.run(scenario())
+
+
+def test_other_replicas_are_noticed_without_a_nudge() -> None:
+    async def scenario() -> None:
+        store = LogStore()
+        async with following(store) as tail:
+            watching = asyncio.create_task(collect(tail, 0, 2))
+            await asyncio.sleep(0.01)
+            store.add("Created", "StatusChanged")
+            assert await watching == [1, 2]
+
+    asyncio.run(scenario())
+
+
+def test_those_who_are_abreast_share_what_they_make() -> None:
+    async def scenario() -> None:
+        store = LogStore()
+        async with following(store) as tail:
+            with tail.seat(), tail.seat():
+                reading = [asyncio.create_task(tail.read(0, 5)) for _ in range(2)]
+                await asyncio.sleep(0.02)
+                store.add("Created")
+                one, other = await asyncio.gather(*reading)
+        assert one is not None
+        assert one is other
+        made = [one.share("view", object), one.share("view", object), one.share("another", object)]
+        assert made[0] is made[1] is not made[2]
+
+    asyncio.run(scenario())
+
+
+def test_nobody_is_asked_while_nobody_watches() -> None:
+    async def scenario() -> None:
+        store = LogStore()
+        async with following(store) as tail:
+            assert await collect(tail, 0, 0) == []
+            await asyncio.sleep(0.03)
+            before = store.reads
+            store.add("Created")
+            tail.nudge()
+            await asyncio.sleep(0.03)
+            assert store.reads == before
+            assert await collect(tail, 0, 1) == [1]
+
+    asyncio.run(scenario())
+
+
+def test_a_store_that_is_away_is_waited_for() -> None:
+    async def scenario() -> None:
+        store = LogStore()
+        store.add("Created")
+        async with following(store) as tail:
+            watching = asyncio.create_task(collect(tail, 0, 2))
+            await asyncio.sleep(0)
+            store.is_away = True
+            await asyncio.sleep(0.05)
+            store.is_away = False
+            store.add("StatusChanged")
+            tail.loop.nudge()
+            assert await watching == [1, 2]
+
+    asyncio.run(scenario())
+
+
+def test_what_is_forgotten_is_told() -> None:
+    async def scenario() -> None:
+        store = LogStore()
+        store.add(*CHANGES * 5)
+        store.forgotten = 3
+        async with following(store) as tail:
+            with pytest.raises(Forgotten):
+                await collect(tail, 2, 5)
+            assert await collect(tail, 3, 5) == [4, 5]
+
+    asyncio.run(scenario())
+
+
+def test_seats_and_the_end() -> None:
+    async def scenario() -> None:
+        async with following(LogStore(), most=1) as tail:
+            with tail.seat():
+                with pytest.raises(Overloaded, match="1 watches are open"), tail.seat():
+                    pass
+                reading = asyncio.create_task(tail.read(0, 60))
+                await asyncio.sleep(0.02)
+                tail.close()
+                assert await reading is None
+            with pytest.raises(Overloaded, match="stopping"), tail.seat():
+                pass
+
+    asyncio.run(scenario())

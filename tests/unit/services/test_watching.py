@@ -1,0 +1,72 @@
+"""What an event means to a watcher, row by row."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from hyperfleet.errors import Forgotten
+from hyperfleet.model.event import EventType
+from hyperfleet.ports import EVERYTHING, Entry, FacetChange, Scope, Term
+from hyperfleet.services.watching import Interest
+
+NOW = datetime(2025, 10, 17, 12, tzinfo=UTC)
+FAILED = Term(("p:Failed",))
+NOT_FAILED = Term(("p:Failed",), is_negated=True)
+EAST = Term(("w:east",), is_prefix=True)
+
+
+def entry(type_: EventType, kept: str = "", gained: str = "", lost: str = "", tenant: str = "") -> Entry:
+    facets = FacetChange(tuple(kept.split()), tuple(gained.split()), tuple(lost.split()))
+    return Entry(7, type_, "NodePool", "np-1", "cls-1", tenant, 1, NOW, b"{}", facets)
+
+
+@pytest.mark.parametrize(
+    ("terms", "event", "move"),
+    [
+        ((), entry("Created", gained="p:Pending"), "added"),
+        ((), entry("StatusChanged", "w:a"), "modified"),
+        ((), entry("Removed", lost="p:Deleting"), "deleted"),
+        ((), entry("Reported"), None),
+        ((FAILED,), entry("Created", gained="p:Failed"), "added"),
+        ((FAILED,), entry("Created", gained="p:Pending"), None),
+        ((FAILED,), entry("StatusChanged", gained="p:Failed", lost="p:Pending"), "added"),
+        ((FAILED,), entry("StatusChanged", kept="p:Failed"), "modified"),
+        ((FAILED,), entry("StatusChanged", gained="p:Ready", lost="p:Failed"), "deleted"),
+        ((FAILED,), entry("StatusChanged", kept="p:Ready"), None),
+        ((FAILED,), entry("Removed", lost="p:Failed"), "deleted"),
+        ((FAILED,), entry("Removed", lost="p:Ready"), None),
+        ((NOT_FAILED,), entry("Created", gained="p:Pending"), "added"),
+        ((NOT_FAILED,), entry("Removed", lost="p:Ready"), "deleted"),
+        ((NOT_FAILED,), entry("Removed", lost="p:Failed"), None),
+        ((FAILED, EAST), entry("StatusChanged", kept="w:eastern", gained="p:Failed"), "added"),
+        ((FAILED, EAST), entry("StatusChanged", kept="w:west", gained="p:Failed"), None),
+    ],
+)
+def test_what_an_event_means(terms: tuple[Term, ...], event: Entry, move: str | None) -> None:
+    assert Interest("NodePool", EVERYTHING, terms=terms).move_of(event) == move
+
+
+@pytest.mark.parametrize(
+    ("interest", "concerns"),
+    [
+        (Interest("NodePool", EVERYTHING), True),
+        (Interest("Cluster", EVERYTHING), False),
+        (Interest("NodePool", EVERYTHING, parent_id="cls-1"), True),
+        (Interest("NodePool", EVERYTHING, parent_id="cls-2"), False),
+        (Interest("NodePool", EVERYTHING, resource_id="np-1"), True),
+        (Interest("NodePool", EVERYTHING, resource_id="np-2"), False),
+        (Interest("NodePool", Scope(frozenset({"ours"}))), True),
+        (Interest("NodePool", Scope(frozenset({"theirs"}))), False),
+    ],
+)
+def test_whom_an_event_concerns(interest: Interest, concerns: bool) -> None:
+    assert (interest.move_of(entry("StatusChanged", tenant="ours")) is not None) is concerns
+
+
+def test_an_event_from_before_tokens_were_kept_cannot_be_filtered() -> None:
+    old = Entry(7, "StatusChanged", "NodePool", "np-1", "cls-1", "", 1, NOW, b"{}", None)
+    assert Interest("NodePool", EVERYTHING).move_of(old) == "modified"
+    with pytest.raises(Forgotten):
+        Interest("NodePool", EVERYTHING, terms=(FAILED,)).move_of(old)
