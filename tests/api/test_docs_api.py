@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from datetime import timedelta
 from typing import Any
 
 import httpx
@@ -52,6 +53,23 @@ def test_the_commands_of_the_guide_to_watching_are_answered_as_told(memory_clien
     assert problem.keys() == shown.keys()
     for name, value in shown.items():
         assert fits_words(problem[name], value), (name, problem[name])
+
+
+def test_the_questions_of_the_readme_are_answered(memory_client: Fleet) -> None:
+    readme = (generate.API_GUIDE.parents[1] / "README.md").read_text()
+    questions = re.findall(r"`GET (/v1/\S+)`", readme)
+    assert len(questions) >= 11
+    cluster = memory_client.create("payments")
+    memory_client.clock.pass_time(timedelta(hours=2))
+    for adapter in ("validation", "dns"):
+        memory_client.report(cluster, adapter, "True")
+    for question in questions:
+        if "watch=true" in question:
+            with Connection(memory_client, question.removeprefix("/v1")) as stream:
+                assert [heard.event for heard in stream.take_list()] == ["added", "synced"]
+        else:
+            answer = memory_client.get(ROOT + question.replace("{id}", cluster["id"]))
+            assert answer.status_code == 200, (question, answer.text)
 
 
 def fits_words(real: object, shown: object) -> bool:

@@ -133,6 +133,14 @@ def test_every_link_leads_to_an_operation(memory_client: Fleet) -> None:
     assert set(links) <= ids
 
 
+def test_a_body_may_come_too_slowly_or_be_too_large_wherever_one_is_read(memory_client: Fleet) -> None:
+    paths = document_of(memory_client)["paths"]
+    for path, operations in paths.items():
+        for verb in VERBS & operations.keys():
+            if "requestBody" in operations[verb]:
+                assert {"408", "413", "415"} <= operations[verb]["responses"].keys(), f"{verb} {path}"
+
+
 def test_every_parameter_of_a_path_is_described(memory_client: Fleet) -> None:
     for operation in list_operations(memory_client.context):
         named = {parameter.name for parameter in operation.parameters if parameter.place == "path"}

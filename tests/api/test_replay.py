@@ -14,6 +14,7 @@ from hyperfleet.api.recall import recaller
 from hyperfleet.backends.postgres import PostgresStore
 from hyperfleet.model.kind import CLUSTER, NODE_POOL
 from hyperfleet.ports import EVERYTHING, Cause, HistoryQuery, Pruning, Store
+from hyperfleet.services.lives import Life
 from hyperfleet.services.replay import Lives, Replay, Span
 from hyperfleet.services.simulation import candidate_rules
 from hyperfleet.services.upkeep import recompute_all
@@ -147,6 +148,24 @@ def test_a_life_lived_again_is_what_history_tells(client: Fleet, seed: int) -> N
         assert replay.is_complete
         assert retold(lives, begin) == recorded(client, resource["id"], begin)
         assert lives.present.transitions == lives.candidate.transitions
+        assert_courses_fit(lives.present)
+
+
+def assert_courses_fit(life: Life) -> None:
+    """Check that the courses of a life tell what its statuses tell, at every moment at which one of them begins."""
+    for time, status in zip(life.times, life.statuses, strict=True):
+        told = {
+            subject: stretch.state
+            for subject, course in life.courses.items()
+            for stretch in course.stretches
+            if stretch.begin <= time < stretch.end
+        }
+        assert told == {"phase": status.phase, **{each.type: each.status for each in status.conditions}}
+    for course in life.courses.values():
+        lasted: dict[str, timedelta] = {}
+        for stretch in course.stretches:
+            lasted[stretch.state] = lasted.get(stretch.state, timedelta()) + (stretch.end - stretch.begin)
+        assert lasted == course.lasted
 
 
 def test_a_life_may_be_lived_again_from_its_middle(client: Fleet) -> None:

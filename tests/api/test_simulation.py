@@ -123,6 +123,7 @@ def test_what_would_move_and_why(memory_client: Fleet) -> None:
     moves = {move["subject"]: move for move in change["transitions"]}
     assert (moves["phase"]["from"], moves["phase"]["to"]) == ("Ready", "Provisioning")
     assert moves["phase"]["why"] == (
+        "to be Ready, it lacks AllDone=True, Ready=True; "
         "the required adapter validation is Completed; the required adapter dns is Completed"
     )
     assert (moves["AllDone"]["from"], moves["AllDone"]["to"]) == ("True", "False")
@@ -135,6 +136,18 @@ def test_what_would_move_and_why(memory_client: Fleet) -> None:
         ("Ready", "True", "False", 1),
         ("phase", "Ready", "Provisioning", 1),
     ]
+
+
+def test_a_policy_that_never_wants_ready_says_so(memory_client: Fleet) -> None:
+    cluster = memory_client.create()
+    memory_client.report(cluster, "validation")
+    memory_client.report(cluster, "dns")
+    (change,) = simulate(memory_client, "requiredAdapters: [dns]")["changes"]
+    (phase,) = [move for move in change["transitions"] if move["subject"] == "phase"]
+    assert (phase["to"], phase["why"]) == (
+        "Provisioning",
+        "the policy requires no conditions for Ready, so nothing is; the required adapter dns is Completed",
+    )
 
 
 def test_what_appears_vanishes_or_would_be_removed(memory_client: Fleet) -> None:

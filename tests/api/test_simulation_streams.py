@@ -95,13 +95,14 @@ def test_only_a_few_at_once(slow_client: Fleet, gated: GatedStore) -> None:
     async def crowd() -> tuple[list[httpx.Response], list[httpx.Response]]:
         async with httpx.AsyncClient(transport=httpx.ASGITransport(slow_client.app)) as http:
 
-            def ask(headers: dict[str, str]) -> Coroutine[Any, Any, httpx.Response]:
-                return http.post(f"{ROOT}{BASE}/policy:simulate", content=NOTHING.encode(), headers=headers)
+            def ask(headers: dict[str, str], policy: bytes = NOTHING.encode()) -> Coroutine[Any, Any, httpx.Response]:
+                return http.post(f"{ROOT}{BASE}/policy:simulate", content=policy, headers=headers)
 
             first = [asyncio.create_task(ask(headers)) for headers in (YAML, STREAM)]
             while gated.waiting < 2:
                 await asyncio.sleep(0)
             late = [await ask(headers) for headers in (YAML, STREAM)]
+            late.append(await ask(YAML, b"not: [a policy"))  # is not even looked at
             gated.gate.set()
             return await asyncio.gather(*first), late
 

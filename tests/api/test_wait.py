@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from hyperfleet.ports import Pruning
+from hyperfleet.services import tail
 from tests.api.fleet import Fleet, errors_of, path_of, problem_of
 from tests.api.listening import Connection
 
@@ -241,3 +243,18 @@ def test_a_stop_tells_who_listens_while_waiting(memory_client: Fleet) -> None:
         memory_client.tail.close()
         stream.wait_for(lambda: stream.is_over)
     assert (stream.heard[-1].event, stream.heard[-1].data["code"]) == ("failed", "Overloaded")
+
+
+def test_who_listens_too_slowly_while_waiting_is_told_so(client: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tail, "_KEPT_ENTRIES", 1)
+    cluster = client.create()
+    path = f"{path_of(cluster)}:wait?for=phase=Ready"
+    with Connection(client, path, {"Accept": "text/event-stream"}, is_reading=False) as stream:
+        for verdict in (FAILED, "False/JobRunning", FAILED, "False/JobRunning"):
+            client.report(cluster, "dns", verdict)
+        client.clock.pass_time(timedelta(hours=1))
+        while client.run(client.store.prune(Pruning("events", timedelta()), 1_000)):
+            pass
+        stream.begin_reading()
+        stream.wait_for(lambda: stream.is_over)
+    assert (stream.heard[-1].event, stream.heard[-1].data["code"]) == ("failed", "Forgotten")

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
+import sys
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from hyperfleet.api import adapter_watch, watch
-from hyperfleet.ports import Pruning
+from hyperfleet.api.shapes import AdapterSummary
+from hyperfleet.backends.clock import SystemClock
+from hyperfleet.backends.memory import MemoryStore
+from hyperfleet.errors import StoreUnavailable
+from hyperfleet.ports import EVERYTHING, Pruning, Scope
 from hyperfleet.services import tail
 from tests.api.fleet import WATCHES, Fleet, errors_of, path_of, problem_of
 from tests.api.listening import Connection, Heard
@@ -85,6 +91,19 @@ def test_heartbeats_are_no_news(client: Fleet, monkeypatch: pytest.MonkeyPatch) 
         assert summary(stream.take(1)) == [("added", "news")]
 
 
+def test_a_bookmark_tells_only_what_an_event_has_not_told(client: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "QUIET", 0.05)
+    with Connection(client, "/clusters?watch=true") as stream:
+        stream.take_list()
+        client.create("one")
+        (added,) = stream.take(1)
+        stream.wait_for(lambda: sum(each.event == "" for each in stream.heard) >= 2)
+        assert {each.event for each in stream.heard} == {""}
+        client.create_pool(client.get(f"/clusters/{added.data['id']}").json())
+        stream.wait_for(lambda: any(each.event == "bookmark" for each in stream.heard))
+        assert stream.heard[-1].id == head_of(client) > added.id  # type: ignore[operator]  # it has one
+
+
 def test_what_happens_while_the_list_is_read_is_told_once(client: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watch, "_PAGE", 2)
     names = [f"c{number}" for number in range(7)]
@@ -105,6 +124,17 @@ def test_what_happens_while_the_list_is_read_is_told_once(client: Fleet, monkeyp
         assert state == {each["id"]: each for each in client.get("/clusters").json()["items"]}
         again = [(each.event, each.data["id"], each.data.get("status", {}).get("phase")) for each in told]
         assert len(again) == len(set(again))
+
+
+def test_a_list_that_was_told_is_not_kept(memory_client: Fleet) -> None:
+    cluster = memory_client.create()
+    answer = memory_client.run(memory_client.store.read_answer("Cluster", cluster["id"], EVERYTHING))
+    before = sys.getrefcount(answer.body)
+    for path in ("/clusters", path_of(cluster)):
+        with Connection(memory_client, f"{path}?watch=true") as stream:
+            stream.take_list()
+            holders = sys.getrefcount(answer.body)
+            assert holders <= before, path  # fewer, if what created it has been let go of meanwhile
 
 
 def replay(heard: list[Heard], state: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -331,6 +361,33 @@ def test_adapters(client: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
     assert errors_of(client.get("/adapters?watch=true&after=1"), 400, "InvalidQuery") == {("after", "UnknownParameter")}
 
 
+class AwayStore(MemoryStore):
+    """A store that is away, and takes a moment to say so."""
+
+    asked = 0
+
+    async def position(self) -> int:
+        """Fail."""
+        self.asked += 1
+        await asyncio.sleep(0.01)
+        raise StoreUnavailable("away")
+
+
+def test_those_who_watch_adapters_find_out_together_that_the_store_is_away() -> None:
+    async def scenario() -> None:
+        store = AwayStore(SystemClock())
+        adapters = adapter_watch.AdapterWatch(store, tail.Tail(store), find_none)
+        found = await asyncio.gather(*(adapters.watch(EVERYTHING) for _ in range(20)), return_exceptions=True)
+        assert all(isinstance(each, StoreUnavailable) for each in found)
+        assert store.asked == 1
+
+    asyncio.run(scenario())
+
+
+async def find_none(_: Scope) -> tuple[AdapterSummary, ...]:
+    return ()
+
+
 # ── limits ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -347,6 +404,7 @@ def test_adapters(client: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
         ("watch=true&fields=colour", "fields", "UnknownField"),
         ("watch=true&after=-1", "after", "BadFormat"),
         ("watch=true&after=x", "after", "BadFormat"),
+        ("watch=true&after=0&after=0", "after", "BadFormat"),
         ("watch=true&after=1000", "after", "BadFormat"),
         ("after=1", "after", "Exclusive"),
         ("watch=false&after=1", "after", "Exclusive"),

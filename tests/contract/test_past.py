@@ -223,6 +223,14 @@ async def test_reports_that_made_no_event_are_in_the_log_too(store: Store) -> No
     assert await store.read_report_log("cls-9", now) == ()
 
 
+async def test_who_says_unknown_again_was_heard_saying_so(store: Store) -> None:
+    now = await now_of(store)
+    await write(store, created(make_record("cls-1"), time=now))
+    first, again = (make_stored("dns", id=str(at), last_heard=at, last_unknown=at) for at in (now, now + MINUTE))
+    await write(store, Changes(log=[LoggedReport("cls-1", first, None), LoggedReport("cls-1", again, None, True)]))
+    assert await store.read_report_log("cls-1", now - DAY) == (first, again)
+
+
 # ── all there are ────────────────────────────────────────────────────────────────────────────────────────────────
 
 

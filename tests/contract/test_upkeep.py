@@ -8,7 +8,17 @@ from datetime import datetime, timedelta
 import pytest
 
 from hyperfleet.errors import StoreUnavailable
-from hyperfleet.ports import Changes, HistoryQuery, LoggedReport, Needs, PolicyVersion, Query, Remembered, Store
+from hyperfleet.ports import (
+    Changes,
+    HistoryQuery,
+    LoggedReport,
+    Needs,
+    PolicyVersion,
+    Pruning,
+    Query,
+    Remembered,
+    Store,
+)
 from tests.contract.stores import (
     START,
     DurableStore,
@@ -144,10 +154,13 @@ async def test_old_events_go_but_not_the_last_one_of_a_living_resource(store: St
 async def test_old_transitions_go(store: Store) -> None:
     now = await now_of(store)
     record = make_record("cls-1")
-    old = [moved(subject, None, "True", now - 2 * DAY) for subject in ("A", "B", "C")]
+    old = [moved(subject, None, "True", now - age * DAY) for subject, age in (("A", 4), ("B", 3), ("C", 2))]
     young = moved("D", None, "True", now)
     await write(store, Changes(inserted=[record], events=[make_draft(record.resource, *old, young)]))
-    assert await prune_all(store, "transitions", DAY) == 3
+    assert await store.prune(Pruning("transitions", DAY), 2) == 2
+    kept = await store.read_transitions(HistoryQuery("cls-1"))
+    assert [each.transition for each in kept] == [young, old[2]], "the oldest go first, so that no gap is left"
+    assert await prune_all(store, "transitions", DAY) == 1
     assert [each.transition for each in await store.read_transitions(HistoryQuery("cls-1"))] == [young]
 
 

@@ -37,7 +37,7 @@ class Channel:
         head = f"{method} {path} HTTP/1.1\r\nHost: test\r\nContent-Length: {len(content)}\r\n"
         try:
             reader, writer = self._streams or await self._connect()
-            writer.write(f"{head}Content-Type: application/json\r\nPrefer: return=minimal\r\n\r\n".encode() + content)
+            writer.write(f"{head}Content-Type: application/json\r\n\r\n".encode() + content)
             return await _read_answer(reader)
         except (OSError, EOFError) as error:
             self.close()

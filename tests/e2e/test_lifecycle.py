@@ -22,6 +22,7 @@ from hyperfleet.backends.rows import from_micros
 from tests.e2e.audit import auditing, query
 from tests.e2e.server import PATIENCE, Server, await_state, run_command, running
 from tests.servers import PostgresServer
+from tests.world import body
 
 POLICY: Final = """
 requiredAdapters: [dns]
@@ -418,8 +419,8 @@ def create(server: Server, name: str) -> str:
 def report(server: Server, cluster: str) -> None:
     """Let the adapter say that all is well."""
     conditions = [{"type": type_, "status": "True"} for type_ in ("Available", "Applied", "Health")]
-    body = {"adapter": "dns", "observedGeneration": 1, "conditions": conditions}
-    answer = server.http.post(f"/clusters/{cluster}/statuses", json=body).raise_for_status().json()
+    sent = {"adapter": "dns", "observedGeneration": 1, "conditions": conditions}
+    answer = server.http.post(f"/clusters/{cluster}/statuses", json=sent).raise_for_status().json()
     assert (answer["outcome"], answer["phase"]) == ("aggregated", "Ready")
 
 
@@ -459,3 +460,20 @@ def must_be_in_order(database: str) -> None:
             return await books.find_faults([])
 
     assert asyncio.run(audit()) == []
+
+
+# ── the fast lanes ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_what_is_usual_takes_the_fast_lanes(tmp_path: Path) -> None:
+    """The lanes answer as the ordinary way does, but for a header: only so can it be seen that a server lets them."""
+    with running(tmp_path, f"sqlite:{tmp_path / 'fleet.db'}") as server:
+        cluster = create(server, "a")
+        path = f"/clusters/{cluster}/statuses"
+        for compression in ("identity", "gzip, zstd"):
+            headers = {"Accept-Encoding": compression}
+            reported = server.http.post(path, json=body("dns", "True"), headers=headers)
+            put = server.http.put(f"{path}/adapters/dns", json=body("dns", "True"), headers=headers)
+            assert [(each.status_code, "vary" in each.headers) for each in (reported, put)] == [(200, False)] * 2
+        ordinary = server.http.post(path, json=body("dns", "True"), headers={"Prefer": "return=minimal"})
+        assert "vary" in ordinary.headers

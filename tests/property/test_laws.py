@@ -6,15 +6,17 @@ from datetime import datetime, timedelta
 from typing import TypeVar
 
 import msgspec
+import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from hyperfleet.aggregation import aggregate, decide, refresh, says_the_same
+from hyperfleet.aggregation import aggregate, decide, means_the_same, refresh
 from hyperfleet.model.condition import TRUE
 from hyperfleet.model.report import StoredReport
 from hyperfleet.model.resource import Resource
 from hyperfleet.model.status import Status
+from tests.conformance.timeline import load_policy
 from tests.property.worlds import (
     DEFAULT,
     GUIDE,
@@ -203,14 +205,16 @@ def _stored(value: object, type_: type[T]) -> T:
     return msgspec.json.decode(msgspec.json.encode(value), type=type_)
 
 
-@given(worlds(), adapters, kinds, st.integers(0, 900), st.booleans())
-def test_the_shortcut_for_heartbeats_says_what_the_long_way_says(world, adapter, kind, seconds, is_early):  # type: ignore[no-untyped-def]
+@given(worlds(), adapters, kinds, st.integers(0, 900), st.booleans(), st.booleans())
+def test_the_shortcut_for_heartbeats_says_what_the_long_way_says(world, adapter, kind, seconds, is_early, has_data):  # type: ignore[no-untyped-def]
     send(world, adapter, kind)
     before, previous, now = world.reports[adapter], world.status, world.now + timedelta(seconds=seconds)
     observed = now - timedelta(seconds=seconds // 2) if is_early else None
-    decision = decide(replace(before.report, observed_time=observed), world.resource, before, now)
+    data = {"zone": str(seconds)} if has_data else before.report.data
+    report = replace(before.report, observed_time=observed, data=data, metadata=data)
+    decision = decide(report, world.resource, before, now)
     assert decision.stored is not None
-    is_heartbeat = decision.needs_aggregation and says_the_same(before, decision.stored)
+    is_heartbeat = decision.needs_aggregation and means_the_same(before, decision.stored, world.policy)
     quick = refresh(decision.stored, world.policy, previous, now) if is_heartbeat else None
     if quick is None:
         return  # the long way is taken
@@ -220,6 +224,25 @@ def test_the_shortcut_for_heartbeats_says_what_the_long_way_says(world, adapter,
     if full.next_deadline is not None:
         assert quick.next_deadline is not None
         assert now < quick.next_deadline <= full.next_deadline
+
+
+@pytest.mark.parametrize(
+    ("expression", "is_same"),
+    [
+        ('adapters["dns"].available == "True"', True),
+        ('adapters["dns"].data["zone"] == "b"', False),
+        ('adapters["dns"]?.data?.zone == "b"', False),
+        ('any(allAdapters, {"b" in values(.data)})', False),
+    ],
+)
+def test_data_counts_for_those_who_look_at_it(expression, is_same):  # type: ignore[no-untyped-def]
+    rule = f"{{type: Zoned, evaluate: {{expr: '{expression}'}}}}"
+    world = World(load_policy(f"requiredAdapters: [dns]\nclusterConditions: [{rule}]"))
+    send(world, "dns", "Completed")
+    before = world.reports["dns"]
+    after = decide(replace(before.report, data={"zone": "b"}), world.resource, before, world.now).stored
+    assert after is not None
+    assert means_the_same(before, after, world.policy) is is_same
 
 
 def test_the_shortcut_is_taken_until_a_deadline_comes():  # type: ignore[no-untyped-def]

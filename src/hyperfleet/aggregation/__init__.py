@@ -10,7 +10,7 @@ from hyperfleet.aggregation.aggregate import aggregate
 from hyperfleet.aggregation.body import BodyProblem, ReadReport, read_report
 from hyperfleet.aggregation.deletion import awaited_finalizers, is_removable
 from hyperfleet.aggregation.explaining.explanation import Explanation, explain
-from hyperfleet.aggregation.heartbeat import refresh, says_the_same
+from hyperfleet.aggregation.heartbeat import means_the_same, refresh, says_the_same
 from hyperfleet.aggregation.loading.policy_loader import Loading, check_policies, load_policies
 from hyperfleet.aggregation.plain_body import read_plain
 from hyperfleet.aggregation.policy import Policy, PolicySet
@@ -33,6 +33,7 @@ __all__ = [
     "explain",
     "is_removable",
     "load_policies",
+    "means_the_same",
     "read_plain",
     "read_report",
     "refresh",

@@ -65,27 +65,16 @@ def decide(report: Report, resource: Resource, stored: StoredReport | None, now:
     is_unknown = report.status_of(AVAILABLE) == UNKNOWN
     if report.observed_generation > resource.generation:  # row 3
         return Decision("rejected", "GenerationAhead", stored, skew=skew)
+    digest = _digest(report, effective) if report.observed_time else ""
     if stored is not None:
-        if is_replay(report, stored, effective):
+        if _is_replay(report, stored, effective, digest):
             return Decision(_accepted_outcome(report, resource), "", _hear_again(stored, is_unknown, now), True, skew)
         cause = _discard_cause(report, resource, stored, effective)
         if cause:
             kept = _remember_discard(stored, cause, is_unknown, now)
             moves_clock = is_unknown and stored.report.status_of(AVAILABLE) == UNKNOWN
             return Decision("discarded", cause, kept, skew=skew, moves_clock=moves_clock)
-    return Decision(_accepted_outcome(report, resource), "", _keep(report, stored, effective, now), skew=skew)
-
-
-def is_replay(report: Report, stored: StoredReport, effective: datetime) -> bool:
-    """Tell whether this very body was already accepted at this effective time, be it the last one or not.
-
-    A body that does not say when it was observed is so only if it comes twice in one write: its time is ours.
-    """
-    if effective > stored.effective_time or report.observed_generation != stored.report.observed_generation:
-        return False
-    if report.observed_time is None:
-        return effective == stored.effective_time and _is_same_body(report, stored.report)
-    return _digest(report, effective) in stored.accepted
+    return Decision(_accepted_outcome(report, resource), "", _keep(report, stored, effective, now, digest), skew=skew)
 
 
 def finalizes(report: Report, resource: Resource) -> bool:
@@ -95,6 +84,16 @@ def finalizes(report: Report, resource: Resource) -> bool:
         and report.observed_generation == resource.generation
         and report.status_of(FINALIZED) == TRUE
     )
+
+
+def _is_replay(report: Report, stored: StoredReport, effective: datetime, digest: str) -> bool:
+    """Tell whether this very body was already accepted at this effective time, be it the last one or not.
+
+    A body that does not say when it was observed is so only if it comes twice in one write: its time is ours.
+    """
+    if report.observed_time is None:
+        return effective == stored.effective_time and _is_same_body(report, stored.report)
+    return digest in stored.accepted
 
 
 def _discard_cause(report: Report, resource: Resource, stored: StoredReport, effective: datetime) -> Cause:
@@ -118,7 +117,7 @@ def _accepted_outcome(report: Report, resource: Resource) -> Outcome:
     return "aggregated"  # row 8
 
 
-def _keep(report: Report, stored: StoredReport | None, effective: datetime, now: datetime) -> StoredReport:
+def _keep(report: Report, stored: StoredReport | None, effective: datetime, now: datetime, digest: str) -> StoredReport:
     """Return what is stored of an accepted report; its conditions get their transition times here."""
     same_generation = stored is not None and stored.report.observed_generation == report.observed_generation
     earlier = stored.accepted if stored and same_generation else ()
@@ -127,7 +126,7 @@ def _keep(report: Report, stored: StoredReport | None, effective: datetime, now:
         report=replace(report, conditions=_with_transition_times(report, stored, now)),
         effective_time=effective,
         last_heard=now,
-        accepted=(*earlier, _digest(report, effective))[-_REMEMBERED_BODIES:] if report.observed_time else earlier,
+        accepted=(*earlier, digest)[-_REMEMBERED_BODIES:] if digest else earlier,
         last_unknown=now if is_unknown else None,
         has_verdict=not is_unknown or (stored is not None and stored.has_verdict),
     )

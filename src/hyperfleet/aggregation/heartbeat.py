@@ -1,7 +1,8 @@
 """The shortcut for a heartbeat: an adapter says again what it said before, and nothing but times moves.
 
-Most reports of a settled fleet are heartbeats. What `refresh` returns is what `aggregate` would return, except that
-the next deadline may be earlier than it need be: the write it leads to then finds nothing to change.
+Most reports of a settled fleet are heartbeats, or differ only in data that no rule looks at. What `refresh` returns is
+what `aggregate` would return, except that the next deadline may be earlier than it need be: the write it leads to then
+finds nothing to change.
 """
 
 from __future__ import annotations
@@ -29,8 +30,18 @@ def says_the_same(before: StoredReport, after: StoredReport) -> bool:
     )
 
 
+def means_the_same(before: StoredReport, after: StoredReport, policy: Policy) -> bool:
+    """Tell whether two reports of an adapter come to the same status, but for times, by what they say alone."""
+    old, new = before.report, after.report
+    return (
+        old.observed_generation == new.observed_generation
+        and old.conditions == new.conditions
+        and (not policy.reads_data or is_same(old.data, new.data))
+    )
+
+
 def refresh(heartbeat: StoredReport, policy: Policy, previous: Status, now: datetime) -> Status | None:
-    """Return the status after a report that says the same as the one before it; None: it must be computed."""
+    """Return the status after a report that means the same as the one before it; None: it must be computed."""
     now = max(now, previous.memory.written_time)
     adapter = heartbeat.report.adapter
     is_due = previous.next_deadline is not None and previous.next_deadline <= now

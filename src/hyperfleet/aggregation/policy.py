@@ -165,6 +165,7 @@ class Policy(Struct, frozen=True):
     stale_action: StaleAction = "none"
     missing_after: timedelta | None = None
     reads_conditions: bool = True  # False: no rule looks at an adapter's single conditions
+    reads_data: bool = True  # False: no rule looks at what an adapter sent beside its conditions
     reads_times: bool = True  # False: no rule looks at when an adapter reported
     reads_children: bool = True  # False: no rule looks at node pools
     waiting_reasons: frozenset[str] = WAITING_REASONS

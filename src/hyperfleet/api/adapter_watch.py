@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from hyperfleet.api.shapes import AdapterSummary
 from hyperfleet.api.streams import HEARTBEAT, QUIET, EventStream, Frames, frame
-from hyperfleet.errors import StoreError
+from hyperfleet.errors import StoreError, StoreUnavailable
 from hyperfleet.ports import Scope, Store
 from hyperfleet.services.tail import Tail
 
@@ -36,6 +36,13 @@ class _Board(Struct, frozen=True):
     looked: float  # when it was last made sure that it still holds
 
 
+class _Failure(Struct, frozen=True):
+    """That a look failed, and when."""
+
+    reason: str
+    time: float
+
+
 class AdapterWatch:
     """The state of all adapters, shared by everybody who watches them."""
 
@@ -45,6 +52,7 @@ class AdapterWatch:
         self._tail = tail
         self._find = find
         self._boards: dict[Scope, _Board] = {}
+        self._failure: _Failure | None = None
         self._looking = asyncio.Lock()
 
     async def watch(self, scope: Scope) -> EventStream:
@@ -75,9 +83,19 @@ class AdapterWatch:
         async with self._looking:
             board, now = self._boards.get(scope), asyncio.get_running_loop().time()
             if board is None or now >= board.looked + _INTERVAL:
-                board = await self._renew(board, scope, now)
+                board = await self._renew_or_fail(board, scope, now)
                 self._boards = {scope: board} | self._others(scope, now)
             return board.state
+
+    async def _renew_or_fail(self, board: _Board | None, scope: Scope, now: float) -> _Board:
+        """Look; if that has just failed, do not: finding out takes seconds, and many may wait behind us."""
+        if self._failure is not None and now < self._failure.time + _INTERVAL:
+            raise StoreUnavailable(self._failure.reason)
+        try:
+            return await self._renew(board, scope, now)
+        except StoreError as error:
+            self._failure = _Failure(str(error), asyncio.get_running_loop().time())
+            raise
 
     async def _renew(self, board: _Board | None, scope: Scope, now: float) -> _Board:
         position = await self._store.position()

@@ -18,7 +18,7 @@ from hyperfleet.aggregation import read_plain
 from hyperfleet.api.callers import caller_of_scope
 from hyperfleet.api.context import Context
 from hyperfleet.api.envelope import id_of, send_problem
-from hyperfleet.api.problems import from_code, from_error, from_refusal
+from hyperfleet.api.problems import Problem, from_code, from_error, from_refusal
 from hyperfleet.api.requests import ID, is_suspicious
 from hyperfleet.api.submissions import generation_key_of
 from hyperfleet.api.wire import ALIASES, BASE, brief_report_answer, outcome_of, path_of
@@ -59,16 +59,18 @@ class ReportLane:
                 raw = await upload.read()
                 is_plain = len(raw) == promised and not is_suspicious(raw, self._context.limits.depth)
                 report = read_plain(raw, adapter) if is_plain else None
-                if report is not None:
-                    await self._take(report, target, raw, scope, send)
-                    return
+                answer = await self._take(report, target, raw, scope) if report is not None else None
         except TimeoutError:
             await send_problem(from_code("Timeout" if upload.is_read else "RequestTimeout"), scope, send)
-            return
         except Exception as error:  # noqa: BLE001  # nobody is around us: whatever it is, the caller gets an answer
             await send_problem(from_error(error), scope, send, error)
-            return
-        await self._app(scope, upload.receive_again, send)
+        else:
+            if answer is None:
+                await self._app(scope, upload.receive_again, send)
+            elif isinstance(answer, Problem):
+                await send_problem(answer, scope, send)
+            else:
+                await _send(answer, scope, send)
 
     def _find(self, scope: Scope) -> tuple[Target, str] | None:
         """Return which resource a request reports on, and for PUT the adapter; None: it does not report."""
@@ -83,18 +85,14 @@ class ReportLane:
                 return (Target(kind, id_, parent), adapter or "") if is_put == bool(adapter) else None
         return None
 
-    async def _take(self, report: Report, target: Target, raw: bytes, scope: Scope, send: Send) -> None:
+    async def _take(self, report: Report, target: Target, raw: bytes, scope: Scope) -> bytes | Problem:
+        """Take in a report; return the body of the answer, or what is wrong with it."""
         submission = Submission(report, self._context.new_id(REPORT_PREFIX), "", generation_key_of(raw))
         command = TakeReports(target, (submission,), caller_of_scope(scope))
         result = await self._context.committer.submit(command)
         if isinstance(result, Refusal):
-            await send_problem(from_refusal(result), scope, send)
-            return
-        body = _encode(brief_report_answer(result, tuple([outcome_of(each, ()) for each in result.verdicts])))
-        length = (b"content-length", b"%d" % len(body))
-        headers = [*_HEADERS, length, (b"x-request-id", id_of(scope).encode())]
-        await send({"type": "http.response.start", "status": 200, "headers": headers})
-        await send({"type": "http.response.body", "body": body})
+            return from_refusal(result)
+        return _encode(brief_report_answer(result, tuple([outcome_of(each, ()) for each in result.verdicts])))
 
 
 class _Upload:
@@ -139,3 +137,13 @@ def _read_headers(scope: Scope) -> int:
         elif name in _UNUSUAL or (name == b"content-type" and value not in _JSON):
             return -1
     return promised
+
+
+async def _send(body: bytes, scope: Scope, send: Send) -> None:
+    headers = [
+        *_HEADERS,
+        (b"content-length", b"%d" % len(body)),
+        (b"x-request-id", id_of(scope).encode()),
+    ]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

@@ -96,12 +96,13 @@ class _Simulations(Struct, frozen=True):
 
     async def simulate(self, request: Request) -> Response:
         """Answer what a policy would change, at once or with progress."""
-        trial = await self._prepare(await self._read(request))
-        if prefers(request, EVENT_STREAM):
-            return EventStream(self.room, trial.tell())
-        with self.room.seat():
-            answer = await attend(request.receive, trial.answer())
-        return answer_written(request, 200, msgspec.json.encode(answer))
+        question = await self._read(request)
+        with self.room.seat():  # also while the policy is loaded: a long one takes seconds
+            trial = await self._prepare(question)
+            if not prefers(request, EVENT_STREAM):
+                answer = await attend(request.receive, trial.answer())
+                return answer_written(request, 200, msgspec.json.encode(answer))
+        return EventStream(self.room, trial.tell())  # which takes a seat itself
 
     async def _read(self, request: Request) -> _Question:
         body = await read_body(request, self.context.limits, MEDIA_TYPES)

@@ -17,7 +17,6 @@ from hyperfleet.services.replay import Account, Differing, Replay, Story
 from hyperfleet.services.simulation import Change, Findings, Move
 
 _SHOWN_MESSAGE: Final = 1_000  # characters
-_SHOWN_STRETCHES: Final = 50  # of one subject of one resource
 
 Seconds = Annotated[float, Meta(ge=0)]
 
@@ -208,13 +207,15 @@ def _present_life(differing: Differing, kinds: Kinds) -> ReplayedLife:
 
 def _present_story(story: Story) -> ReplayedStory:
     return ReplayedStory(
-        story.subject, story.gist, _present_stretches(story.present), _present_stretches(story.candidate)
+        story.subject,
+        story.gist,
+        _present_stretches(story.present.stretches),
+        _present_stretches(story.candidate.stretches),
     )
 
 
 def _present_stretches(stretches: Iterable[Stretch]) -> tuple[ReplayedStretch, ...]:
-    shown = list(stretches)[:_SHOWN_STRETCHES]
-    return tuple([ReplayedStretch(each.state, each.begin, each.seconds) for each in shown])
+    return tuple([ReplayedStretch(each.state, each.begin, each.seconds) for each in stretches])
 
 
 def _identify(resource: Resource, kinds: Kinds) -> tuple[str, str, str, str]:

@@ -75,8 +75,10 @@ async def read_start(request: Request, context: Context) -> int | None:
     if not given:
         return None
     fault = ""
-    if len(given) > 1 or not _POSITION.fullmatch(given[0]):
-        fault = f"{quote(given[-1])} is not {_POSITION_RULE}"
+    if len(given) > 1:
+        fault = f"it is given {len(given)} times; a watch goes on after one position"
+    elif not _POSITION.fullmatch(given[0]):
+        fault = f"{quote(given[0])} is not {_POSITION_RULE}"
     elif int(given[0]) > (head := (await context.store.read_events(int(given[0]), 1)).head):
         fault = f"position {given[0]} is not reached yet: the last event has {head}"
     if fault:
@@ -96,6 +98,13 @@ class Departure(Struct, frozen=True):
     href: str
     reason: str
     object: Raw | UnsetType = UNSET
+
+
+class Passage(Struct, frozen=True):
+    """What a stretch of the log is to a view: frames, and the position of the last one; without any, that is 0."""
+
+    frames: bytes = b""
+    last: int = 0
 
 
 class View(Struct, frozen=True):
@@ -120,7 +129,7 @@ class View(Struct, frozen=True):
             ]
         )
 
-    def follow(self, stretch: Stretch) -> bytes:
+    def follow(self, stretch: Stretch) -> Passage:
         """Write what a stretch of the log means to this view, each event with its position."""
         return stretch.share(self, lambda: self._follow(stretch))
 
@@ -131,14 +140,12 @@ class View(Struct, frozen=True):
             entry.type == "Removed" and entry.resource_id == watched for entry in stretch.entries
         )
 
-    def _follow(self, stretch: Stretch) -> bytes:
-        return b"".join(
-            [
-                frame(move, self._tell(entry, move), entry.position)
-                for entry in stretch.entries
-                if (move := self.interest.move_of(entry))
-            ]
-        )
+    def _follow(self, stretch: Stretch) -> Passage:
+        moves = [(entry, move) for entry in stretch.entries if (move := self.interest.move_of(entry))]
+        if not moves:
+            return Passage()
+        frames = [frame(move, self._tell(entry, move), entry.position) for entry, move in moves]
+        return Passage(b"".join(frames), moves[-1][0].position)
 
     def _tell(self, entry: Entry, move: Move) -> bytes:
         answer = mask_answer(entry.answer, self.mask) if entry.answer is not None else None
@@ -204,24 +211,41 @@ async def _pages(context: Context, query: Query, first: Page) -> AsyncIterator[P
 
 
 async def _list_and_follow(context: Context, view: View, start: int, pages: AsyncIterator[Page]) -> Frames:
-    """Write a list and what happened while it was made, so that it is the state of one position; then follow the log.
+    """Write a list as it is at one position, then follow the log from there.
 
     Nothing before that position has an id: nobody can go on from the midst of a list.
     """
-    listed: dict[str, int] = {}
-    async for page in pages:
-        listed |= {answer.id: answer.revision for answer in page if answer.revision > start}
-        yield view.list(page)
-    cursor, upto = start, await context.store.position()
-    while cursor < upto:
-        stretch = await context.tail.catch_up(cursor)
-        yield view.amend(stretch, listed)
-        if view.is_over(stretch):
-            return
-        cursor = stretch.upto
-    yield frame("synced", b"{}", cursor)
-    async for frames in _follow(context.tail, view, cursor):
+    listing = _Listing(context, view, start)
+    async for frames in listing.tell(pages):
         yield frames
+    if not listing.is_over:
+        async for frames in _follow(context.tail, view, listing.position):
+            yield frames
+
+
+class _Listing:
+    """A list that is being told. What it needs meanwhile goes with it: a watch may last for months."""
+
+    def __init__(self, context: Context, view: View, start: int) -> None:
+        self._context = context
+        self._view = view
+        self._start = start
+        self.position = start  # of which it tells the state, once it is complete
+        self.is_over = False  # what is watched was removed meanwhile
+
+    async def tell(self, pages: AsyncIterator[Page]) -> Frames:
+        """Write all pages and what happened while they were read, so that it is the state of one position."""
+        listed: dict[str, int] = {}
+        async for page in pages:
+            listed |= {answer.id: answer.revision for answer in page if answer.revision > self._start}
+            yield self._view.list(page)
+        upto = await self._context.store.position()
+        while self.position < upto and not self.is_over:
+            stretch = await self._context.tail.catch_up(self.position)
+            yield self._view.amend(stretch, listed)
+            self.position, self.is_over = stretch.upto, self._view.is_over(stretch)
+        if not self.is_over:
+            yield frame("synced", b"{}", self.position)
 
 
 async def _follow(tail: Tail, view: View, start: int) -> Frames:
@@ -232,14 +256,15 @@ async def _follow(tail: Tail, view: View, start: int) -> Frames:
     while not tail.is_closing:
         try:
             stretch = await tail.read(cursor, spoken + QUIET - time())
-            frames = view.follow(stretch) if stretch else b""
+            passage = view.follow(stretch) if stretch else Passage()
         except Forgotten:
             yield frame("gone", msgspec.json.encode(from_code("Forgotten").document()))
             return
         cursor = stretch.upto if stretch else cursor
+        frames, told = passage.frames, max(passage.last, told)
         if not frames and time() >= spoken + QUIET:
             place = tail.place_after(cursor)
-            frames, told = _bookmark(place) if place > told else HEARTBEAT, place
+            frames, told = (_bookmark(place), place) if place > told else (HEARTBEAT, told)
         if frames:
             yield frames
             spoken = time()

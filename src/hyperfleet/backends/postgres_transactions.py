@@ -112,9 +112,12 @@ class Transactions:
         self._cache.keep(changes, outcome.base, found)
 
     def _compare_clocks(self, sent: datetime, theirs: datetime) -> None:
-        """Learn how far the database's clock is ahead: that is known within a round trip, and the least is believed."""
+        """Learn how far the database's clock is ahead: that is known within a round trip, however long it took.
+
+        What was believed before is kept if it may be so: the shortest round trips tell the most.
+        """
         least, most = theirs - datetime.now(UTC), theirs - sent
-        self._ahead = max(least, min(most, timedelta()))
+        self._ahead = max(least, min(most, self._ahead))
 
     def _learn(self, *, is_success: bool) -> None:
         """Rely on memory less where it has failed: others write here too."""

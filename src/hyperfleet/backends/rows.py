@@ -50,7 +50,7 @@ _MICROSECOND: Final = timedelta(microseconds=1)
 
 def to_micros(instant: datetime) -> int:
     """Return an instant as microseconds since 1970, exactly."""
-    return in_micros(instant - _EPOCH)
+    return (instant - _EPOCH) // _MICROSECOND
 
 
 def in_micros(duration: timedelta) -> int:
@@ -126,4 +126,7 @@ class TransitionRow(msgspec.Struct, frozen=True):
 
 def as_heard(said: StoredReport, report_id: str, effective_time: datetime, received_time: datetime) -> StoredReport:
     """Return a logged report that said what an earlier one said: that one's content with its own id and times."""
-    return replace(said, id=report_id, effective_time=effective_time, last_heard=received_time)
+    last_unknown = received_time if said.last_unknown is not None else None  # if the one did, so did the other
+    return replace(
+        said, id=report_id, effective_time=effective_time, last_heard=received_time, last_unknown=last_unknown
+    )

@@ -35,7 +35,7 @@ class Session:
         self._writer = writer
         self.point, *self._scanners = readers
         self._turn = asyncio.Lock()  # one transaction at a time
-        self._is_undoing = False  # the thread may still be at the transaction before, so the next one is begun there
+        self._is_behind = False  # the thread may still be at what came before, so the next transaction is begun there
         self._writing = ThreadPoolExecutor(1, "sqlite-writer")
         self._scanning = ThreadPoolExecutor(len(self._scanners), "sqlite-reader")
 
@@ -66,15 +66,15 @@ class Session:
         async with self._turn:
             try:
                 with translating(self._path):
-                    is_begun = not self._is_undoing and _begin_at_once(self._writer)
+                    is_begun = not self._is_behind and _begin_at_once(self._writer)
                 if not is_begun:
                     await self._run(_begin)
-                self._is_undoing = False
+                self._is_behind = False
                 with translating(self._path):
                     yield self._writer
                 await self._run(_commit)
             except BaseException:
-                self._is_undoing = True
+                self._is_behind = True
                 self._writing.submit(_roll_back, self._writer)
                 raise
 
@@ -97,7 +97,11 @@ class Session:
                     be_patient(self._writer, is_patient=False)
 
         async with self._turn:
-            return await asyncio.get_running_loop().run_in_executor(self._writing, run)
+            try:
+                return await asyncio.get_running_loop().run_in_executor(self._writing, run)
+            except asyncio.CancelledError:
+                self._is_behind = True
+                raise
 
     async def scan(self, job: Callable[Concatenate[sqlite3.Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Do a job with a connection that reads, as soon as one is free."""

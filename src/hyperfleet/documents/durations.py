@@ -33,6 +33,8 @@ MAX_CHARACTERS: Final = 64
 # Go counts nanoseconds in 63 bits: 2562047h47m16.854775807s, a little over 292 years.
 MAX_DURATION: Final = timedelta(microseconds=(2**63 - 1) // 1000)
 
+_SECOND: Final = timedelta(seconds=1)
+
 PATTERN: Final = rf"^\+?(?:0|(?:{_TERM})+)$"
 EXAMPLES: Final = ("10m", "1h30m", "90s", "500ms")
 
@@ -62,6 +64,11 @@ def format_duration(duration: timedelta) -> str:
     minutes, rest = divmod(rest, 60_000_000)
     parts = (f"{hours}h" if hours else "", f"{minutes}m" if minutes else "")
     return "".join(parts) + (f"{_decimal(rest, 1_000_000)}s" if rest else "") or "0s"
+
+
+def tell_duration(duration: timedelta) -> str:
+    """Write a duration for people: fractions of a second only if there is nothing else."""
+    return format_duration(duration if abs(duration) < _SECOND else duration // _SECOND * _SECOND)
 
 
 def _to_timedelta(microseconds: Fraction, text: str) -> timedelta:

@@ -6,20 +6,24 @@ tells far more, also what would help, and costs a hundred times that.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Final
 
 from hyperfleet.aggregation import Child, Policy
 from hyperfleet.aggregation.adapters import AdapterView
 from hyperfleet.aggregation.aggregate import judge
+from hyperfleet.aggregation.availability import READY
 from hyperfleet.aggregation.explaining.explanation import describe_rule
 from hyperfleet.aggregation.phase import PhaseInputs, evidence_for
+from hyperfleet.aggregation.policy import PhaseRule
 from hyperfleet.aggregation.situation import read_situation
+from hyperfleet.model.condition import TRUE
 from hyperfleet.model.event import PHASE_SUBJECT
-from hyperfleet.model.status import Status
+from hyperfleet.model.status import Phase, Status
 from hyperfleet.ports import Record
 
+_ON_THE_WAY: Final[frozenset[Phase]] = frozenset({"Provisioning", "Pending"})
 _SHOWN: Final = 5  # adapters, or pieces of evidence, told by name
 _LONGEST_RULE: Final = 200  # characters
 
@@ -37,11 +41,12 @@ class Grounds:
         self._inputs = PhaseInputs(situation, published)
         self._verdicts = {each.verdict.type: each.verdict for each in published}
         self._rules = {rule.type: rule for rule in policy.rules}
+        self._ready = policy.phases.get("Ready", PhaseRule())
 
     def of(self, subject: str) -> str:
         """Tell what speaks for the phase, or for a condition."""
         if subject == PHASE_SUBJECT:
-            return _list(evidence_for(self._status.phase, self._inputs), "; ")
+            return _list([*self._lacks(), *evidence_for(self._status.phase, self._inputs)], "; ")
         verdict, condition = self._verdicts.get(subject), self._status.condition(subject)
         if verdict is None or condition is None:
             return "the policy has no rule for it"
@@ -51,6 +56,17 @@ class Grounds:
             return f"{text}: {verdict.status}, but held back by damping"
         blamed = _list([_describe(view) for view in verdict.culprits], ", ")
         return ": ".join([part for part in (text, blamed) if part])
+
+    def _lacks(self) -> Iterator[str]:
+        """Say what a resource that is well on its way lacks to be Ready: that adapters are done does not tell it."""
+        if self._status.phase not in _ON_THE_WAY:
+            return
+        required = dict.fromkeys([*self._ready.required_conditions, (READY, TRUE)])
+        lacking = [f"{type_}={status}" for type_, status in required if self._inputs.status_of(type_) != status]
+        if lacking:
+            yield f"to be Ready, it lacks {_list(lacking, ', ')}"
+        else:
+            yield "the policy requires no conditions for Ready, so nothing is"
 
 
 def _describe(view: AdapterView) -> str:

@@ -7,8 +7,9 @@ step, so what lasted no time is not seen; a deadline counts when it came, not wh
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from msgspec import Struct
 
@@ -51,6 +52,13 @@ class Stretch(Struct, frozen=True):
         return (self.end - self.begin).total_seconds()
 
 
+class Course(Struct, frozen=True):
+    """What one subject was in a life, one thing after the other; and how long it was each, all in all."""
+
+    stretches: tuple[Stretch, ...] = ()
+    lasted: Mapping[str, timedelta] = {}  # by state
+
+
 class Life(Struct, frozen=True):
     """Every status that a resource had: each from its time on, the last one until the end."""
 
@@ -58,6 +66,7 @@ class Life(Struct, frozen=True):
     times: tuple[datetime, ...]
     statuses: tuple[Status, ...]
     transitions: tuple[Transition, ...]
+    courses: Mapping[str, Course]  # by subject
     end: datetime
 
     def at(self, time: datetime) -> Status | None:
@@ -65,18 +74,36 @@ class Life(Struct, frozen=True):
         place = bisect_right(self.times, time)
         return self.statuses[place - 1] if place else None
 
-    def stretches(self) -> Mapping[str, tuple[Stretch, ...]]:
-        """Return what each subject was, one thing after the other."""
-        found: dict[str, list[Stretch]] = {}
-        ends = (*self.times[1:], self.end)
-        for begin, end, status in zip(self.times, ends, self.statuses, strict=True):
-            for subject, state in _states(status):
-                told = found.setdefault(subject, [])
-                if told and told[-1].state == state and told[-1].end == begin:
-                    told[-1] = Stretch(state, told[-1].begin, end)
-                else:
-                    told.append(Stretch(state, begin, end))
-        return {subject: tuple(told) for subject, told in found.items()}
+
+class Diary:
+    """The courses of a life, written while it is lived: at its end there may be too much to be read in one go."""
+
+    def __init__(self, status: Status, begin: datetime) -> None:
+        """Begin with what each subject is."""
+        self._present = {subject: (state, begin) for subject, state in _states(status)}
+        self._stretches: dict[str, list[Stretch]] = {subject: [] for subject in self._present}
+        self._lasted: defaultdict[str, defaultdict[str, timedelta]] = defaultdict(lambda: defaultdict(timedelta))
+
+    def note(self, moves: Iterable[Transition], time: datetime) -> None:
+        """Note what moves."""
+        for move in moves:
+            self._close(move.subject, time)
+            if move.after is not None:
+                self._present[move.subject] = move.after, time
+
+    def close(self, end: datetime) -> Mapping[str, Course]:
+        """End everything, and return it by subject."""
+        for subject in list(self._present):
+            self._close(subject, end)
+        return {
+            subject: Course(tuple(stretches), self._lasted[subject]) for subject, stretches in self._stretches.items()
+        }
+
+    def _close(self, subject: str, end: datetime) -> None:
+        if subject in self._present:
+            state, begin = self._present.pop(subject)
+            self._stretches.setdefault(subject, []).append(Stretch(state, begin, end))
+            self._lasted[subject][state] += end - begin
 
 
 def _states(status: Status) -> Iterator[tuple[str, str]]:
@@ -101,6 +128,7 @@ class Living:
         if past.status is None:
             self._transitions += transitions_between(None, status)
         self._statuses = [status]
+        self._diary = Diary(status, past.begin)
 
     def advance(self, end: datetime) -> Iterator[datetime]:
         """Live until the end, step by step: whoever has other things to do can do them in between."""
@@ -115,13 +143,15 @@ class Living:
             self._compute(end)
 
     def told(self, end: datetime) -> Life:
-        """Return the life that was lived until the end."""
+        """Return the life that was lived until the end. There is nothing after it."""
+        end = max(end, self._times[-1])
         return Life(
             self._resource,
             tuple(self._times),
             tuple(self._statuses),
             tuple(self._transitions),
-            max(end, self._times[-1]),
+            self._diary.close(end),
+            end,
         )
 
     def _steps(self) -> Iterable[Step]:
@@ -171,6 +201,7 @@ class Living:
         moved = transitions_between(before, after)
         if moved:
             self._transitions += moved
+            self._diary.note(moved, now)
         if moved or before.conditions != after.conditions:
             self._times.append(now)
             self._statuses.append(after)

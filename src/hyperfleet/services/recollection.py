@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import Final
@@ -20,6 +19,7 @@ from hyperfleet.model.resource import Resource
 from hyperfleet.model.status import Status
 from hyperfleet.ports import Entry, Store
 from hyperfleet.services.lives import Past, Step
+from hyperfleet.services.pacing import Pace
 
 _EDITS: Final[frozenset[EventType]] = frozenset({"Created", "SpecChanged", "DeletionRequested"})
 
@@ -47,26 +47,23 @@ class Recollection(Struct, frozen=True):
     is_whole: bool
 
 
-async def recollect(store: Store, resource_id: str, since: datetime, recall: Recall) -> Recollection | None:
+async def recollect(store: Store, resource_id: str, since: datetime, recall: Recall, pace: Pace) -> Recollection | None:
     """Read what happened to a resource since then; None: nothing of it is kept."""
     entries = await store.read_versions(resource_id, since)
     if not entries:
         return None
     log = await store.read_report_log(resource_id, since)
-    versions = [recall(entry) for entry in entries]
-    first = entries[0]
+    first, version = entries[0], recall(entries[0])
     is_born = first.type == "Created" and first.time >= since
     begin = max(first.time, since)
     reports = {stored.report.adapter: stored for stored in log if stored.last_heard <= begin}
-    known = {name: stored for name, stored in reports.items() if _may_be_in(stored, versions[0])}
-    past = Past(
-        versions[0].resource,
-        begin,
-        None if is_born else versions[0].status,
-        known,
-        tuple(_steps(entries, versions, [stored for stored in log if stored.last_heard > begin])),
-    )
-    has_all_reports = versions[0].adapters <= known.keys()
+    known = {name: stored for name, stored in reports.items() if _may_be_in(stored, version)}
+    steps: dict[datetime, Step] = {}
+    await _add_edits(steps, entries, version, recall, pace)
+    await _add_reports(steps, [stored for stored in log if stored.last_heard > begin], pace)
+    status = None if is_born else version.status
+    past = Past(version.resource, begin, status, known, tuple([steps[time] for time in sorted(steps)]))
+    has_all_reports = version.adapters <= known.keys()
     return Recollection(past, len(log), has_all_reports and (is_born or first.time <= since))
 
 
@@ -75,18 +72,25 @@ def _may_be_in(stored: StoredReport, version: Recalled) -> bool:
     return stored.report.adapter in version.adapters or stored.report.status_of(AVAILABLE) == UNKNOWN
 
 
-def _steps(entries: Sequence[Entry], versions: Sequence[Recalled], log: Iterable[StoredReport]) -> list[Step]:
-    """Put edits, retirements and reports in order; what shares an instant is one step."""
-    steps: dict[datetime, Step] = {}
-    for entry, before, version in zip(entries[1:], versions, versions[1:], strict=False):
+async def _add_edits(
+    steps: dict[datetime, Step], entries: Sequence[Entry], first: Recalled, recall: Recall, pace: Pace
+) -> None:
+    """Add edits and retirements: an adapter that an answer has no longer was retired. Of the answers none is kept."""
+    before = first.adapters
+    for entry in entries[1:]:
+        version = recall(entry)
         step = steps.get(entry.time, Step(entry.time))
-        retired = step.retired | (before.adapters - version.adapters)
+        retired = step.retired | (before - version.adapters)
         resource = version.resource if entry.type in _EDITS else step.resource
         if resource is not None or retired:
             steps[entry.time] = replace(step, resource=resource, retired=retired)
-    reports: defaultdict[datetime, list[StoredReport]] = defaultdict(list)
+        before = version.adapters
+        await pace.keep()
+
+
+async def _add_reports(steps: dict[datetime, Step], log: Iterable[StoredReport], pace: Pace) -> None:
+    """Add reports; what shares an instant is one step."""
     for stored in log:
-        reports[stored.last_heard].append(stored)
-    for time, received in reports.items():
-        steps[time] = replace(steps.get(time, Step(time)), reports=tuple(received))
-    return [steps[time] for time in sorted(steps)]
+        step = steps.get(stored.last_heard, Step(stored.last_heard))
+        steps[step.time] = replace(step, reports=(*step.reports, stored))
+        await pace.keep()

@@ -8,24 +8,27 @@ log: nobody knows when one was delivered twice, and what was removed meanwhile i
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from hyperfleet.documents.durations import format_duration
+from hyperfleet.documents.durations import tell_duration
 from hyperfleet.errors import Forgotten
 from hyperfleet.model.resource import Resource
 from hyperfleet.ports import EVERYTHING, Record, Store
-from hyperfleet.services.lives import Life, Living, Stretch
+from hyperfleet.services.lives import Course, Life, Living
 from hyperfleet.services.pacing import Pace
 from hyperfleet.services.recollection import Recall, recollect
 from hyperfleet.services.workspace import Rules
 
 MOST_REPORTS: Final = 200_000  # lived again in all; beyond that, filters must narrow what is looked at
 
-_WHOLE: Final = timedelta(seconds=1)
+SHOWN_STRETCHES: Final = 50  # of one subject of one resource; the first ones
+
+_NO_TIME: Final = timedelta()
+_NOTHING: Final = Course()
 
 
 class Span(Struct, frozen=True):
@@ -43,11 +46,11 @@ class Account:
         self.transitions = 0
         self.lasted: defaultdict[str, timedelta] = defaultdict(timedelta)  # by state
 
-    def add(self, stretches: Sequence[Stretch]) -> None:
+    def add(self, course: Course) -> None:
         """Count the moves of one life from state to state, and how long each state lasted."""
-        self.transitions += max(0, len(stretches) - 1)
-        for stretch in stretches:
-            self.lasted[stretch.state] += stretch.end - stretch.begin
+        self.transitions += max(0, len(course.stretches) - 1)
+        for state, lasted in course.lasted.items():
+            self.lasted[state] += lasted
 
 
 class Accounts(Struct, frozen=True):
@@ -61,20 +64,17 @@ class Story(Struct, frozen=True):
     """A subject of one resource that would have been something else for a while."""
 
     subject: str
-    present: tuple[Stretch, ...]
-    candidate: tuple[Stretch, ...]
+    present: Course
+    candidate: Course
 
     @property
     def gist(self) -> str:
         """Say in one line what would have lasted longer or shorter: `False 12m → 3m`."""
-        accounts = Accounts(Account(), Account())
-        accounts.present.add(self.present)
-        accounts.candidate.add(self.candidate)
-        before, after = accounts.present.lasted, accounts.candidate.lasted
+        before, after = self.present.lasted, self.candidate.lasted
         shifts = [
-            f"{state} {_tell(before[state])} → {_tell(after[state])}"
+            f"{state} {tell_duration(before.get(state, _NO_TIME))} → {tell_duration(after.get(state, _NO_TIME))}"
             for state in dict.fromkeys([*before, *after])
-            if before[state] != after[state]
+            if before.get(state, _NO_TIME) != after.get(state, _NO_TIME)
         ]
         return ", ".join(shifts) or "each state for as long, at other times"
 
@@ -140,7 +140,7 @@ class Replay:
 
     async def relive(self, record: Record) -> Lives | None:
         """Live the lives of a resource, after those of all below it that its status depends on."""
-        past = await recollect(self._store, record.resource.id, self.span.begin, self._recall)
+        past = await recollect(self._store, record.resource.id, self.span.begin, self._recall, self._pace)
         if past is None:
             return None
         self.reports += past.count
@@ -162,18 +162,18 @@ class Replay:
 
     def _compare(self, lives: Lives) -> tuple[Story, ...]:
         """Add two lives to the accounts, and return where they differ."""
-        present, candidate = lives.present.stretches(), lives.candidate.stretches()
         stories = []
-        for subject in dict.fromkeys([*present, *candidate]):
-            story = Story(subject, present.get(subject, ()), candidate.get(subject, ()))
+        for subject in dict.fromkeys([*lives.present.courses, *lives.candidate.courses]):
+            present = lives.present.courses.get(subject, _NOTHING)
+            candidate = lives.candidate.courses.get(subject, _NOTHING)
             accounts = self.accounts.setdefault(subject, Accounts(Account(), Account()))
-            accounts.present.add(story.present)
-            accounts.candidate.add(story.candidate)
-            if story.present != story.candidate:
-                stories.append(story)
+            accounts.present.add(present)
+            accounts.candidate.add(candidate)
+            if present.stretches != candidate.stretches:
+                stories.append(Story(subject, _shorten(present), _shorten(candidate)))
         return tuple(stories)
 
 
-def _tell(lasted: timedelta) -> str:
-    """Write a duration for people: fractions of a second only if there is nothing else."""
-    return format_duration(lasted if lasted < _WHOLE else lasted - lasted % _WHOLE)
+def _shorten(course: Course) -> Course:
+    """Leave only what is shown: a thousand lives may have very many stretches."""
+    return replace(course, stretches=course.stretches[:SHOWN_STRETCHES])

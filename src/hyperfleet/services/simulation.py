@@ -7,10 +7,12 @@ requests go on and whoever asked can stop it by not asking for more.
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Iterable, Iterator, Mapping, Sequence
+from contextlib import aclosing
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -29,6 +31,7 @@ from hyperfleet.services.upkeep import Recompute
 from hyperfleet.services.workspace import Rules, Workspace
 
 _PAGE: Final = 20  # resources read at once: to decode them is a slice, too
+_MOMENT: Final = 1.0  # seconds without a word while one long life is lived again
 _POLICY: Final = Cause("policy")
 
 
@@ -136,9 +139,12 @@ class Simulation:
             for record in page:
                 family = await gather_family(self._store, record, self._rules)
                 self.findings.add(await self._predict(family))
+                progress = Progress(self.findings.examined, max(total, self.findings.examined), self.findings.changed)
                 if replay is not None:
-                    await replay.add(record)
-                yield Progress(self.findings.examined, max(total, self.findings.examined), self.findings.changed)
+                    async with aclosing(_meanwhile(replay.add(record))) as moments:
+                        async for _ in moments:
+                            yield progress
+                yield progress
 
     async def _predict(self, family: Family) -> Change:
         """Say what would become of a resource once it and those below it were computed with the rules."""
@@ -164,6 +170,18 @@ class Simulation:
         policy = self._rules.policies.select(after.resource)
         grounds = Grounds(after, policy, before.status, self._now, below)
         return (replace(move, why=grounds.of(move.subject)) for move in moves)
+
+
+async def _meanwhile(work: Coroutine[Any, Any, None]) -> AsyncGenerator[None, None]:
+    """Do something that may take long, and let whoever asked say something now and then, or stop it."""
+    task = asyncio.create_task(work)
+    try:
+        while not (await asyncio.wait({task}, timeout=_MOMENT))[0]:
+            yield
+        task.result()
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
 
 
 def candidate_rules(policies: PolicySet, kinds: Kinds) -> Rules:

@@ -24,47 +24,57 @@ DEFAULT_WATCHERS: Final = 1_000
 
 _POLL: Final = 0.25  # seconds between looks for commits of other replicas
 _ASLEEP: Final = 3_600.0  # seconds; whoever comes first wakes us
-_RETRY: Final = 1.0  # seconds that a watcher waits when the store is away
-# Waking one watcher and sending it something costs about 50 µs. With this pause after each stretch they take no more
-# than a third of our time; the more of them there are, the larger the stretches become.
+_RETRY: Final = 1.0  # seconds that a watcher waits when the store is away, and that a page has at least to come
+# A pause after each look, for a fleet whose heartbeats are committed a hundred times a second and are no news. Waking
+# one watcher and sending it something costs about 50 µs. With this more after each stretch they take no more than a
+# third of our time; the more of them there are, the larger the stretches become.
 _PAUSE: Final = 0.01
 _PAUSE_PER_WATCHER: Final = 0.000_15
 _PAGE: Final = 500  # events read at once …
 _PAGE_BYTES: Final = 4 * 1024 * 1024  # … or fewer, if they are large
+_ENTRY_BYTES: Final = 200  # that an entry takes beside its answer, and …
+_TOKEN_BYTES: Final = 70  # … each token of its resource
 _KEPT_ENTRIES: Final = 20_000
 _KEPT_BYTES: Final = 32 * 1024 * 1024
 _FRESH: Final = 4  # stretches of which is kept what was made of them; later comers make it anew
 _SHARED: Final = 16  # different things made of one stretch that are kept
 _CATCHING_UP: Final = 4  # watchers that read the log themselves, at once
+_PAGES: Final = 4  # that they read last; those of a replica that stopped come together, and behind by the same
 
 T = TypeVar("T")
 
 
-class Stretch(Struct, frozen=True, eq=False):
+class Stretch(Struct, eq=False):
     """Part of the log: what happened after one position and up to another. Heartbeats are no news and left out."""
 
     after: int
     upto: int
     entries: tuple[Entry, ...]
+    is_fresh: bool = False  # many are about to come for it
     made: dict[Hashable, Any] = field(default_factory=dict)
 
     @property
     def size(self) -> int:
         """Return about how many bytes it takes."""
-        return sum(len(entry.answer or b"") + 200 for entry in self.entries)
+        return sum(map(_size_of, self.entries))
 
     def beyond(self, position: int) -> Stretch:
         """Return the rest of it, for somebody who knows its beginning."""
         return Stretch(position, self.upto, tuple([entry for entry in self.entries if entry.position > position]))
 
     def share(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return what was made of it under this key; the first to ask makes it for all."""
+        """Return what was made of it under this key; while it is fresh, the first to ask makes it for all."""
         if key in self.made:
             return self.made[key]  # type: ignore[no-any-return]  # whoever has the key knows the type
         made = make()
-        if len(self.made) < _SHARED:
+        if self.is_fresh and len(self.made) < _SHARED:
             self.made[key] = made
         return made
+
+    def grow_old(self) -> None:
+        """Let go of what was made of it: few come so late, and they would fill the memory with it again."""
+        self.is_fresh = False
+        self.made.clear()
 
 
 class Tail:
@@ -77,6 +87,7 @@ class Tail:
         self._watchers = 0
         self._stretches: dict[int, Stretch] = {}  # by the position before them, the oldest first, without a gap
         self._fresh: deque[Stretch] = deque(maxlen=_FRESH)
+        self._pages: deque[Stretch] = deque(maxlen=_PAGES)
         self._entries = self._bytes = 0
         self._begin: int | None = None  # the position before the first stretch; None: we do not know where we are
         self._end = 0  # the last position of the last stretch
@@ -122,7 +133,7 @@ class Tail:
             if (stretch := self._find(after)) is not None:
                 return stretch
             if self._begin is not None and after < self._begin:
-                return await self._catch_up_patiently(after)
+                return await self._catch_up_until(limit, after)
             news = self._news
             try:
                 async with asyncio.timeout_at(limit):
@@ -140,7 +151,12 @@ class Tail:
     async def catch_up(self, after: int) -> Stretch:
         """Read what comes after a position from the store, for somebody who cannot wait for the others or is behind."""
         async with self._catching_up:
-            return _make_stretch(after, await self._fetch(after))
+            page = next((page for page in self._pages if page.after == after), None)
+            if page is None:
+                page = _make_stretch(after, await self._fetch(after))
+                if page.upto > after:  # or else the next one to come must look again
+                    _freshen(self._pages, page)
+            return page
 
     def place_after(self, position: int) -> int:
         """Return how far the log is known to hold nothing but heartbeats after a position."""
@@ -190,22 +206,24 @@ class Tail:
         self.reads += 1
         found = await self._store.read_events(after, self._page)
         if found.entries:
-            size = sum(len(entry.answer or b"") for entry in found.entries) // len(found.entries)
-            self._page = min(_PAGE, max(1, _PAGE_BYTES // max(size, 1)))
+            size = sum(map(_size_of, found.entries)) // len(found.entries)
+            self._page = min(_PAGE, max(1, _PAGE_BYTES // size))
         return found
 
     def _append(self, found: Entries) -> bool:
         """Keep what was read; tell whether there is more."""
         stretch = _make_stretch(self._end, found)
         self._reached = max(stretch.upto, self._reached)
+        pause = _PAUSE
         if stretch.entries:
             self._keep(stretch)
+            self._tell()
+            pause += self._watchers * _PAUSE_PER_WATCHER
+        self._ready_at = asyncio.get_running_loop().time() + pause
         return found.head > self._reached
 
     def _keep(self, stretch: Stretch) -> None:
-        if len(self._fresh) == _FRESH:
-            self._fresh[0].made.clear()
-        self._fresh.append(stretch)
+        _freshen(self._fresh, stretch)
         self._stretches[stretch.after] = stretch
         self._end = stretch.upto
         self._entries += len(stretch.entries)
@@ -215,9 +233,6 @@ class Tail:
             self._begin = oldest.upto
             self._entries -= len(oldest.entries)
             self._bytes -= oldest.size
-        pause = _PAUSE + self._watchers * _PAUSE_PER_WATCHER
-        self._ready_at = asyncio.get_running_loop().time() + pause
-        self._tell()
 
     def _tell(self) -> None:
         news, self._news = self._news, asyncio.Event()
@@ -231,11 +246,16 @@ class Tail:
             return None
         return next(each for each in self._stretches.values() if after < each.upto).beyond(after)
 
-    async def _catch_up_patiently(self, after: int) -> Stretch | None:
+    async def _catch_up_until(self, limit: float, after: int) -> Stretch | None:
+        """Catch up; None: the store is away, or many who are behind go first, and our watcher must hear of us."""
         try:
-            return await self.catch_up(after)
+            # However little time is left: who never had enough of it would never get on.
+            async with asyncio.timeout_at(max(limit, asyncio.get_running_loop().time() + _RETRY)):
+                return await self.catch_up(after)
         except Forgotten:
             raise
+        except TimeoutError:
+            return None
         except StoreError:
             await self.pause(_RETRY)
             return None
@@ -243,6 +263,7 @@ class Tail:
     def _forget(self) -> None:
         self._stretches.clear()
         self._fresh.clear()
+        self._pages.clear()
         self._entries = self._bytes = 0
         self._begin = None
 
@@ -251,3 +272,18 @@ def _make_stretch(after: int, found: Entries) -> Stretch:
     """Make a stretch of a page of the log; positions have no gaps, so it reaches to the last one on it."""
     upto = found.entries[-1].position if found.entries else max(found.head, after)
     return Stretch(after, upto, tuple([entry for entry in found.entries if entry.type != "Reported"]))
+
+
+def _freshen(stretches: deque[Stretch], stretch: Stretch) -> None:
+    """Make a stretch one of those that are fresh; the oldest of them no longer is."""
+    if len(stretches) == stretches.maxlen:
+        stretches[0].grow_old()
+    stretch.is_fresh = True
+    stretches.append(stretch)
+
+
+def _size_of(entry: Entry) -> int:
+    """Return about how many bytes an entry takes."""
+    facets = entry.facets
+    tokens = len(facets.kept) + len(facets.gained) + len(facets.lost) if facets else 0
+    return len(entry.answer or b"") + _ENTRY_BYTES + tokens * _TOKEN_BYTES

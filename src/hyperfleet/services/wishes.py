@@ -59,11 +59,6 @@ class Waiting(Struct, frozen=True):
     is_any_generation: bool = False
     errors: tuple[BodyProblem, ...] = ()
 
-    @property
-    def is_for_deletion(self) -> bool:
-        """Tell whether the end of the resource is what is waited for."""
-        return any(wish.subject == "deleted" for wish in self.wishes)
-
 
 def read_waiting(parameters: Mapping[str, Sequence[str]]) -> Waiting:
     """Read the parameters of a wait; without `for`, it is for Ready."""

@@ -19,6 +19,7 @@ from hyperfleet.aggregation import (
     Policy,
     aggregate,
     is_removable,
+    means_the_same,
     refresh,
     says_the_same,
     transitions_between,
@@ -145,27 +146,31 @@ class Workspace:
     def take(self, before: Record, decisions: Mapping[str, Decision], cause: Cause) -> Record:
         """Keep what was decided of reports, by adapter, and aggregate if one of them asks for it."""
         id_, reports = before.resource.id, before.reports
+        policy = self.policy_for(before.resource)
         changed: dict[str, StoredReport] = {}
-        heartbeats: dict[str, StoredReport] = {}
+        steady: list[StoredReport] = []
+        repeated: set[str] = set()
         for adapter, decision in decisions.items():
             stored, known = decision.stored, reports.get(adapter)
             if stored is None or stored is known:
                 continue
             changed[adapter] = self._reports[id_, adapter] = stored
             self._retired.pop((id_, adapter), None)
-            if known is not None and says_the_same(known, stored):
-                heartbeats[adapter] = stored
+            if known is not None and means_the_same(known, stored, policy):
+                steady.append(stored)
+                if says_the_same(known, stored):
+                    repeated.add(adapter)
         first_event = len(self._events)
         after = replace(before, reports={**reports, **changed})
         if not any(decision.needs_aggregation for decision in decisions.values()):
             self._records[id_] = after
             if changed:  # whoever remembers the record can then tell by its row that a report is another
                 self._touched[id_] = None
-        elif len(heartbeats) == len(changed) and (status := self._refresh(before, heartbeats)) is not None:
+        elif len(steady) == len(changed) and (status := self._refresh(before, steady, policy)) is not None:
             after = self._save_times(before, replace(after, status=status), cause)
         else:
             after = self.settle(before, after, cause)
-        self._log_news(id_, decisions, heartbeats, first_event)
+        self._log_news(id_, decisions, repeated, first_event)
         return after
 
     def retire(self, before: Record, adapter: str) -> Record:
@@ -255,13 +260,13 @@ class Workspace:
     # steps
 
     def _log_news(
-        self, id_: str, decisions: Mapping[str, Decision], heartbeats: Container[str], first_event: int
+        self, id_: str, decisions: Mapping[str, Decision], repeated: Container[str], first_event: int
     ) -> None:
         """Keep accepted reports for good, each with the event that it made, if it made one."""
         made = [place for place in range(first_event, len(self._events)) if self._events[place].resource.id == id_]
         event = made[0] if made else None
         self._log += [
-            LoggedReport(id_, decision.stored, event, adapter in heartbeats)
+            LoggedReport(id_, decision.stored, event, adapter in repeated)
             for adapter, decision in decisions.items()
             if decision.stored is not None and decision.is_news
         ]
@@ -318,13 +323,12 @@ class Workspace:
         self._records[after.resource.id] = after
         return after
 
-    def _refresh(self, before: Record, heartbeats: Mapping[str, StoredReport]) -> Status | None:
-        """Return the status after nothing but heartbeats; None: it must be computed."""
+    def _refresh(self, before: Record, steady: Iterable[StoredReport], policy: Policy) -> Status | None:
+        """Return the status after nothing but reports that mean the same; None: it must be computed."""
         status: Status | None = before.status
-        policy = self.policy_for(before.resource)
-        for heartbeat in heartbeats.values():
+        for stored in steady:
             if status is not None:
-                status = refresh(heartbeat, policy, status, self.now)
+                status = refresh(stored, policy, status, self.now)
         return status
 
     def _reexamine_parent(self, child: Resource) -> None:

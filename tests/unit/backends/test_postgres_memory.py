@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
+import asyncpg
+import pytest
 from msgspec.structs import replace
 
 from hyperfleet.backends.postgres import PostgresStore
 from hyperfleet.ports import Changes, Loaded, Needs
 from tests.contract.stores import changed, created, make_pool, make_record, make_stored, must_read, write
-from tests.unit.backends.test_postgres import opened, run
+from tests.unit.backends.test_postgres import ask, opened, run
 
 
 class Spy:
@@ -148,5 +151,36 @@ def test_where_others_write_memory_is_tried_less_and_less(postgres_url: str) -> 
         assert tries[0] == 2
         assert sum(tries) < 12 + 5
         assert (await must_read(store, "cls-1")).revision == 25
+
+    run(postgres_url, story)
+
+
+@pytest.mark.parametrize(
+    ("statement", "end", "tries"),
+    [
+        ("update resources set answer = 'theirs'", "commit", 2),
+        ("update resources set answer = 'theirs'", "rollback", 1),
+        ("select from resources for update", "commit", 1),
+        ("update head set position = position + 1", "commit", 1),
+        ("update head set policy_version = 7", "commit", 2),
+    ],
+)
+def test_who_had_to_wait_for_another_sees_what_that_one_wrote(
+    statement: str, end: str, tries: int, postgres_url: str
+) -> None:
+    async def story(store: PostgresStore) -> None:
+        await write(store, created(make_record("cls-1")))
+        other = await asyncpg.connect(postgres_url)
+        await other.execute("begin")
+        await other.execute(statement)
+        spy = Spy(b"ours")
+        writing = asyncio.create_task(store.transact(ONE, spy))
+        while not await ask(postgres_url, "select from pg_locks where not granted"):
+            await asyncio.sleep(0.01)
+        await other.execute(end)
+        await other.close()
+        base = await writing
+        assert len(spy.seen) == tries
+        assert (await must_read(store, "cls-1")).revision == base + 1 == await store.position()
 
     run(postgres_url, story)

@@ -7,6 +7,7 @@ import re
 import sqlite3
 import subprocess
 import sys
+import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -16,8 +17,9 @@ from msgspec.structs import replace
 from hyperfleet.backends import sqlite_reading
 from hyperfleet.backends.listing import Latest, Since, Start, build_count, build_find
 from hyperfleet.backends.sqlite import SqliteStore
-from hyperfleet.backends.sqlite_connection import SQL, connect, make_durable, migrate
+from hyperfleet.backends.sqlite_connection import SQL, connect, make_durable, migrate, transaction
 from hyperfleet.backends.sqlite_reading import DIALECT
+from hyperfleet.backends.sqlite_session import Session
 from hyperfleet.errors import SchemaMismatch, StoreUnavailable
 from hyperfleet.ports import EVERYTHING, Answer, Needs, Query, Scope, Term
 from tests.contract.stores import START, SettableClock, created, ids_of, look, make_record, write
@@ -126,6 +128,33 @@ def test_what_was_acknowledged_survives_a_kill(tmp_path: Path) -> None:
         assert isinstance(await store.read_answer("Cluster", "cls-1", EVERYTHING), Answer)
 
     run(path, story)
+
+
+# ── callers that go away ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_job_whose_caller_went_away_is_done_before_the_next_transaction_begins(tmp_path: Path) -> None:
+    is_begun, may_end = threading.Event(), threading.Event()
+
+    def dawdle(connection: sqlite3.Connection) -> None:
+        with transaction(connection):
+            is_begun.set()
+            may_end.wait()
+            connection.execute("update head set position = 7")
+
+    async def story() -> None:
+        session = Session.open(tmp_path / "fleet.db", SettableClock())
+        job = asyncio.create_task(session.write(dawdle))
+        await asyncio.to_thread(is_begun.wait)
+        job.cancel()
+        asyncio.get_running_loop().call_later(0, may_end.set)
+        async with session.writing() as connection:
+            assert connection.execute(SQL["read_position"]).fetchone() == (7,)
+        with pytest.raises(asyncio.CancelledError):
+            await job
+        await session.close()
+
+    asyncio.run(story())
 
 
 # ── other processes ──────────────────────────────────────────────────────────────────────────────────────────────

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from hyperfleet.documents.durations import MAX_DURATION, format_duration, parse_duration
+from hyperfleet.documents.durations import MAX_DURATION, format_duration, parse_duration, tell_duration
 
 
 @pytest.mark.parametrize(
@@ -80,3 +80,11 @@ def test_negative_durations_on_request() -> None:
 )
 def test_format(duration: timedelta, text: str) -> None:
     assert format_duration(duration) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0, "0s"), (0.25, "250ms"), (1, "1s"), (14.46697, "14s"), (598.062521, "9m58s"), (3600.5, "1h")],
+)
+def test_people_are_spared_fractions(seconds: float, text: str) -> None:
+    assert tell_duration(timedelta(seconds=seconds)) == text

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncGenerator
 from datetime import timedelta
 
 import pytest
 
 from hyperfleet.aggregation import load_policies
 from hyperfleet.api.recall import recaller
+from hyperfleet.model.event import Transition
 from hyperfleet.model.kind import NODE_POOL, Kinds
-from hyperfleet.ports import Record
+from hyperfleet.ports import EVERYTHING, Query, Record
+from hyperfleet.services import pacing, simulation
 from hyperfleet.services import replay as replaying
-from hyperfleet.services.lives import Living, Past, Step, Stretch
-from hyperfleet.services.replay import Replay, Span, Story
-from hyperfleet.services.simulation import candidate_rules
+from hyperfleet.services.lives import Course, Diary, Living, Past, Step, Stretch
+from hyperfleet.services.recollection import recollect
+from hyperfleet.services.replay import SHOWN_STRETCHES, Replay, Span, Story
+from hyperfleet.services.simulation import Progress, candidate_rules
 from tests.unit.services.desk import START, Desk, open_desk
 
 PRESENT = """
@@ -70,10 +74,10 @@ def test_what_damping_would_have_spared() -> None:
             stories = {story.subject: story for story in differing.stories}
             assert stories.keys() == {"Healthy"}
             story = stories["Healthy"]
-            assert story.present == stretches(
+            assert story.present.stretches == stretches(
                 ("True", 0, 10), ("False", 10, 12), ("True", 12, 20), ("False", 20, 28), ("True", 28, 30)
             )
-            assert story.candidate == stretches(("True", 0, 25), ("False", 25, 28), ("True", 28, 30))
+            assert story.candidate.stretches == stretches(("True", 0, 25), ("False", 25, 28), ("True", 28, 30))
             assert story.gist == "True 20m → 27m, False 10m → 3m"
             accounts = replay.accounts["Healthy"]
             assert (accounts.present.transitions, accounts.candidate.transitions) == (4, 2)
@@ -103,8 +107,8 @@ def test_both_lives_begin_in_the_state_that_was() -> None:
             assert damped.accounts["Healthy"].candidate.lasted == {"False": at(7), "True": at(2)}
             without = await compare(desk, record, WITHOUT_DNS, timedelta(minutes=9))
             stories = {story.subject: story for story in without.told[0].stories}
-            assert stories["phase"].present == stretches(("Failed", 21, 28), ("Ready", 28, 30))
-            assert stories["phase"].candidate == stretches(("Ready", 21, 30))
+            assert stories["phase"].present.stretches == stretches(("Failed", 21, 28), ("Ready", 28, 30))
+            assert stories["phase"].candidate.stretches == stretches(("Ready", 21, 30))
             assert stories["phase"].gist == "Failed 7m → 0s, Ready 2m → 9m"
 
     asyncio.run(check())
@@ -117,7 +121,10 @@ def test_deadlines_come_while_nobody_reports() -> None:
             desk.clock.pass_time(at(10))
             replay = await compare(desk, await desk.must_read("cls-a"), PATIENT, timedelta(hours=1))
             (story,) = replay.told[0].stories
-            assert (story.subject, story.candidate) == ("phase", stretches(("Pending", 0, 6), ("Failed", 6, 10)))
+            assert (story.subject, story.candidate.stretches) == (
+                "phase",
+                stretches(("Pending", 0, 6), ("Failed", 6, 10)),
+            )
 
     asyncio.run(check())
 
@@ -146,8 +153,8 @@ clusterConditions:
             desk.clock.time = START + at(10)
             replay = await compare(desk, await desk.must_read("cls-a"), damped, timedelta(hours=1))
             (story,) = replay.told[0].stories
-            assert story.present == stretches(("True", 0, 5), ("False", 5, 8), ("True", 8, 10))
-            assert story.candidate == stretches(("True", 0, 6), ("False", 6, 8), ("True", 8, 10))
+            assert story.present.stretches == stretches(("True", 0, 5), ("False", 5, 8), ("True", 8, 10))
+            assert story.candidate.stretches == stretches(("True", 0, 6), ("False", 6, 8), ("True", 8, 10))
 
     asyncio.run(check())
 
@@ -167,8 +174,96 @@ def test_no_more_than_so_many_reports(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_as_long_at_other_times() -> None:
-    story = Story("Ready", stretches(("True", 0, 5), ("False", 5, 6)), stretches(("False", 0, 1), ("True", 1, 6)))
+    lasted = {"True": at(5), "False": at(1)}
+    first, last = (("True", 0, 5), ("False", 5, 6)), (("False", 0, 1), ("True", 1, 6))
+    story = Story("Ready", Course(stretches(*first), lasted), Course(stretches(*last), lasted))
     assert story.gist == "each state for as long, at other times"
+
+
+def test_what_comes_and_goes_has_a_course_with_gaps() -> None:
+    async def check() -> None:
+        async with open_desk(PRESENT) as desk:
+            await desk.create("a")
+            diary = Diary((await desk.must_read("cls-a")).status, START)
+            for minute, before, after in ((1, None, "True"), (2, "True", None), (5, None, "True")):
+                time = START + at(minute)
+                diary.note([Transition("Extra", before, after, time)], time)
+            courses = diary.close(START + at(6))
+            assert courses["Extra"].stretches == stretches(("True", 1, 2), ("True", 5, 6))
+            assert courses["Extra"].lasted == {"True": at(2)}
+            assert courses["phase"].stretches == stretches(("Pending", 0, 6))
+
+    asyncio.run(check())
+
+
+def test_of_a_very_lively_past_the_beginning_is_told() -> None:
+    async def check() -> None:
+        async with open_desk(PRESENT) as desk:
+            record = await flicker(desk, SHOWN_STRETCHES + 10)
+            replay = await compare(desk, record, WITHOUT_DNS, timedelta(hours=12))
+            stories = {story.subject: story for story in replay.told[0].stories}
+            assert len(stories["Healthy"].present.stretches) == SHOWN_STRETCHES
+            assert replay.accounts["Healthy"].present.transitions == SHOWN_STRETCHES + 10
+            assert sum(stories["Healthy"].present.lasted.values(), timedelta()) == at(SHOWN_STRETCHES + 10)
+
+    asyncio.run(check())
+
+
+def test_others_have_their_turn_while_a_long_past_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pacing, "_SLICE", 0.0)  # every piece of work uses its slice up
+
+    async def check() -> None:
+        async with open_desk(PRESENT) as desk:
+            await flicker(desk, 30)
+            reading = asyncio.create_task(
+                recollect(desk.store, "cls-a", START, recaller(desk.policies.rules), pacing.Pace())
+            )
+            turns = 0
+            while not reading.done():
+                turns += 1
+                await asyncio.sleep(0)
+            recollection = reading.result()
+            assert recollection is not None
+            assert recollection.count == 30
+            assert turns >= 60, "one for each version, and one for each report"
+
+    asyncio.run(check())
+
+
+def test_a_long_life_does_not_keep_anybody_in_the_dark(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pacing, "_SLICE", 0.0)
+    monkeypatch.setattr(simulation, "_MOMENT", 0.0)
+
+    async def check() -> None:
+        async with open_desk(PRESENT) as desk:
+            await flicker(desk, 30)
+            replay, run = start(desk)
+            words = [progress.examined async for progress in run]
+            assert words == [1] * len(words), "there is one cluster"
+            assert len(words) > 30
+            assert replay.resources == 1
+
+            replay, run = start(desk)
+            await anext(run)
+            await run.aclose()
+            assert replay.resources == 0, "who has heard enough stops it in the midst of a life"
+
+    asyncio.run(check())
+
+
+def start(desk: Desk) -> tuple[Replay, AsyncGenerator[Progress, None]]:
+    rules, now = desk.policies.rules, desk.clock.now()
+    replay = Replay(desk.store, rules, rules, Span(START, now), recaller(rules))
+    return replay, simulation.Simulation(desk.store, rules, [Query("Cluster", EVERYTHING)], now).run(replay)
+
+
+async def flicker(desk: Desk, times: int) -> Record:
+    """Let dns fail and recover, every minute one of them."""
+    await desk.create("a")
+    for minute in range(times):
+        desk.clock.pass_time(MINUTE)
+        await desk.report("cls-a", "dns", "True" if minute % 2 else "False/Broken")
+    return await desk.must_read("cls-a")
 
 
 def test_what_happens_after_the_end_is_not_lived() -> None:

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 import pytest
+from msgspec.structs import replace
 
 from hyperfleet.backends.clock import SystemClock
 from hyperfleet.backends.memory import MemoryStore
@@ -16,7 +17,7 @@ from hyperfleet.errors import Forgotten, Overloaded, StoreUnavailable
 from hyperfleet.model.event import EventType
 from hyperfleet.ports import Entries, Entry, FacetChange
 from hyperfleet.services import tail as module
-from hyperfleet.services.tail import Tail
+from hyperfleet.services.tail import Stretch, Tail
 
 NOW = datetime(2025, 10, 17, 12, tzinfo=UTC)
 CHANGES: Final[tuple[EventType, ...]] = ("StatusChanged",)
@@ -30,6 +31,7 @@ class LogStore(MemoryStore):
         self.log: list[Entry] = []
         self.forgotten = 0
         self.is_away = False
+        self.hangs = False
         self.reads = 0
 
     def add(self, *types: EventType) -> None:
@@ -47,6 +49,8 @@ class LogStore(MemoryStore):
     async def read_events(self, after: int, limit: int) -> Entries:
         """Return a page of the log."""
         self._look()
+        if self.hangs:
+            await asyncio.Event().wait()
         if after < self.forgotten:
             raise Forgotten("pruned")
         return Entries(tuple(self.log[after : after + limit]), len(self.log))
@@ -139,6 +143,95 @@ def test_those_who_are_abreast_share_what_they_make() -> None:
     asyncio.run(scenario())
 
 
+def test_those_who_are_behind_by_the_same_read_once() -> None:
+    async def scenario() -> None:
+        store = LogStore()
+        store.add(*CHANGES * 20)
+        async with following(store) as tail:
+            with tail.seat():
+                await tail.read(20, 0.01)
+                before = tail.reads
+                pages = await asyncio.gather(*(tail.read(3, 5) for _ in range(50)))
+                assert tail.reads - before <= module._CATCHING_UP + 2  # those under way at once, and a look or two
+                page = pages[-1]
+                assert page is not None
+                assert page.share("view", object) is page.share("view", object)
+                assert (await tail.catch_up(20)).upto == 20
+                store.add("StatusChanged")
+                assert (await tail.catch_up(20)).upto == 21  # what was empty is looked for again
+
+    asyncio.run(scenario())
+
+
+def test_what_late_comers_make_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_PAUSE", 0.0)
+
+    async def scenario() -> None:
+        store = LogStore()
+        async with following(store) as tail:
+            with tail.seat():
+                stretches: list[Stretch | None] = []
+                while len(stretches) < 6:
+                    reading = asyncio.create_task(tail.read(len(stretches), 5))
+                    await asyncio.sleep(0.01)
+                    store.add("StatusChanged")
+                    stretches.append(await reading)
+                    assert stretches[-1] is not None
+                    stretches[-1].share("in time", object)
+                first = await tail.read(0, 5)
+                assert first is stretches[0]
+                assert first is not None
+                assert first.share("late", object) is not first.share("late", object)
+        assert [len(each.made) for each in stretches if each] == [0, 0, 1, 1, 1, 1]
+
+    asyncio.run(scenario())
+
+
+def test_heartbeats_gather_before_they_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_PAUSE", 0.5)
+    monkeypatch.setattr(module, "_POLL", 60)
+
+    async def scenario() -> None:
+        store = LogStore()
+        async with following(store) as tail:
+            with tail.seat():
+                await asyncio.sleep(0.01)
+                for _ in range(50):
+                    store.add("Reported")
+                    tail.nudge()
+                    await asyncio.sleep(0.001)
+                assert store.reads < 10
+                store.add("Created")
+                tail.nudge()
+                stretch = await tail.read(0, 5)
+                assert stretch is not None
+                assert [entry.position for entry in stretch.entries] == [51]
+
+    asyncio.run(scenario())
+
+
+def test_tokens_count_as_what_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_KEPT_BYTES", 10_000)
+    tokens = FacetChange(tuple([f"w:{number}" for number in range(100)]))
+
+    async def scenario() -> None:
+        store = LogStore()
+        async with following(store) as tail:
+            with tail.seat():
+                await asyncio.sleep(0.01)
+                for position in range(1, 6):
+                    store.add("StatusChanged")
+                    store.log[-1] = replace(store.log[-1], facets=tokens)
+                    await tail.read(position - 1, 5)
+                before = store.reads
+                assert await tail.read(4, 5) is not None  # the last one is kept
+                assert store.reads == before
+                assert await tail.read(0, 5) is not None  # the first one must be read again
+                assert store.reads > before
+
+    asyncio.run(scenario())
+
+
 def test_nobody_is_asked_while_nobody_watches() -> None:
     async def scenario() -> None:
         store = LogStore()
@@ -168,6 +261,23 @@ def test_a_store_that_is_away_is_waited_for() -> None:
             store.add("StatusChanged")
             tail.loop.nudge()
             assert await watching == [1, 2]
+
+    asyncio.run(scenario())
+
+
+def test_who_is_behind_need_not_wait_for_a_store_that_hangs() -> None:
+    async def scenario() -> None:
+        store = LogStore()
+        store.add(*CHANGES * 5)
+        async with following(store) as tail:
+            with tail.seat():
+                await tail.read(5, 0.02)
+                store.hangs = True
+                assert await asyncio.gather(*(tail.read(2, 0.02) for _ in range(20))) == [None] * 20
+                store.hangs = False
+                stretch = await tail.read(2, 5)
+                assert stretch is not None
+                assert [entry.position for entry in stretch.entries] == [3, 4, 5]
 
     asyncio.run(scenario())
 

@@ -17,7 +17,7 @@ from hyperfleet.aggregation.explaining.explanation import (
 )
 from hyperfleet.aggregation.explaining.remedies import Remedies
 from hyperfleet.aggregation.explaining.trials import Remedy
-from hyperfleet.documents.durations import format_duration
+from hyperfleet.documents.durations import tell_duration
 
 # What is longer is cut here; the explanation itself has all of it.
 _SHOWN_VALUE: Final = 60  # characters of a value
@@ -44,7 +44,7 @@ class _Writer:
         if told.phase_flapping is not None:
             yield self._flapping(told.phase_flapping, "it")
         if told.next_deadline is not None:
-            yield f"  next change by time alone in {format_duration(told.next_deadline - self._now)}"
+            yield f"  next change by time alone in {tell_duration(told.next_deadline - self._now)}"
         for condition in told.conditions:
             yield ""
             yield from self._condition(condition)
@@ -83,11 +83,11 @@ class _Writer:
         lately = "→".join([flip.after for flip in told.recent])
         return (
             f"  flapping for {self._age(told.mark.since)}: {who} has moved {told.mark.transitions} times, "
-            f"the last {len(told.recent)} within {format_duration(last - first)}: {lately}"
+            f"the last {len(told.recent)} within {tell_duration(last - first)}: {lately}"
         )
 
     def _age(self, instant: datetime) -> str:
-        return format_duration(max(self._now - instant, self._now - self._now))
+        return tell_duration(max(self._now - instant, self._now - self._now))
 
 
 def _remedies(told: Remedies) -> Iterator[str]:

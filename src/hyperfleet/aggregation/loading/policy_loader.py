@@ -114,6 +114,7 @@ def _policy(content: PolicyDocument, rules: tuple[Rule, ...], limit: FlappingLim
         stale_action=settings.stale_action,
         missing_after=content.default_behavior.timeout,
         reads_conditions=any(mentions_field(tree, "conditions") for tree in trees),
+        reads_data=any(mentions_field(tree, "data") for tree in trees),
         reads_times=any(mentions_field(tree, "lastUpdated") or mentions_helper(tree, OLDER_THAN) for tree in trees),
         reads_children=any(isinstance(rule.by, SummaryRule) and rule.by.over == "nodePools" for rule in rules),
         waiting_reasons=change_reasons(WAITING_REASONS, settings.waiting_reasons),

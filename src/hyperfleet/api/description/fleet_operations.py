@@ -158,7 +158,7 @@ def fleet_operations() -> list[Operation]:
             "then `result`, or `failed` with a problem document; the limit of time for requests does not hold then.",
             (*FILTERS, LIMIT, REPLAY),
             Body({"type": "object", "description": "A policy, as JSON or YAML."}, POLICY, MEDIA_TYPES),
-            refusals=("InvalidBody", "InvalidPolicy", "BodyTooLarge", "UnsupportedMediaType"),
+            refusals=("InvalidBody", "RequestTimeout", "InvalidPolicy", "BodyTooLarge", "UnsupportedMediaType"),
         ),
     ]
 

@@ -331,13 +331,13 @@ update forgotten set walked = min(walked, (select coalesce(max(sequence), 0) fro
 update forgotten set position = max(position, ?2), time = max(time, ?3), walked = max(walked, ?4) where log = ?1;
 
 -- name: prunable_transitions
-select rowid from transitions where time < ? order by time desc limit ?;
+select rowid from transitions where time < ? order by time limit ?;
 
 -- name: prune_transitions
 delete from transitions where rowid = ?;
 
 -- name: prunable_keys
-select key from idempotency where time < ? order by time desc limit ?;
+select key from idempotency where time < ? order by time limit ?;
 
 -- name: prune_keys
 delete from idempotency where key = ?;
