@@ -16,7 +16,18 @@ from hyperfleet.bootstrap import System, spec_checker
 from hyperfleet.cli import command
 from hyperfleet.documents import has_errors
 from hyperfleet.settings import CONFIG_VARIABLE, Settings, find_strangers, parse_address, parse_database, resolve
-from tests.deploy.chart import EMBEDDED, EVERYTHING, POSTGRES, WAYS, Helm, Manifest, Release, Values, lay_over
+from tests.deploy.chart import (
+    EMBEDDED,
+    EVERYTHING,
+    KUBERNETES,
+    POSTGRES,
+    WAYS,
+    Helm,
+    Manifest,
+    Release,
+    Values,
+    lay_over,
+)
 from tests.deploy.test_containerfile import texts
 
 # What today's server knows of it; the settings that it is still to get cannot be resolved yet.
@@ -71,14 +82,21 @@ def test_lint_finds_nothing(helm: Helm, way: str) -> None:
 
 
 def test_nobody_is_let_in_by_accident(helm: Helm) -> None:
-    done = helm.run("template", "fleet", "--kube-version", "1.30.0", values={})
+    done = helm.run("template", "fleet", "--kube-version", KUBERNETES, values={})
     assert done.returncode != 0
     assert "give auth.settings, or" in done.stderr
 
 
+def test_an_embedded_file_has_one_worker(helm: Helm) -> None:
+    values = lay_over(EMBEDDED, {"settings": {"workers": 2}})
+    done = helm.run("template", "fleet", "--kube-version", KUBERNETES, values=values)
+    assert done.returncode != 0
+    assert "more than one needs PostgreSQL" in done.stderr
+
+
 def test_values_are_checked_before_anything_is_sent(helm: Helm) -> None:
     wrong = lay_over(EMBEDDED, {"settings": {"limits": {"maxDepth": 1}}, "replicas": 2})
-    done = helm.run("template", "fleet", "--kube-version", "1.30.0", values=wrong)
+    done = helm.run("template", "fleet", "--kube-version", KUBERNETES, values=wrong)
     assert done.returncode != 0
     assert "maxDepth" in done.stderr
     assert "replicas" in done.stderr

@@ -5,10 +5,16 @@
 {{- if not .Values.database.existingSecret }}true{{ end }}
 {{- end }}
 
-{{/* Said here, when it is rendered, rather than by a pod that does not start. */}}
+{{/* These two are said when it is rendered, rather than by a pod that does not start. */}}
 {{- define "hyperfleet.requireGuard" -}}
 {{- if not (or .Values.auth.settings .Values.insecureListen) }}
 {{- fail "Pods can be reached by the whole cluster: give auth.settings, or, if something in front of them lets only the right ones through, insecureListen: true" }}
+{{- end }}
+{{- end }}
+
+{{- define "hyperfleet.requireOneWriter" -}}
+{{- if and (include "hyperfleet.isEmbedded" .) (gt (int (default 1 .Values.settings.workers)) 1) }}
+{{- fail "settings.workers: more than one needs PostgreSQL: give database.existingSecret" }}
 {{- end }}
 {{- end }}
 
