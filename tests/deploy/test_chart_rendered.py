@@ -28,7 +28,7 @@ from tests.deploy.chart import (
     Values,
     lay_over,
 )
-from tests.deploy.test_containerfile import texts
+from tests.deploy.containerfile import texts
 
 # What today's server knows of it; the settings that it is still to get cannot be resolved yet.
 KNOWN: Values = {key: value for key, value in EVERYTHING.items() if key not in ("auth", "tls")} | {

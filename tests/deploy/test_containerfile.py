@@ -12,28 +12,10 @@ from hyperfleet.cli import command
 from hyperfleet.errors import SettingsError
 from hyperfleet.settings import CONFIG_VARIABLE, SETTINGS, parse_address, parse_database, resolve
 from tests.deploy.chart import ROOT, read_defaults
+from tests.deploy.containerfile import FILE, texts
 
-FILE = ROOT / "deploy/Containerfile"
 SETTINGS_FILE = str(ROOT / "deploy/settings.yaml")
 INSECURE = {"HYPERFLEET_INSECURE_LISTEN": "true"}
-
-
-def read_stages() -> list[list[tuple[str, str]]]:
-    """Return the instructions of each stage, one line each."""
-    lines = re.sub(r"^\s*#.*\n", "", FILE.read_text("utf-8"), flags=re.MULTILINE).replace("\\\n", " ")
-    stages: list[list[tuple[str, str]]] = []
-    for line in filter(None, map(str.strip, lines.splitlines())):
-        name, _, rest = line.partition(" ")
-        if name == "FROM":
-            stages.append([])
-        if stages:
-            stages[-1].append((name, rest.strip()))
-    return stages
-
-
-def texts(instruction: str, stage: int = -1) -> list[str]:
-    """Return the arguments of one kind of instruction."""
-    return [rest for name, rest in read_stages()[stage] if name == instruction]
 
 
 def test_what_is_copied_exists_and_is_sent_to_the_builder() -> None:
