@@ -19,6 +19,9 @@ POLICY_GUIDE = ROOT / "docs/policy.md"
 SETTINGS_SCHEMA = ROOT / "docs/settings.schema.json"
 SETTINGS_GUIDE = ROOT / "docs/settings.md"
 API_GUIDE = ROOT / "docs/api.md"
+CHART_SCHEMA = ROOT / "deploy/helm/hyperfleet/values.schema.json"
+# What the chart has values of its own for, as other parts of it must agree; its `settings` takes every other one.
+CHART_OWNS = ("listen", "insecureListen", "database", "policy", "specSchemas", "drainTimeout", "auth", "tls")
 
 
 def schema_text() -> str:
@@ -53,6 +56,15 @@ def settings_guide_text() -> str:
     return pattern.sub(lambda _: table, SETTINGS_GUIDE.read_text())
 
 
+def chart_schema_text() -> str:
+    """Return the JSON Schema of the chart's values, in which `settings` is what a settings file may have."""
+    schema = msgspec.json.decode(CHART_SCHEMA.read_bytes())
+    schema["$defs"] = definitions = settings_schema()["$defs"]
+    for key in CHART_OWNS:
+        definitions["Settings"]["properties"].pop(key, None)
+    return msgspec.json.format(msgspec.json.encode(schema), indent=2).decode() + "\n"
+
+
 def api_guide_text() -> str:
     """Return docs/api.md with the table of problem codes filled in."""
     rows = "".join(
@@ -75,6 +87,7 @@ def main() -> None:
     SETTINGS_SCHEMA.write_text(settings_schema_text())
     SETTINGS_GUIDE.write_text(settings_guide_text())
     API_GUIDE.write_text(api_guide_text())
+    CHART_SCHEMA.write_text(chart_schema_text())
 
 
 if __name__ == "__main__":

@@ -1,0 +1,118 @@
+"""docs/operations.md is executed: backups restore, commands are answered, what is named exists."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from hyperfleet.settings import SETTINGS
+from tests.deploy.chart import CHART, ROOT, read_defaults, read_yaml
+from tests.e2e.server import Server, run_command, running
+from tests.servers import PostgresServer
+
+GUIDE = (ROOT / "docs/operations.md").read_text("utf-8")
+ALERTS = [
+    name for path in (ROOT / "deploy").rglob("*.y*ml") for name in re.findall(r"- alert: (\w+)", path.read_text())
+]
+DATA = "/var/lib/hyperfleet/"
+
+
+def create_cluster(server: Server) -> str:
+    """Create a cluster; return its id."""
+    answer = server.http.post("/clusters", json={"name": "payments", "spec": {"cloud": "aws"}})
+    assert answer.status_code == 201
+    return str(answer.json()["id"])
+
+
+def read_cluster(server: Server, cluster: str) -> str:
+    """Return a cluster as it is answered."""
+    answer = server.http.get(f"/clusters/{cluster}")
+    assert answer.status_code == 200
+    return answer.text
+
+
+def test_a_backup_of_a_running_sqlite_server_restores(tmp_path: Path) -> None:
+    (program,) = re.findall(r"^```python\n(.*?)^```$", GUIDE, re.DOTALL | re.MULTILINE)
+    with running(tmp_path, f"sqlite:{tmp_path}/hyperfleet.db") as server:
+        cluster = create_cluster(server)
+        before = read_cluster(server, cluster)
+        exec(program.replace(DATA, f"{tmp_path}/"), {})  # noqa: S102 - our own documentation
+        server.http.patch(f"/clusters/{cluster}", json={"labels": {"later": "yes"}})
+        assert read_cluster(server, cluster) != before
+    with running(tmp_path, f"sqlite:{tmp_path}/backup.db") as server:
+        assert read_cluster(server, cluster) == before
+
+
+def test_a_dump_of_a_running_postgres_server_restores(
+    tmp_path: Path, postgres_server: PostgresServer, postgres_binaries: Path
+) -> None:
+    environment = {
+        "PATH": f"{postgres_binaries}:{os.environ['PATH']}",
+        "DATABASE": postgres_server.url(),
+        "EMPTY_DATABASE": postgres_server.url("restored"),
+    }
+
+    def run(line: str) -> None:
+        done = subprocess.run(line, shell=True, env=environment, cwd=tmp_path, capture_output=True, check=False)  # noqa: S602 - our own documentation
+        assert done.returncode == 0, done.stderr
+
+    dump, restore = re.findall(r"^\$ (pg_(?:dump|restore) .*)$", GUIDE, re.MULTILINE)
+    assert run_command("db", "migrate", database=postgres_server.url()).returncode == 0
+    with running(tmp_path, postgres_server.url()) as server:
+        cluster = create_cluster(server)
+        before = read_cluster(server, cluster)
+        run(dump)
+    run(f'psql --quiet --command="create database restored" {shlex.quote(postgres_server.url())}')
+    run(restore)
+    with running(tmp_path, postgres_server.url("restored")) as server:
+        assert read_cluster(server, cluster) == before
+
+
+def test_what_is_asked_of_a_server_is_answered(tmp_path: Path) -> None:
+    curls = re.findall(r"`curl -s '?localhost:8000(/[^`']*?)'?`", GUIDE)
+    looks = re.findall(r"^\| `(?:GET )?(/[^`]+)` \|", GUIDE, re.MULTILINE)
+    assert len(curls) >= 5
+    assert len(looks) >= 5
+    with running(tmp_path, "memory:") as server:
+        cluster = create_cluster(server)
+        for path in {*curls, *looks}:
+            answer = server.http.get(server.url + path.replace("{id}", cluster))
+            assert answer.status_code == 200, (path, answer.text)
+
+
+def test_settings_that_matter_are_settings() -> None:
+    section = GUIDE[GUIDE.index("## Settings that matter") : GUIDE.index("## Policy")]
+    named = [key for row in re.findall(r"^\| (`.*?) \|", section, re.MULTILINE) for key in re.findall(r"`(\S+?)`", row)]
+    assert len(named) >= 8
+    assert set(named) <= {setting.key for setting in SETTINGS}
+
+
+@pytest.mark.parametrize("page", ["docs/operations.md", "README.md"])
+def test_values_that_are_set_are_values(page: str) -> None:
+    for path in re.findall(r"--set(?:-file)? ([\w.]+)=", (ROOT / page).read_text("utf-8")):
+        value: object = read_defaults()
+        for key in path.split("."):
+            assert isinstance(value, dict), path
+            assert key in value, path
+            value = value[key]
+
+
+def test_every_alert_has_its_runbook() -> None:
+    runbooks = set(re.findall(r"^### (\w+)$", GUIDE, re.MULTILINE))
+    assert len(runbooks) >= 10
+    assert set(ALERTS) <= runbooks
+
+
+def test_what_a_runbook_sends_you_to_exists() -> None:
+    runbooks = set(re.findall(r"^### (\w+)$", GUIDE, re.MULTILINE))
+    assert set(re.findall(r"\bHyperFleet[A-Z]\w+", GUIDE)) == runbooks
+
+
+def test_the_version_is_that_of_the_chart() -> None:
+    (chart,) = read_yaml((CHART / "Chart.yaml").read_text("utf-8"))
+    assert set(re.findall(r"/hyperfleet:([\d.]+)\b", GUIDE)) == {chart["appVersion"]}
