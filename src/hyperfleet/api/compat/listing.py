@@ -6,9 +6,10 @@ that it cannot rule out, and sort them ourselves; how many that may be is bounde
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import AsyncIterator
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -19,10 +20,12 @@ from hyperfleet.api.compat.places import Place
 from hyperfleet.api.compat.problems import BAD_REQUEST, INVALID, Declined, FieldError
 from hyperfleet.api.compat.search import COLUMNS, Search, compile_search
 from hyperfleet.api.compat.shapes import ResourceShape, shape_resource
-from hyperfleet.model.kind import Kind
+from hyperfleet.model.kind import Kind, Kinds
 from hyperfleet.ports import OrderField, Query, Record, Scope
 
 MOST_EXAMINED: Final = 20_000  # resources of one request; a few seconds
+
+_Match: TypeAlias = tuple[ResourceShape, Record]
 
 _BATCH: Final = 500
 _ORDER: Final = re.compile(r"([a-z_][a-z0-9_]*)(?: +(asc|desc))?")
@@ -132,42 +135,44 @@ async def _find_indexed(listing: Listing, place: Place, query: Query) -> Found:
 
 
 async def _find_examined(listing: Listing, place: Place, queries: list[Query]) -> Found:
-    kinds = place.context.kinds
-    matching: list[tuple[ResourceShape, Record]] = []
+    matching: list[_Match] = []
     examined = 0
     for query in queries:
-        async for record in _walk(query, place):
-            examined += 1
+        async for records in _walk(query, place):
+            examined += len(records)
             if examined > MOST_EXAMINED:
                 message = (
                     f"more than {MOST_EXAMINED} resources would have to be looked at; ask for a label or a name too"
                 )
                 raise Declined(BAD_REQUEST, message)
-            shape = shape_resource(record, kinds)
-            if listing.search.holds(shape):
-                matching.append((shape, record))
+            matching += await asyncio.to_thread(_examine, records, listing.search, place.context.kinds)
     _sort(matching, listing.orders)
     start = listing.page.offset
-    records = [record for _, record in matching[start : start + listing.page.size]]
-    return Found(tuple(records), len(matching))
+    records = tuple(record for _, record in matching[start : start + listing.page.size])
+    return Found(records, len(matching))
 
 
-async def _walk(query: Query, place: Place) -> AsyncIterator[Record]:
+async def _walk(query: Query, place: Place) -> AsyncIterator[tuple[Record, ...]]:
     """Yield the resources of a query, a batch at a time."""
     store, query = place.context.store, replace(query, order="createdAt", limit=_BATCH)
     while found := await store.find(query):
-        for record in await store.read_records([answer.id for answer in found], query.scope):
-            yield record
+        yield await store.read_records([answer.id for answer in found], query.scope)
         query = replace(query, after=(found[-1].key, found[-1].id))
 
 
-def _sort(matching: list[tuple[ResourceShape, Record]], orders: tuple[Order, ...]) -> None:
+def _examine(records: tuple[Record, ...], search: Search, kinds: Kinds) -> list[_Match]:
+    """Return those of some resources that a search holds for, as they are shown and as they are stored."""
+    shown = [(shape_resource(record, kinds), record) for record in records]
+    return [match for match in shown if search.holds(match[0])]
+
+
+def _sort(matching: list[_Match], orders: tuple[Order, ...]) -> None:
     """Sort by each column, the last one first, so that the first one decides; what is absent comes last, as in SQL."""
     matching.sort(key=lambda pair: pair[0].id)
     for order in reversed(orders):
         read = COLUMNS[order.column]
 
-        def key(pair: tuple[ResourceShape, Record], read: Any = read) -> tuple[bool, Any]:
+        def key(pair: _Match, read: Any = read) -> tuple[bool, Any]:
             value = read(pair[0])
             return value is None, value if value is not None else 0
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, Final
 
 import msgspec
-from msgspec import to_builtins
 from starlette.requests import Request
 
 from hyperfleet.api.compat.conditions import ResourceCondition
@@ -42,4 +41,4 @@ def read_projection(request: Request) -> tuple[Path, ...]:
 
 def project(shape: ResourceShape, paths: tuple[Path, ...]) -> ResourceShape | dict[str, Any]:
     """Return what is asked for of a resource."""
-    return apply_mask(to_builtins(shape), paths) if paths else shape
+    return apply_mask(msgspec.json.decode(msgspec.json.encode(shape)), paths) if paths else shape

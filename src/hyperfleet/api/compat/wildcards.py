@@ -1,47 +1,59 @@
 """LIKE patterns: `%` is any text, `_` any character, and a backslash takes what follows as it is.
 
-Matched by hand in time proportional to text times pattern; as a regular expression, many `%` could take for ever.
+A pattern is looked for piece by piece between its `%`, each as early as it can be: as one regular expression, many `%`
+could take for ever.
 """
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
-_ANY_TEXT: Final = -1
-_ANY_CHARACTER: Final = -2
+_ANY_TEXT: Final = "%"
+_ANY_CHARACTER: Final = "_"
 
 
 def matches(text: str, pattern: str, *, ignores_case: bool = False) -> bool:
     """Tell whether a text is as a pattern says."""
-    if ignores_case:
-        text, pattern = text.lower(), pattern.lower()
-    steps, characters = _read(pattern), [ord(character) for character in text]
-    at = step = 0
-    resume_at, resume_step = 0, -1  # where the last `%` goes on, should what follows it not fit
-    while at < len(characters):
-        wanted = steps[step] if step < len(steps) else None
-        if wanted == _ANY_TEXT:
-            resume_at, resume_step = at, step
-            step += 1
-        elif wanted in (_ANY_CHARACTER, characters[at]):
-            at, step = at + 1, step + 1
-        elif resume_step >= 0:
-            resume_at += 1
-            at, step = resume_at, resume_step + 1
-        else:
+    flags = re.DOTALL | (re.IGNORECASE if ignores_case else 0)
+    first, *others = _split(pattern)
+    start = re.compile(first.expression, flags).match(text)
+    if start is None:
+        return False
+    if not others:
+        return start.end() == len(text)
+    *middle, last = others
+    at = start.end()
+    for piece in middle:
+        found = re.compile(piece.expression, flags).search(text, at)
+        if found is None:
             return False
-    return all(wanted == _ANY_TEXT for wanted in steps[step:])
+        at = found.end()
+    tail = len(text) - last.length
+    return tail >= at and re.compile(last.expression, flags).match(text, tail) is not None
 
 
-def _read(pattern: str) -> list[int]:
-    """Take a pattern apart: the number of each character, or what stands for several."""
-    steps = []
+class _Piece:
+    """What stands between two `%`; all that it matches is of one length."""
+
+    def __init__(self) -> None:
+        self.expression = ""
+        self.length = 0
+
+    def add(self, expression: str) -> None:
+        self.expression += expression
+        self.length += 1
+
+
+def _split(pattern: str) -> list[_Piece]:
+    """Take a pattern apart at its `%`; there is always a first piece, though it may be empty."""
+    pieces = [_Piece()]
     characters = iter(pattern)
     for character in characters:
-        if character == "%":
-            steps.append(_ANY_TEXT)
-        elif character == "_":
-            steps.append(_ANY_CHARACTER)
+        if character == _ANY_TEXT:
+            pieces.append(_Piece())
+        elif character == _ANY_CHARACTER:
+            pieces[-1].add(".")
         else:
-            steps.append(ord(next(characters, "\\") if character == "\\" else character))
-    return steps
+            pieces[-1].add(re.escape(next(characters, "\\") if character == "\\" else character))
+    return pieces
