@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import httpx
+import jsonschema
 import pytest
 
 from hyperfleet.api.context import Limits
@@ -297,6 +298,35 @@ def test_what_this_is(memory_go: GoClient) -> None:
     described = memory_go.fleet.get(f"{ROOT}/compat/api/hyperfleet").json()
     assert (described["id"], described["kind"], described["href"]) == ("hyperfleet", "API", "/api/hyperfleet")
     assert set(described) == {"id", "href", "kind", "version", "build_time"}
+
+
+def test_what_it_can_do(memory_go: GoClient) -> None:
+    document = memory_go.get("/openapi").json()
+    cluster = memory_go.create()
+    shown = {
+        "ResourceShape": memory_go.create_pool(cluster),
+        "AdapterStatus": memory_go.report(cluster, "dns").json(),
+        "ErrorBody": memory_go.get("/clusters", size=0).json(),
+    }
+    for name, value in shown.items():
+        schema = {"$ref": f"#/components/schemas/{name}", "components": document["components"]}
+        jsonschema.Draft202012Validator(schema).validate(value)
+    paths = {path.removeprefix("/api/hyperfleet/v1"): set(operations) for path, operations in document["paths"].items()}
+    places = ("/clusters", "/nodepools", "/clusters/{parent_id}/nodepools", "/resources")
+    for place in places:
+        assert paths.pop(place) == {"get", "post"}
+        assert paths.pop(f"{place}/{{id}}") == {"get", "patch", "delete"}
+        assert paths.pop(f"{place}/{{id}}/force-delete") == {"post"}
+        assert paths.pop(f"{place}/{{id}}/statuses") == {"get", "put"}
+    assert paths == {}
+    page = memory_go.get("/openapi.html")
+    assert page.headers["content-type"].startswith("text/html")
+    assert page.text.count("<li>") == 8 * len(places)
+
+
+def test_a_body_that_is_too_large(memory_go: GoClient) -> None:
+    response = memory_go.request("POST", "/clusters", content=b" " * (memory_go.fleet.limits.body_bytes + 1))
+    declined(response, 413, "VAL-006")
 
 
 class _Unreachable(MemoryStore):

@@ -8,12 +8,13 @@ from typing import Final
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import BaseRoute, Match, Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from hyperfleet import __version__
 from hyperfleet.api.compat import resources, statuses
+from hyperfleet.api.compat.description import describe
 from hyperfleet.api.compat.places import answer
 from hyperfleet.api.compat.problems import NO_ENDPOINT, Declined, answer_declined, from_error, from_problem
 from hyperfleet.api.context import Context
@@ -25,6 +26,15 @@ PREFIX: Final = "/compat"
 
 _LOG: Final = logging.getLogger(__name__)
 _ROOT: Final = "/api/hyperfleet"
+_PAGE: Final = """<!doctype html>
+<html lang="en"><meta charset="utf-8"><title>HyperFleet for Go clients</title>
+<h1>HyperFleet, as the Go clients know it</h1>
+<p>For programs: <a href="openapi">openapi</a>.</p>
+<ul>
+{lines}
+</ul></html>
+"""
+_PAGE_HEADERS: Final = {"Content-Security-Policy": "default-src 'none'; base-uri 'none'; frame-ancestors 'none'"}
 _ERRORS: Final = (Declined, Refused, HTTPException, HyperFleetError)  # all others are the envelope's
 
 
@@ -38,7 +48,7 @@ def mount(context: Context) -> Mount:
     routes: list[BaseRoute] = [
         Route(BASE + each.path, each.endpoint, methods=list(each.methods or ())) for each in below
     ]
-    routes.append(Route(_ROOT, _describe, methods=["GET"]))
+    routes += _public_routes(context)
     app = Starlette(routes=routes, exception_handlers=dict.fromkeys(_ERRORS, answer_error))
     app.router.redirect_slashes = False
     return Mount(PREFIX, _without_slash(app))
@@ -53,10 +63,32 @@ def _without_slash(app: ASGIApp) -> ASGIApp:
     return pass_on
 
 
-async def _describe(request: Request) -> Response:
-    """Say what this is."""
-    described = {"id": "hyperfleet", "href": _ROOT, "kind": "API", "version": __version__, "build_time": ""}
-    return answer(described)
+def _public_routes(context: Context) -> list[Route]:
+    """Return what everybody may ask: what this is, and what it can do."""
+    document = describe(context)
+
+    async def name_itself(_: Request) -> Response:
+        """Say what this is."""
+        return answer({"id": "hyperfleet", "href": _ROOT, "kind": "API", "version": __version__, "build_time": ""})
+
+    async def read_document(_: Request) -> Response:
+        """Answer the OpenAPI document."""
+        return answer(document)
+
+    async def read_page(_: Request) -> Response:
+        """List the operations for people; the document has the rest."""
+        lines = [
+            f"<li><code>{method.upper()} {path}</code> {operation['summary']}</li>"
+            for path, operations in document["paths"].items()
+            for method, operation in operations.items()
+        ]
+        return HTMLResponse(_PAGE.format(lines="\n".join(lines)), headers=_PAGE_HEADERS)
+
+    return [
+        Route(_ROOT, name_itself, methods=["GET"]),
+        Route(f"{BASE}/openapi", read_document, methods=["GET"]),
+        Route(f"{BASE}/openapi.html", read_page, methods=["GET"]),
+    ]
 
 
 def _answer_error(request: Request, error: Exception, context: Context) -> Response:
