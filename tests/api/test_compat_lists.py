@@ -298,6 +298,7 @@ def test_alternatives_stay_in_their_scope(go: GoClient) -> None:
         "name=",
         "='x'",
         "name='x",
+        "labels.env='\0'",
         "name='x' and",
         "name='x' name='y'",
         "(name='x'",

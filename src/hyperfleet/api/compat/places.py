@@ -6,6 +6,7 @@ The handlers of `resources` and `statuses` ask here which resource a path is abo
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 import msgspec
 from msgspec import Struct
@@ -22,7 +23,7 @@ from hyperfleet.model.kind import Kind
 from hyperfleet.ports import Record
 from hyperfleet.services.results import Refusal, Target
 
-_HEADERS = {"Vary": "Authorization"}
+_HEADERS: Final = {"Vary": "Authorization"}
 
 
 class Place(Struct, frozen=True):

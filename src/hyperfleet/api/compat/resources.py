@@ -11,7 +11,7 @@ from hyperfleet.api.callers import caller_of
 from hyperfleet.api.compat.intake import read_kind, read_new, read_object, read_patch, read_reason
 from hyperfleet.api.compat.listing import find_page, read_listing
 from hyperfleet.api.compat.places import Place, answer, list_places
-from hyperfleet.api.compat.problems import CONFLICT, EXISTS, INVALID, Declined, FieldError, spell_field
+from hyperfleet.api.compat.problems import CONFLICT, EXISTS, INVALID, Declined, FieldError, not_found, spell_field
 from hyperfleet.api.compat.projection import project, read_projection
 from hyperfleet.api.compat.shapes import Envelope, shape_resource
 from hyperfleet.api.context import Context
@@ -77,7 +77,7 @@ class _Resources(Struct, frozen=True):
         )
         result = await self.context.committer.submit(command)
         if isinstance(result, Refusal):
-            raise self._decline_creation(result, kind, parent_id)
+            raise _decline_creation(result, kind, parent_id)
         return answer(shape_resource(result.record, self.context.kinds), 201)
 
     async def read(self, request: Request) -> Response:
@@ -125,16 +125,6 @@ class _Resources(Struct, frozen=True):
             raise Declined(INVALID, message, (FieldError("kind", message, "enum"),))
         return kind
 
-    def _decline_creation(self, refusal: Refusal, kind: Kind, parent_id: str | None) -> Declined | Refused:
-        match refusal.code:
-            case "NameTaken":
-                return Declined(EXISTS, f"This {kind.name} already exists")
-            case "ParentBeingDeleted":
-                return _being_deleted(kind.parent or "", parent_id or "")
-            case "InvalidSpec":
-                return _invalid_spec(refusal, kind)
-        return Refused(from_refusal(refusal))
-
     def _decline(self, refusal: Refusal, target: Target) -> Declined | Refused:
         match refusal.code:
             case "BeingDeleted":
@@ -144,6 +134,19 @@ class _Resources(Struct, frozen=True):
             case "InvalidSpec":
                 return _invalid_spec(refusal, target.kind)
         return self.place.decline(refusal, target.id)
+
+
+def _decline_creation(refusal: Refusal, kind: Kind, parent_id: str | None) -> Declined | Refused:
+    match refusal.code:
+        case "NameTaken":
+            return Declined(EXISTS, f"This {kind.name} already exists")
+        case "ParentBeingDeleted":
+            return _being_deleted(kind.parent or "", parent_id or "")
+        case "NotFound":
+            return not_found(kind.parent or "", parent_id or "")
+        case "InvalidSpec":
+            return _invalid_spec(refusal, kind)
+    return Refused(from_refusal(refusal))
 
 
 def _being_deleted(kind: str, id_: str) -> Declined:

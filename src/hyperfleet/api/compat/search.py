@@ -168,7 +168,7 @@ def _as_text(field: str, value: Value) -> str:
 
 
 def _as_number(field: str, value: Value) -> float:
-    if isinstance(value, bool) or not isinstance(value, float):
+    if not isinstance(value, float):
         raise fail(f"{field} is a number; write its value without quotes")
     return value
 

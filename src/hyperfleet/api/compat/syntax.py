@@ -82,6 +82,8 @@ def parse(text: str) -> Node:
     """Read a search; whatever is wrong with it ends the request."""
     if len(text.encode()) > MAX_SEARCH:
         raise fail(f"a search has at most {MAX_SEARCH} bytes")
+    if "\0" in text:  # which no database takes for text
+        raise fail("NUL is not text")
     parser = _Parser(_split(text))
     node = parser.alternatives()
     parser.expect_end()
