@@ -28,6 +28,7 @@ from hyperfleet.api import (
     statuses,
     waiting,
 )
+from hyperfleet.api.compat import app as compat
 from hyperfleet.api.context import Context
 from hyperfleet.api.description.table import list_operations
 from hyperfleet.api.envelope import Envelope
@@ -63,6 +64,7 @@ def create_app(context: Context, lifespan: Lifespan[Any] | None = None) -> ASGIA
     below = [route for module in _FLEET for route in module.routes(context)]
     routes: list[BaseRoute] = [*below_base(below, list_operations(context))]
     routes += [route for module in _SERVER for route in module.routes(context)]
+    routes.append(compat.mount(context))  # the dialect of the existing Go clients
     app = Starlette(routes=routes, exception_handlers=dict.fromkeys(_ERRORS, _answer_error), lifespan=lifespan)
     app.router.redirect_slashes = False  # a redirected POST is lost on many clients
     return FastLane(ReportLane(Envelope(app, context), context), context)

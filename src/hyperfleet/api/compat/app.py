@@ -1,0 +1,115 @@
+"""The application of the dialect, mounted at `/compat`: the original's paths, methods and errors."""
+
+from __future__ import annotations
+
+import logging
+from typing import Final
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
+from starlette.routing import BaseRoute, Match, Mount, Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from hyperfleet import __version__
+from hyperfleet.api.compat import resources, statuses
+from hyperfleet.api.compat.description import describe
+from hyperfleet.api.compat.places import answer
+from hyperfleet.api.compat.problems import NO_ENDPOINT, Declined, answer_declined, from_error, from_problem
+from hyperfleet.api.context import Context
+from hyperfleet.api.problems import Refused, from_http_error
+from hyperfleet.api.wire import BASE
+from hyperfleet.errors import HyperFleetError
+
+PREFIX: Final = "/compat"
+
+_LOG: Final = logging.getLogger(__name__)
+_ROOT: Final = "/api/hyperfleet"
+_PAGE: Final = """<!doctype html>
+<html lang="en"><meta charset="utf-8"><title>HyperFleet for Go clients</title>
+<h1>HyperFleet, as the Go clients know it</h1>
+<p>For programs: <a href="openapi">openapi</a>.</p>
+<ul>
+{lines}
+</ul></html>
+"""
+_PAGE_HEADERS: Final = {"Content-Security-Policy": "default-src 'none'; base-uri 'none'; frame-ancestors 'none'"}
+_ERRORS: Final = (Declined, Refused, HTTPException, HyperFleetError)  # all others are the envelope's
+
+
+def mount(context: Context) -> Mount:
+    """Put the dialect together."""
+
+    async def answer_error(request: Request, error: Exception) -> Response:
+        return _answer_error(request, error, context)
+
+    below = [*resources.routes(context), *statuses.routes(context)]
+    routes: list[BaseRoute] = [
+        Route(BASE + each.path, each.endpoint, methods=list(each.methods or ())) for each in below
+    ]
+    routes += _public_routes(context)
+    app = Starlette(routes=routes, exception_handlers=dict.fromkeys(_ERRORS, answer_error))
+    app.router.redirect_slashes = False
+    return Mount(PREFIX, _without_slash(app))
+
+
+def _without_slash(app: ASGIApp) -> ASGIApp:
+    """Let one slash at the end of a path be the same as none."""
+
+    async def pass_on(scope: Scope, receive: Receive, send: Send) -> None:
+        await app({**scope, "path": scope["path"].removesuffix("/")}, receive, send)
+
+    return pass_on
+
+
+def _public_routes(context: Context) -> list[Route]:
+    """Return what everybody may ask: what this is, and what it can do."""
+    document = describe(context)
+
+    async def name_itself(_: Request) -> Response:
+        """Say what this is."""
+        return answer({"id": "hyperfleet", "href": _ROOT, "kind": "API", "version": __version__, "build_time": ""})
+
+    async def read_document(_: Request) -> Response:
+        """Answer the OpenAPI document."""
+        return answer(document)
+
+    async def read_page(_: Request) -> Response:
+        """List the operations for people; the document has the rest."""
+        lines = [
+            f"<li><code>{method.upper()} {path}</code> {operation['summary']}</li>"
+            for path, operations in document["paths"].items()
+            for method, operation in operations.items()
+        ]
+        return HTMLResponse(_PAGE.format(lines="\n".join(lines)), headers=_PAGE_HEADERS)
+
+    return [
+        Route(_ROOT, name_itself, methods=["GET"]),
+        Route(f"{BASE}/openapi", read_document, methods=["GET"]),
+        Route(f"{BASE}/openapi.html", read_page, methods=["GET"]),
+    ]
+
+
+def _answer_error(request: Request, error: Exception, context: Context) -> Response:
+    match error:
+        case HTTPException(status_code=405):
+            return PlainTextResponse("Method Not Allowed\n", 405, {"Allow": _methods_of(request)})
+        case HTTPException(status_code=404):
+            declined = Declined(NO_ENDPOINT, f"there is nothing at {request.state.path}")
+        case HTTPException():
+            declined = from_problem(from_http_error(error))
+        case Declined():
+            declined = error
+        case Refused():
+            declined = from_problem(error.problem)
+        case _:
+            _LOG.warning("request %s: %s: %s", request.state.request_id, type(error).__name__, error)
+            declined = from_error(error)
+    return answer_declined(declined, request, context.clock.now())
+
+
+def _methods_of(request: Request) -> str:
+    """List the methods of a path; several routes may share it."""
+    matching = [route for route in request.app.routes if route.matches(request.scope)[0] is not Match.NONE]
+    return ", ".join(sorted({method for route in matching for method in route.methods or ()}))

@@ -1,0 +1,179 @@
+"""Lists in the dialect: what is asked for (`search`, `order`, `kind`), and finding one page of it.
+
+Where the store's index can tell everything, it finds the page and counts the rest. Otherwise we look at each resource
+that it cannot rule out, and sort them ourselves; how many that may be is bounded.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator
+from typing import Any, Final, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
+from starlette.requests import Request
+
+from hyperfleet.api.compat.paging import Page, read_page
+from hyperfleet.api.compat.places import Place
+from hyperfleet.api.compat.problems import BAD_REQUEST, INVALID, Declined, FieldError
+from hyperfleet.api.compat.search import COLUMNS, Search, compile_search
+from hyperfleet.api.compat.shapes import ResourceShape, shape_resource
+from hyperfleet.model.kind import Kind, Kinds
+from hyperfleet.ports import OrderField, Query, Record, Scope
+
+MOST_EXAMINED: Final = 20_000  # resources of one request; a few seconds
+
+_Match: TypeAlias = tuple[ResourceShape, Record]
+
+_BATCH: Final = 500
+_ORDER: Final = re.compile(r"([a-z_][a-z0-9_]*)(?: +(asc|desc))?")
+_INDEXED: Final[dict[str, OrderField]] = {"created_time": "createdAt", "name": "name"}
+
+
+class Order(Struct, frozen=True):
+    """One column to sort by."""
+
+    column: str
+    is_descending: bool = False
+
+
+class Listing(Struct, frozen=True):
+    """What is asked for."""
+
+    page: Page
+    search: Search
+    orders: tuple[Order, ...]
+    kinds: tuple[Kind, ...]
+
+    @property
+    def is_indexed(self) -> bool:
+        """Tell whether the store can find the page alone."""
+        is_sorted = len(self.orders) == 1 and self.orders[0].column in _INDEXED
+        return self.search.is_exact and is_sorted and len(self.kinds) == 1
+
+
+class Found(Struct, frozen=True):
+    """One page, and how many there are in all."""
+
+    records: tuple[Record, ...]
+    total: int
+
+
+# ── asking ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def read_listing(request: Request, place: Place) -> Listing:
+    """Read the parameters of a list; unknown ones are ignored, as there."""
+    page = read_page(request)
+    if place.kind is not None:
+        _refuse_references(request, place.kind)
+    search = compile_search(request.query_params.get("search", ""))
+    return Listing(page, search, _read_orders(request), _read_kinds(request, place))
+
+
+def _read_orders(request: Request) -> tuple[Order, ...]:
+    texts = [text.strip() for value in request.query_params.getlist("order") for text in value.split(",")]
+    orders = [_read_order(text) for text in texts if text]
+    return tuple(orders) or (Order("created_time", is_descending=True),)
+
+
+def _read_order(text: str) -> Order:
+    match = _ORDER.fullmatch(text)
+    if match is None or match[1] not in COLUMNS:
+        raise Declined(BAD_REQUEST, f"order: '{text[:80]}' is not a column, or a column with asc or desc behind it")
+    return Order(match[1], match[2] == "desc")
+
+
+def _read_kinds(request: Request, place: Place) -> tuple[Kind, ...]:
+    if place.kind is not None:
+        return (place.kind,)
+    name = request.query_params.get("kind", "").strip()
+    kind = place.context.kinds.get(name)
+    if name and kind is None:
+        message = f"unknown kind '{name[:80]}'"
+        raise Declined(INVALID, message, (FieldError("kind", message, "enum"),))
+    return (kind,) if kind else tuple(place.context.kinds)
+
+
+def _refuse_references(request: Request, kind: Kind) -> None:
+    """Refuse to filter by references: they must be asked for in full, and no kind here has any."""
+    type_, target = (request.query_params.get(name, "").strip() for name in ("ref_type", "ref_target_id"))
+    if bool(type_) != bool(target):
+        missing = "ref_target_id" if type_ else "ref_type"
+        message = "ref_type and ref_target_id must be given together"
+        raise Declined(INVALID, message, (FieldError(missing, message, "required"),))
+    if type_:
+        message = f"unknown reference type '{type_[:80]}' of {kind.name}"
+        raise Declined(INVALID, message, (FieldError("ref_type", message, "enum"),))
+
+
+# ── finding ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def find_page(listing: Listing, place: Place, parent_id: str | None, scope: Scope) -> Found:
+    """Find one page of what is asked for and may be seen."""
+    queries = [Query(kind.name, scope, parent_id, listing.search.terms) for kind in listing.kinds]
+    if listing.is_indexed:
+        return await _find_indexed(listing, place, queries[0])
+    return await _find_examined(listing, place, queries)
+
+
+async def _find_indexed(listing: Listing, place: Place, query: Query) -> Found:
+    (order,), store = listing.orders, place.context.store
+    query = replace(
+        query,
+        order=_INDEXED[order.column],
+        is_descending=order.is_descending,
+        offset=listing.page.offset,
+        limit=listing.page.size,
+    )
+    ids = [answer.id for answer in await store.find(query)]
+    records = {record.resource.id: record for record in await store.read_records(ids, query.scope)}
+    return Found(tuple(records[id_] for id_ in ids if id_ in records), await store.count(query))
+
+
+async def _find_examined(listing: Listing, place: Place, queries: list[Query]) -> Found:
+    matching: list[_Match] = []
+    examined = 0
+    for query in queries:
+        async for records in _walk(query, place):
+            examined += len(records)
+            if examined > MOST_EXAMINED:
+                message = (
+                    f"more than {MOST_EXAMINED} resources would have to be looked at; ask for a label or a name too"
+                )
+                raise Declined(BAD_REQUEST, message)
+            matching += await asyncio.to_thread(_examine, records, listing.search, place.context.kinds)
+    _sort(matching, listing.orders)
+    start = listing.page.offset
+    records = tuple(record for _, record in matching[start : start + listing.page.size])
+    return Found(records, len(matching))
+
+
+async def _walk(query: Query, place: Place) -> AsyncIterator[tuple[Record, ...]]:
+    """Yield the resources of a query, a batch at a time."""
+    store, query = place.context.store, replace(query, order="createdAt", limit=_BATCH)
+    while found := await store.find(query):
+        yield await store.read_records([answer.id for answer in found], query.scope)
+        query = replace(query, after=(found[-1].key, found[-1].id))
+
+
+def _examine(records: tuple[Record, ...], search: Search, kinds: Kinds) -> list[_Match]:
+    """Return those of some resources that a search holds for, as they are shown and as they are stored."""
+    shown = [(shape_resource(record, kinds), record) for record in records]
+    return [match for match in shown if search.holds(match[0])]
+
+
+def _sort(matching: list[_Match], orders: tuple[Order, ...]) -> None:
+    """Sort by each column, the last one first, so that the first one decides; what is absent comes last, as in SQL."""
+    matching.sort(key=lambda pair: pair[0].id)
+    for order in reversed(orders):
+        read = COLUMNS[order.column]
+
+        def key(pair: _Match, read: Any = read) -> tuple[bool, Any]:
+            value = read(pair[0])
+            return value is None, value if value is not None else 0
+
+        matching.sort(key=key, reverse=order.is_descending)

@@ -1,0 +1,56 @@
+"""`page` and `size` of lists in the dialect; what is wrong with both is told together."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from msgspec import Struct
+from starlette.requests import Request
+
+from hyperfleet.api.compat.problems import INVALID, Declined, FieldError
+
+DEFAULT_SIZE: Final = 20
+MAX_SIZE: Final = 100
+MAX_PAGE: Final = 100_000
+
+_INTEGER: Final = re.compile(r"[+-]?[0-9]{1,10}")
+
+
+class Page(Struct, frozen=True):
+    """Which part of a list is asked for."""
+
+    number: int
+    size: int
+
+    @property
+    def offset(self) -> int:
+        """Return how many come before it."""
+        return (self.number - 1) * self.size
+
+
+def read_page(request: Request) -> Page:
+    """Read which page is asked for."""
+    asked = [("page", 1, MAX_PAGE), ("size", DEFAULT_SIZE, MAX_SIZE)]
+    read = [_read(request, *each) for each in asked]
+    errors = sorted(
+        [each for each in read if isinstance(each, FieldError)], key=lambda error: error.constraint != "format"
+    )
+    if errors:
+        raise Declined(INVALID, "Invalid query parameters", tuple(errors))
+    number, size = [each for each in read if isinstance(each, int)]
+    return Page(number, size)
+
+
+def _read(request: Request, name: str, default: int, most: int) -> int | FieldError:
+    text = request.query_params.get(name, "").strip()
+    if not text:
+        return default
+    if not _INTEGER.fullmatch(text):
+        return FieldError(name, f"{name} must be an integer", "format", text[:80])
+    value = int(text)
+    if value < 1:
+        return FieldError(name, f"{name} must be at least 1", "min", text)
+    if value > most:
+        return FieldError(name, f"{name} must be at most {most}", "max", text)
+    return value

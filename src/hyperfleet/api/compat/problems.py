@@ -1,0 +1,182 @@
+"""What went wrong, in the dialect's words and codes. The only place that knows which of ours has which of theirs.
+
+Handlers raise `Declined` with what only the dialect minds; what the shared code refuses comes as `api.problems.Problem`
+and is translated. As everywhere, nothing internal is told.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Final
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType
+from starlette.requests import Request
+from starlette.responses import Response
+
+from hyperfleet.api import problems
+from hyperfleet.api.problems import Fault, Problem
+
+PREFIX: Final = "HYPERFLEET-"
+TYPES: Final = "https://api.hyperfleet.io/errors/"  # a name, not an address: clients compare it
+
+
+class Entry(Struct, frozen=True):
+    """What a code means."""
+
+    status: int
+    slug: str
+    title: str
+
+
+INVALID: Final = "VAL-000"
+BAD_REQUEST: Final = "VAL-005"
+MALFORMED: Final = "VAL-006"
+NO_ENDPOINT: Final = "NTF-000"
+NO_RESOURCE: Final = "NTF-001"
+EXISTS: Final = "CNF-001"
+CONFLICT: Final = "CNF-003"
+INTERNAL: Final = "INT-001"
+UNAVAILABLE: Final = "SVC-001"
+
+CATALOGUE: Final[Mapping[str, Entry]] = {
+    INVALID: Entry(400, "validation-error", "Validation Failed"),
+    BAD_REQUEST: Entry(400, "bad-request", "Bad Request"),
+    MALFORMED: Entry(400, "malformed-request", "Malformed Request"),
+    "AUT-001": Entry(401, "authentication-error", "Authentication Required"),
+    "AUT-002": Entry(401, "authentication-error", "Invalid Credentials"),
+    "AUZ-001": Entry(403, "permission-denied", "Permission Denied"),
+    NO_ENDPOINT: Entry(404, "not-found", "Endpoint Not Found"),
+    NO_RESOURCE: Entry(404, "not-found", "Resource Not Found"),
+    EXISTS: Entry(409, "conflict", "Resource Already Exists"),
+    CONFLICT: Entry(409, "conflict", "Resource Conflict"),
+    "LMT-001": Entry(429, "rate-limit", "Rate Limit Exceeded"),
+    INTERNAL: Entry(500, "internal-error", "Internal Server Error"),
+    UNAVAILABLE: Entry(503, "service-unavailable", "Service Unavailable"),
+}
+
+# Ours that are not told by their status alone.
+_CODES: Final[Mapping[str, str]] = {"NameTaken": EXISTS, "InvalidRequest": BAD_REQUEST}
+_CODES_BY_STATUS: Final[Mapping[int, str]] = {
+    400: INVALID,
+    401: "AUT-002",
+    403: "AUZ-001",
+    404: NO_RESOURCE,
+    409: CONFLICT,
+    422: INVALID,
+    429: "LMT-001",
+    503: UNAVAILABLE,
+}
+# Of the statuses that the original never has, these are kept: they say more than a 400 or a 500 would.
+_KEPT: Final = frozenset({408, 413, 414, 415})
+_MALFORMED: Final = frozenset({"MalformedJson", "BadEncoding"})
+_CONSTRAINTS: Final[Mapping[str, str]] = {
+    "MissingField": "required",
+    "MissingCondition": "required",
+    "BadFormat": "pattern",
+    "TooLong": "max",
+    "TooMany": "max",
+    "WrongType": "type",
+    "NotAllowed": "enum",
+    "DuplicateType": "unique",
+}
+_INDEX: Final = re.compile(r"\.(\d+)(?=\.|$)")
+
+
+class FieldError(Struct, frozen=True):
+    """One thing that is wrong, and with which field."""
+
+    field: str
+    message: str
+    constraint: str | UnsetType = UNSET
+    value: str | UnsetType = UNSET
+
+
+class ErrorBody(Struct, frozen=True):
+    """A problem document of the dialect."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    instance: str
+    code: str
+    timestamp: datetime
+    trace_id: str
+    errors: tuple[FieldError, ...] | UnsetType = UNSET
+
+
+class Declined(Exception):  # noqa: N818  # never leaves this package: the application answers it
+    """Ends a request with a problem of the dialect."""
+
+    def __init__(
+        self,
+        code: str,
+        detail: str,
+        errors: tuple[FieldError, ...] = (),
+        *,
+        status: int = 0,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        """Carry the problem to the edge; `status`: another one than its code has."""
+        self.code = code
+        self.detail = detail
+        self.errors = errors
+        self.status = status or CATALOGUE[code].status
+        self.headers = headers or {}
+        super().__init__(detail)
+
+
+def not_found(kind: str, id_: str) -> Declined:
+    """Say that there is no such resource, or none that the caller may see."""
+    return Declined(NO_RESOURCE, f"{kind} with id='{id_}' not found")
+
+
+def from_problem(problem: Problem) -> Declined:
+    """Say in the dialect what the shared code refused."""
+    status = problem.status
+    code = _CODES.get(problem.code) or _CODES_BY_STATUS.get(status, MALFORMED if status < 500 else INTERNAL)
+    if code == INVALID and any(fault.code in _MALFORMED for fault in problem.errors):
+        code = MALFORMED
+    errors = tuple([_field_error(fault) for fault in problem.errors])
+    detail = errors[0].message if errors and code in (INVALID, MALFORMED) else problem.detail
+    kept = status if status in _KEPT else 0
+    return Declined(code, detail, errors if code == INVALID else (), status=kept, headers=problem.headers)
+
+
+def from_error(error: Exception) -> Declined:
+    """Say that something failed here, without telling what is inside."""
+    return from_problem(problems.from_error(error))
+
+
+def answer_declined(declined: Declined, request: Request, now: datetime) -> Response:
+    """Answer a request with a problem."""
+    entry, state = CATALOGUE[declined.code], request.scope.get("state", {})
+    body = ErrorBody(
+        f"{TYPES}{entry.slug}",
+        entry.title,
+        declined.status,
+        declined.detail,
+        state.get("path", request.scope["path"]),
+        f"{PREFIX}{declined.code}",
+        now,
+        state.get("request_id", ""),
+        declined.errors or UNSET,
+    )
+    headers = {**declined.headers, "Vary": "Authorization"}
+    return Response(msgspec.json.encode(body), declined.status, headers, problems.MEDIA_TYPE)
+
+
+def _field_error(fault: Fault) -> FieldError:
+    place = fault.pointer or fault.parameter or fault.header or ""
+    return FieldError(spell_field(place), fault.message, _CONSTRAINTS.get(fault.code, UNSET))
+
+
+def spell_field(pointer: str) -> str:
+    """Spell a JSON pointer as the dialect does: `spec.a.b`, `conditions[0].type`, `labels[env]`."""
+    if pointer.startswith("/labels/"):
+        key = pointer.removeprefix("/labels/").replace("~1", "/").replace("~0", "~")
+        return f"labels[{key}]"
+    return _INDEX.sub(r"[\1]", pointer.removeprefix("/").replace("/", "."))

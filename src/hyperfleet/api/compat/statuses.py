@@ -1,0 +1,68 @@
+"""What adapters report in the dialect: `PUT …/statuses` answers 201, or 204 for what was discarded."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from msgspec import Struct
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from hyperfleet.api.callers import caller_of
+from hyperfleet.api.compat.intake import read_adapter_report, read_object
+from hyperfleet.api.compat.paging import read_page
+from hyperfleet.api.compat.places import Place, answer, list_places
+from hyperfleet.api.compat.shapes import Envelope, shape_report
+from hyperfleet.api.context import Context
+from hyperfleet.services.reports import REPORT_PREFIX, Submission, TakeReports
+from hyperfleet.services.results import Refusal
+
+# There a discard is invisible; whoever wonders can see its cause here.
+DISCARDED: Final = "HyperFleet-Discarded"
+
+
+def routes(context: Context) -> list[Route]:
+    """Return the routes of this module, below the base path."""
+    found = []
+    for place in list_places(context):
+        handlers, path = _Statuses(place), f"{place.path}/{{id}}/statuses"
+        found += [
+            Route(path, handlers.read, methods=["GET"]),
+            Route(path, handlers.put, methods=["PUT"]),
+        ]
+    return found
+
+
+class _Statuses(Struct, frozen=True):
+    """The handlers below the resources of one place."""
+
+    place: Place
+
+    async def read(self, request: Request) -> Response:
+        """Return what every adapter last reported, by name."""
+        page = read_page(request)
+        record = await self.place.find(request)
+        reports = [record.reports[name] for name in sorted(record.reports)]
+        items = [shape_report(stored) for stored in reports[page.offset : page.offset + page.size]]
+        return answer(Envelope(items, page.number, len(items), len(reports)))
+
+    async def put(self, request: Request) -> Response:
+        """Take in a report."""
+        context = self.place.context
+        report = read_adapter_report(await read_object(request, context.limits), context.clock.now())
+        target = await self.place.find_target(request)
+        submission = Submission(report, context.new_id(REPORT_PREFIX), generation_key="observed_generation")
+        result = await context.committer.submit(TakeReports(target, (submission,), caller_of(request)))
+        if isinstance(result, Refusal):
+            if result.code == "GenerationAhead":
+                return _answer_discarded(result.code)
+            raise self.place.decline(result, target.id)
+        (verdict,) = result.verdicts
+        if verdict.outcome == "discarded":
+            return _answer_discarded(verdict.cause)
+        return answer(shape_report(result.record.reports[report.adapter]), 201)
+
+
+def _answer_discarded(cause: str) -> Response:
+    return Response(status_code=204, headers={DISCARDED: cause})
