@@ -7,7 +7,6 @@ this is worth.
 
 from __future__ import annotations
 
-import asyncio
 import re
 from typing import Final
 
@@ -18,6 +17,7 @@ from hyperfleet.aggregation import read_plain
 from hyperfleet.api.callers import caller_of_scope
 from hyperfleet.api.context import Context
 from hyperfleet.api.envelope import id_of, send_problem
+from hyperfleet.api.patience import Patience
 from hyperfleet.api.problems import Problem, from_code, from_error, from_refusal
 from hyperfleet.api.requests import ID, is_suspicious
 from hyperfleet.api.submissions import generation_key_of
@@ -42,7 +42,7 @@ class ReportLane:
         """Take what is usual off `app`."""
         self._app = app
         self._context = context
-        self._limit = context.limits.time.total_seconds()
+        self._patience = Patience(context.limits.time.total_seconds())
         self._places = [(kind, _pattern_of(kind, context)) for kind in context.kinds]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -55,7 +55,7 @@ class ReportLane:
         target, adapter = place
         upload = _Upload(receive, promised)
         try:
-            async with asyncio.timeout(self._limit):
+            with self._patience:
                 raw = await upload.read()
                 is_plain = len(raw) == promised and not is_suspicious(raw, self._context.limits.depth)
                 report = read_plain(raw, adapter) if is_plain else None

@@ -34,6 +34,7 @@ class Capacity(Struct, frozen=True):
     queue: int = 2_000  # commands that wait; the next one is refused
     batch: int = 256  # commands of one transaction, so that the first of them need not wait for ever
     writers: int = 1  # transactions at once; a store with one writer wants one
+    company: int = 16  # commands that must have gathered before a second transaction begins beside the first
 
 
 class _Job(Struct, eq=False):
@@ -115,7 +116,7 @@ class Committer:
     async def _write(self) -> None:
         while True:
             await self._arrival.wait()
-            batch = self._take_batch()
+            batch = self._take_batch() if self._is_time() else []
             if batch:
                 ids = {id_ for job in batch for id_ in job.wants.ids}
                 self._under_way |= ids
@@ -126,6 +127,10 @@ class Committer:
                 return
             else:
                 self._arrival.clear()
+
+    def _is_time(self) -> bool:
+        """Tell whether to begin a transaction: at once if none runs, else when it is worth one of its own."""
+        return not self._under_way or len(self._queue) >= self._capacity.company
 
     def _take_batch(self) -> list[_Job]:
         """Take what has gathered, except what is about resources that another writer is at: commands keep their order.
