@@ -1,4 +1,4 @@
-"""`python -m bench server [--quick | --profile]`: what a real server does under load, on both databases.
+"""`python -m bench server [--quick | --medium | --profile]`: what a real server does under load, on both databases.
 
 The server, its database and the load generator share the machine. In the same run the same PostgreSQL does plain
 transactions for pgbench: its figure tells how fast the machine is, and ours is a ratio to it.
@@ -30,13 +30,14 @@ class Plan(Struct, frozen=True):
 
 
 _FULL: Final = Plan((1_000, 100_000), Effort(rounds=3, seconds=5, warm_up=1))
+_MEDIUM: Final = Plan((1_000, 10_000), Effort(rounds=2, seconds=4, warm_up=1))
 _QUICK: Final = Plan((200, 1_000), Effort(rounds=1, seconds=1, warm_up=0))
 
 
 def main(options: Sequence[str]) -> None:
     """Measure, and print the tables."""
-    if strange := set(options) - {"--quick", "--profile"}:
-        sys.exit(f"unknown option {', '.join(strange)}; known are --quick and --profile")
+    if strange := set(options) - {"--quick", "--medium", "--profile"}:
+        sys.exit(f"unknown option {', '.join(strange)}; known are --quick, --medium and --profile")
     with temporary_directory() as directory, databases(directory) as found:
         policy = write_policy(directory)
         if "--profile" in options:
@@ -44,9 +45,14 @@ def main(options: Sequence[str]) -> None:
                 profile.show(database, policy)
             return
         wrk.install()
-        plan = _QUICK if "--quick" in options else _FULL
-        sheets = [sheet for database in found for sheet in _measure(database, plan, directory, policy)]
-    tables.show(sheets)
+        plan = _QUICK if "--quick" in options else _MEDIUM if "--medium" in options else _FULL
+        sheets: list[Sheet] = []
+        try:
+            for database in found:
+                for sheet in _measure(database, plan, directory, policy):
+                    sheets.append(sheet)  # noqa: PERF402  # one by one: those of a run that breaks off are shown
+        finally:  # what was found in a quarter of an hour is not lost
+            tables.show(sheets)
 
 
 @contextmanager

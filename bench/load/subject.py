@@ -82,7 +82,8 @@ class Subject(Struct, frozen=True):
         figures = run()
         time.sleep(_AFTERMATH)
         server, database = (now - then for now, then in zip(self._used(), before, strict=True))
-        return Measured(figures, server / figures.requests * 1e6, database / figures.requests * 1e6)
+        answered = figures.requests or 1  # a load may be too much for a single answer
+        return Measured(figures, server / answered * 1e6, database / answered * 1e6)
 
     def memory(self) -> usage.Memory:
         """Return what the largest process of the server has in memory."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -70,12 +71,26 @@ def be_patient(connection: sqlite3.Connection, *, is_patient: bool = True) -> No
 def make_durable(connection: sqlite3.Connection, path: Path) -> None:
     """Switch to write-ahead logging with a flush at each commit, and make sure that both took effect."""
     connection.execute(f"pragma page_size = {_PAGE_SIZE}")  # counts only while the file is empty
-    (mode,) = connection.execute("pragma journal_mode = wal").fetchone()
+    mode = _log_ahead(connection)
     connection.execute(f"pragma synchronous = {_FULL}")
     connection.execute(f"pragma wal_autocheckpoint = {_CHECKPOINT}")
     (level,) = connection.execute("pragma synchronous").fetchone()
     if mode != "wal" or level != _FULL:
         raise StoreUnavailable(f"{path}: no write-ahead logging (mode {mode}) or no flushing (level {level}) here")
+
+
+def _log_ahead(connection: sqlite3.Connection) -> str:
+    """Switch to write-ahead logging; SQLite itself does not wait for others who do the same to a new file just now."""
+    until = time.monotonic() + _BUSY_TIMEOUT / 1000
+    while True:
+        try:
+            (mode,) = connection.execute("pragma journal_mode = wal").fetchone()
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF not in _CONTENTION or time.monotonic() > until:
+                raise
+            time.sleep(0.01)
+        else:
+            return str(mode)
 
 
 @contextmanager
