@@ -111,7 +111,7 @@ def _collect_less_often() -> None:
     """Leave what was loaded at the start out of garbage collection, and collect the rest less often: 10 % faster."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(100_000, 50, 100)
+    gc.set_threshold(20_000, 20, 20)
 
 
 @contextmanager

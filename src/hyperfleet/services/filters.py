@@ -17,7 +17,7 @@ that knows the tokens: there they are made, here they are asked for.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -27,7 +27,7 @@ from hyperfleet.aggregation.availability import READY
 from hyperfleet.documents.wording import quote, suggest
 from hyperfleet.model.condition import MAX_REASON, MAX_TYPE, REASON_PATTERN, STATUSES, TYPE_PATTERN
 from hyperfleet.model.event import PHASE_SUBJECT
-from hyperfleet.model.report import ADAPTER_PATTERN, MAX_ADAPTER_NAME
+from hyperfleet.model.report import ADAPTER_PATTERN, AVAILABLE, MAX_ADAPTER_NAME
 from hyperfleet.model.status import ADAPTER_STATES, PHASES, AdapterState
 from hyperfleet.ports import Term
 from hyperfleet.services.facets import whole_words
@@ -38,6 +38,7 @@ MAX_TERMS: Final = 50
 MAX_ITEMS: Final = 100  # of one list with commas
 MAX_GROUPS: Final = 4
 
+_ALWAYS_THERE: Final = frozenset({AVAILABLE, READY})  # conditions that every resource has
 _ANYTHING: Final = "any"  # asked for like a condition that flaps
 _STALE: Final = "Stale"  # asked for like a state, though an adapter has it beside its state
 _UNREPORTED: Final[AdapterState] = "Unreported"
@@ -108,8 +109,15 @@ def _condition_term(requirement: Requirement) -> Term:
     """Ask for a status; a condition that a resource does not have is not True, not False and not Unknown."""
     prefix = f"c:{requirement.key.text}="
     if requirement.operator in ("exists", "absent"):
-        return Term((f"{prefix}True",), is_negated=requirement.operator == "absent")
-    return _any_of(requirement, prefix)
+        term = Term((f"{prefix}True",), is_negated=requirement.operator == "absent")
+    else:
+        term = _any_of(requirement, prefix)
+    return _turn(term, [f"{prefix}{status}" for status in STATUSES]) if requirement.key.text in _ALWAYS_THERE else term
+
+
+def _turn(term: Term, tokens: Iterable[str]) -> Term:
+    """Ask for the other tokens instead of against some, where everybody has one: an index finds those, if any."""
+    return Term(tuple([token for token in tokens if token not in term.tokens])) if term.is_negated else term
 
 
 def _check_condition(given: Parameters, name: str, requirement: Requirement) -> bool:
@@ -146,7 +154,8 @@ def _read_phases(given: Parameters, name: str) -> list[Term]:
             wanted[is_negated][f"p:{phase.text}"] = None
         else:
             _refuse_choice(given, name, phase, PHASES)
-    return [Term(tuple(tokens), is_negated) for is_negated, tokens in wanted.items() if tokens]
+    phases = [f"p:{phase}" for phase in PHASES]
+    return [_turn(Term(tuple(tokens), is_negated), phases) for is_negated, tokens in wanted.items() if tokens]
 
 
 def _read_flapping(given: Parameters, name: str) -> list[Term]:
