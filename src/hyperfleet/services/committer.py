@@ -1,7 +1,8 @@
 """★ The committer: writers queue, what has gathered is committed together, then everybody gets an answer.
 
 A commit costs a disk flush however much is in it, so commands that arrive while one is under way share the next.
-Nothing waits for company: an idle committer takes a single command at once. Never an answer before the commit.
+Nothing waits for company while the committer is idle: it takes a single command at once. Where a store takes a second
+transaction beside the first, that one waits until it is worth it. Never an answer before the commit.
 """
 
 from __future__ import annotations

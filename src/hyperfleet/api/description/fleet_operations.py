@@ -75,7 +75,11 @@ def _lists(path: str, name: str, tag: str, what: str, above: tuple[Parameter, ..
 
 
 def fleet_operations() -> list[Operation]:
-    """Return the operations on adapters and on the policy."""
+    """Return the operations on what is not one resource: failures, adapters and the policy."""
+    return [*_adapter_operations(), *_policy_operations()]
+
+
+def _adapter_operations() -> list[Operation]:
     return [
         Operation(
             "get",
@@ -121,6 +125,11 @@ def fleet_operations() -> list[Operation]:
             (ADAPTER, IF_NONE_MATCH),
             refusals=("InvalidRequest", "InvalidHeader", "NotFound"),
         ),
+    ]
+
+
+def _policy_operations() -> list[Operation]:
+    return [
         Operation(
             "get",
             f"{BASE}/policy",
