@@ -12,10 +12,11 @@ from hyperfleet.aggregation import read_report
 from hyperfleet.bootstrap import System, open_tables
 from hyperfleet.model.kind import CLUSTER
 from hyperfleet.model.report import Report
+from hyperfleet.services.callers import ANYBODY
 from hyperfleet.services.commands import Command
 from hyperfleet.services.reports import Submission, TakeReports
 from hyperfleet.services.resources import Create
-from hyperfleet.services.results import ANYBODY, Refusal, Target
+from hyperfleet.services.results import Refusal, Target
 from hyperfleet.settings import Settings
 from hyperfleet.settings.tree import Limits
 

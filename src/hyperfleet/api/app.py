@@ -33,6 +33,7 @@ from hyperfleet.api.context import Context
 from hyperfleet.api.description.table import list_operations
 from hyperfleet.api.envelope import Envelope
 from hyperfleet.api.fastlane import FastLane
+from hyperfleet.api.gate import Gate
 from hyperfleet.api.problems import Problem, Refused, answer_problem, from_error, from_http_error
 from hyperfleet.api.report_lane import ReportLane
 from hyperfleet.api.routing import below_base
@@ -67,7 +68,8 @@ def create_app(context: Context, lifespan: Lifespan[Any] | None = None) -> ASGIA
     routes.append(compat.mount(context))  # the dialect of the existing Go clients
     app = Starlette(routes=routes, exception_handlers=dict.fromkeys(_ERRORS, _answer_error), lifespan=lifespan)
     app.router.redirect_slashes = False  # a redirected POST is lost on many clients
-    return FastLane(ReportLane(Envelope(app, context), context), context)
+    lanes = FastLane(ReportLane(Envelope(app, context), context), context)
+    return Gate(lanes, context.doorkeeper)
 
 
 async def _answer_error(request: Request, error: Exception) -> Response:

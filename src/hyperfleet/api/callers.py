@@ -1,4 +1,4 @@
-"""Who is asking. The only place that will read credentials: handlers ask here and nowhere else."""
+"""Who is asking. Handlers ask here and nowhere else; the gate has put the answer into the scope of the request."""
 
 from __future__ import annotations
 
@@ -7,17 +7,34 @@ from typing import Final
 from starlette.requests import Request
 from starlette.types import Scope
 
-from hyperfleet.services.results import Caller
+from hyperfleet.api.problems import Problem, Refused
+from hyperfleet.services.callers import Caller, Role
 
-ANONYMOUS: Final = Caller("anonymous")
+CALLER: Final = "hyperfleet.caller"  # where a scope has a `Caller`, or the `Problem` with which it is turned away
 
 
 def caller_of(request: Request) -> Caller:
-    """Return who sent a request."""
+    """Return who sent a request; refuse it if they are not let in."""
     return caller_of_scope(request.scope)
 
 
 def caller_of_scope(scope: Scope) -> Caller:
-    """Return who sent a request; until there is authentication, everybody is the same."""
-    del scope
-    return ANONYMOUS
+    """Return who sent a request; refuse it if they are not let in."""
+    found: Caller | Problem = scope[CALLER]
+    if isinstance(found, Problem):
+        raise Refused(found)
+    return found
+
+
+def guest_of(scope: Scope) -> Caller | None:
+    """Return who sent a request; None if they are not let in, which the ordinary way tells them."""
+    found: Caller | Problem = scope[CALLER]
+    return found if isinstance(found, Caller) else None
+
+
+def require(request: Request, role: Role) -> None:
+    """Refuse a request of somebody who may not do what a role may."""
+    caller = caller_of(request)
+    if not caller.may(role):
+        has = ", ".join(sorted(caller.roles)) or "none"
+        raise Refused(Problem("Forbidden", f"this needs the role {role}; {caller.name or 'the caller'} has {has}"))

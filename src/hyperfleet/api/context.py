@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from hyperfleet.model.kind import Kinds
 from hyperfleet.ports import Clock, Store
+from hyperfleet.services.callers import Doorkeeper
 from hyperfleet.services.committer import Committer
 from hyperfleet.services.policies import PolicyBook
 from hyperfleet.services.resources import CheckSpec
@@ -37,3 +38,4 @@ class Context(Struct, frozen=True):
     clock: Clock
     tail: Tail
     limits: Limits = Limits()
+    doorkeeper: Doorkeeper | None = None  # None: nobody is asked who they are

@@ -12,7 +12,7 @@ from typing import Final
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from hyperfleet.api.callers import caller_of_scope
+from hyperfleet.api.callers import guest_of
 from hyperfleet.api.context import Context
 from hyperfleet.api.envelope import id_of, send_problem
 from hyperfleet.api.problems import from_error
@@ -54,8 +54,11 @@ class FastLane:
         await self._app(scope, receive, send)
 
     async def _answer(self, kind: str, id_: str, scope: Scope, send: Send) -> bool:
+        caller = guest_of(scope)
+        if caller is None or not caller.may("reader"):
+            return False
         try:
-            answer = await self._store.read_answer(kind, id_, caller_of_scope(scope).scope)
+            answer = await self._store.read_answer(kind, id_, caller.scope)
         except StoreError as error:
             await send_problem(from_error(error), scope, send, error)
             return True

@@ -40,6 +40,12 @@ CATALOGUE: Final[Mapping[str, Entry]] = {
     "InvalidHeader": Entry(400, "A header is wrong", "Correct the header that `errors` names."),
     "InvalidLabels": Entry(400, "The labels are not allowed", "Correct what `errors` lists."),
     "InvalidRequest": Entry(400, "The request is not understood", "Compare it with /openapi.json."),
+    "Unauthenticated": Entry(401, "Nobody knows who you are", "Send a token in the header `Authorization`."),
+    "InvalidToken": Entry(401, "The token is not accepted", "Get a new token from whoever gave you this one."),
+    "Forbidden": Entry(403, "You may not do this", "Ask an administrator for the role that `detail` names."),
+    "NotYourAdapter": Entry(
+        403, "You may not report as this adapter", "Report under the names that your token is bound to."
+    ),
     "NotFound": Entry(404, "There is no such thing", "Check the path and the id; it may have been removed."),
     "MethodNotAllowed": Entry(405, "This path has no such method", "Use one of those in the `Allow` header."),
     "RequestTimeout": Entry(408, "The body did not come in time", "Send the request again; nothing was done."),

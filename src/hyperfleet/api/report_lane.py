@@ -14,7 +14,7 @@ import msgspec
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hyperfleet.aggregation import read_plain
-from hyperfleet.api.callers import caller_of_scope
+from hyperfleet.api.callers import guest_of
 from hyperfleet.api.context import Context
 from hyperfleet.api.envelope import id_of, send_problem
 from hyperfleet.api.patience import Patience
@@ -24,6 +24,7 @@ from hyperfleet.api.submissions import generation_key_of
 from hyperfleet.api.wire import ALIASES, BASE, brief_report_answer, outcome_of, path_of
 from hyperfleet.model.kind import Kind
 from hyperfleet.model.report import ADAPTER_PATTERN, Report
+from hyperfleet.services.callers import Caller
 from hyperfleet.services.reports import REPORT_PREFIX, Submission, TakeReports
 from hyperfleet.services.results import Refusal, Target
 
@@ -48,8 +49,10 @@ class ReportLane:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Take in a plain report; pass everything else on."""
         place = self._find(scope) if scope["type"] == "http" else None
+        caller = guest_of(scope) if place is not None else None
         promised = _read_headers(scope) if place is not None else -1
-        if place is None or not 0 < promised <= self._context.limits.body_bytes:
+        is_welcome = caller is not None and caller.may("reporter")
+        if place is None or caller is None or not is_welcome or not 0 < promised <= self._context.limits.body_bytes:
             await self._app(scope, receive, send)
             return
         target, adapter = place
@@ -59,7 +62,7 @@ class ReportLane:
                 raw = await upload.read()
                 is_plain = len(raw) == promised and not is_suspicious(raw, self._context.limits.depth)
                 report = read_plain(raw, adapter) if is_plain else None
-                answer = await self._take(report, target, raw, scope) if report is not None else None
+                answer = await self._take(report, target, raw, caller) if report is not None else None
         except TimeoutError:
             await send_problem(from_code("Timeout" if upload.is_read else "RequestTimeout"), scope, send)
         except Exception as error:  # noqa: BLE001  # nobody is around us: whatever it is, the caller gets an answer
@@ -85,10 +88,10 @@ class ReportLane:
                 return (Target(kind, id_, parent), adapter or "") if is_put == bool(adapter) else None
         return None
 
-    async def _take(self, report: Report, target: Target, raw: bytes, scope: Scope) -> bytes | Problem:
+    async def _take(self, report: Report, target: Target, raw: bytes, caller: Caller) -> bytes | Problem:
         """Take in a report; return the body of the answer, or what is wrong with it."""
         submission = Submission(report, self._context.new_id(REPORT_PREFIX), "", generation_key_of(raw))
-        command = TakeReports(target, (submission,), caller_of_scope(scope))
+        command = TakeReports(target, (submission,), caller)
         result = await self._context.committer.submit(command)
         if isinstance(result, Refusal):
             return from_refusal(result)

@@ -24,8 +24,9 @@ from hyperfleet.documents import pointer
 from hyperfleet.documents.wording import quote
 from hyperfleet.model.kind import Kind, Kinds
 from hyperfleet.model.report import ADAPTER_PATTERN, MAX_ADAPTER_NAME
+from hyperfleet.services.callers import Caller
 from hyperfleet.services.parameters import Parameters
-from hyperfleet.services.results import Caller, Preconditions, Target, not_found
+from hyperfleet.services.results import Preconditions, Target, not_found
 
 JSON: Final = ("application/json",)
 MERGE_PATCH: Final = ("application/merge-patch+json", "application/json")

@@ -32,10 +32,11 @@ from hyperfleet.api.watch import PARAMETERS as WATCHING
 from hyperfleet.api.watch import is_watch, watch_one
 from hyperfleet.api.wire import RESOURCE_KEYS, href_of, path_of
 from hyperfleet.model.kind import Kind
+from hyperfleet.services.callers import Caller
 from hyperfleet.services.masks import FIELDS, FieldMask, mask_answer, read_fields
 from hyperfleet.services.past import AT
 from hyperfleet.services.resources import Create, Delete, Edit, ForceDelete
-from hyperfleet.services.results import Caller, Change, Refusal, Target, Written, not_found
+from hyperfleet.services.results import Change, Refusal, Target, Written, not_found
 
 
 class _PlainId(Convertor[str]):

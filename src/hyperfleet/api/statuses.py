@@ -56,9 +56,10 @@ from hyperfleet.api.wire import (
 )
 from hyperfleet.model.kind import Kind
 from hyperfleet.ports import Record
+from hyperfleet.services.callers import Caller
 from hyperfleet.services.past import AT
 from hyperfleet.services.reports import REPORT_PREFIX, RetireAdapter, Submission, TakeReports
-from hyperfleet.services.results import Caller, Refusal, Reported, Target, not_found
+from hyperfleet.services.results import Refusal, Reported, Target, not_found
 
 _GENERATION: Final = re.compile(r"[1-9][0-9]{0,17}")
 

@@ -10,8 +10,9 @@ from msgspec.structs import replace
 from hyperfleet.aggregation import BodyProblem, Decision, decide
 from hyperfleet.model.report import Report
 from hyperfleet.ports import Cause, Record
+from hyperfleet.services.callers import Caller
 from hyperfleet.services.commands import Wants
-from hyperfleet.services.results import Caller, Refusal, Reported, Target, Verdict, Written, not_found
+from hyperfleet.services.results import Refusal, Reported, Target, Verdict, Written, not_found
 from hyperfleet.services.workspace import Workspace
 
 REPORT_PREFIX: Final = "rpt"  # of the ids of reports
@@ -41,6 +42,8 @@ class TakeReports(Struct, frozen=True, gc=False):
 
     def apply(self, workspace: Workspace) -> Reported | Refusal:
         """Decide on each report, then compute the status once from all of them."""
+        if foreign := self.caller.foreign_among(each.report.adapter for each in self.submissions):
+            return _not_yours(self.caller, foreign)
         record = workspace.find(self.target, self.caller)
         if record is None:
             return not_found(self.target)
@@ -103,6 +106,8 @@ class RetireAdapter(Struct, frozen=True):
 
     def apply(self, workspace: Workspace) -> Written | Refusal:
         """Take the report away and compute the status without it."""
+        if foreign := self.caller.foreign_among((self.adapter,)):
+            return _not_yours(self.caller, foreign)
         record = workspace.find(self.target, self.caller)
         if record is None:
             return not_found(self.target)
@@ -110,6 +115,11 @@ class RetireAdapter(Struct, frozen=True):
             return Refusal("NotFound", f"{self.adapter} has not reported on {self.target.id}")
         after = workspace.retire(record, self.adapter)
         return Written(after, is_gone=workspace.is_removed(record.resource.id))
+
+
+def _not_yours(caller: Caller, foreign: list[str]) -> Refusal:
+    own = ", ".join(sorted(caller.adapters or ())) or "none"
+    return Refusal("NotYourAdapter", f"{caller.name} may report as {own}, not as {', '.join(foreign)}")
 
 
 def _verdict(adapter: str, decision: Decision) -> Verdict:

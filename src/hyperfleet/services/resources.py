@@ -14,8 +14,9 @@ from hyperfleet.model.json_value import is_same
 from hyperfleet.model.kind import Kind
 from hyperfleet.model.resource import Resource
 from hyperfleet.ports import Cause, NameKey, Record, Remembered
+from hyperfleet.services.callers import Caller
 from hyperfleet.services.commands import Wants
-from hyperfleet.services.results import Caller, Change, Preconditions, Refusal, Target, Written, not_found
+from hyperfleet.services.results import Change, Preconditions, Refusal, Target, Written, not_found
 from hyperfleet.services.workspace import Workspace
 
 CheckSpec = Callable[[str, Mapping[str, Any]], tuple[BodyProblem, ...]]  # (kind, spec) → what its schema minds

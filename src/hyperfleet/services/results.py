@@ -6,14 +6,14 @@ code belongs to which refusal is written in `api.problems`.
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal, Self
+from typing import Any, Literal, Self
 
 from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
 from hyperfleet.aggregation import BodyProblem
 from hyperfleet.model.kind import Kind
-from hyperfleet.ports import EVERYTHING, Record, Scope
+from hyperfleet.ports import Record
 
 RefusalCode = Literal[
     "NotFound",
@@ -29,18 +29,8 @@ RefusalCode = Literal[
     "InvalidLabels",
     "TooManyAdapters",
     "Forgotten",
+    "NotYourAdapter",
 ]
-
-
-class Caller(Struct, frozen=True):
-    """Who asks, whose resources they may see, and whose the ones are that they create."""
-
-    name: str = ""
-    scope: Scope = EVERYTHING
-    tenant: str = ""
-
-
-ANYBODY: Final = Caller()
 
 
 class Target(Struct, frozen=True, gc=False):

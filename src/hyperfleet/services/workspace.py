@@ -31,8 +31,9 @@ from hyperfleet.model.report import StoredReport
 from hyperfleet.model.resource import Resource
 from hyperfleet.model.status import Status
 from hyperfleet.ports import Cause, Changes, Draft, Loaded, LoggedReport, NameKey, Record, Remembered, Tally
+from hyperfleet.services.callers import Caller
 from hyperfleet.services.facet_book import FacetBook
-from hyperfleet.services.results import Caller, Target
+from hyperfleet.services.results import Target
 
 
 class Render(Protocol):

@@ -12,11 +12,12 @@ from hyperfleet.api.wire import present
 from hyperfleet.backends.memory import MemoryStore
 from hyperfleet.model.kind import CLUSTER, NODE_POOL, Kind, Kinds
 from hyperfleet.ports import EVERYTHING, Cause, Record
+from hyperfleet.services.callers import ANYBODY
 from hyperfleet.services.committer import Capacity, Committer
 from hyperfleet.services.policies import PolicyBook, PolicyText
 from hyperfleet.services.reports import Submission, TakeReports
 from hyperfleet.services.resources import Create, Delete, Edit
-from hyperfleet.services.results import ANYBODY, Change, Refusal, Reported, Target, Written
+from hyperfleet.services.results import Change, Refusal, Reported, Target, Written
 from hyperfleet.services.upkeep import Recompute
 from tests.world import make_report
 

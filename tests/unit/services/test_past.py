@@ -11,9 +11,10 @@ import pytest
 
 from hyperfleet.api.past import restore
 from hyperfleet.ports import Entry, Scope, Version
+from hyperfleet.services.callers import Caller
 from hyperfleet.services.parameters import Parameters
 from hyperfleet.services.past import find_reports, find_version, read_moment
-from hyperfleet.services.results import Caller, Refusal, not_found
+from hyperfleet.services.results import Refusal, not_found
 from tests.unit.services.desk import START, open_desk, target_of
 
 NOW = START

@@ -15,13 +15,14 @@ from hyperfleet.aggregation import load_policies
 from hyperfleet.errors import Overloaded
 from hyperfleet.model.kind import CLUSTER, NODE_POOL
 from hyperfleet.ports import Cause, HistoryQuery, Scope
+from hyperfleet.services.callers import ANYBODY, Caller
 from hyperfleet.services.commands import Wants
 from hyperfleet.services.committer import Capacity
 from hyperfleet.services.facets import facets_of
 from hyperfleet.services.policies import digest_of
 from hyperfleet.services.reports import MAX_ADAPTERS, RetireAdapter, Submission, TakeReports
 from hyperfleet.services.resources import Create, Edit, ForceDelete, merge_patch
-from hyperfleet.services.results import ANYBODY, Caller, Change, Preconditions, Refusal, Reported, Written
+from hyperfleet.services.results import Change, Preconditions, Refusal, Reported, Written
 from hyperfleet.services.upkeep import recompute_all
 from hyperfleet.services.workspace import Workspace
 from tests.unit.services.desk import POLICY, START, Desk, accept_all, open_desk, target_of

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Collection
 from typing import Final
 
 from starlette.applications import Starlette
@@ -13,14 +14,17 @@ from starlette.routing import BaseRoute, Match, Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from hyperfleet import __version__
+from hyperfleet.api.callers import require
 from hyperfleet.api.compat import resources, statuses
 from hyperfleet.api.compat.description import describe
 from hyperfleet.api.compat.places import answer
 from hyperfleet.api.compat.problems import NO_ENDPOINT, Declined, answer_declined, from_error, from_problem
 from hyperfleet.api.context import Context
 from hyperfleet.api.problems import Refused, from_http_error
+from hyperfleet.api.routing import Endpoint
 from hyperfleet.api.wire import BASE
 from hyperfleet.errors import HyperFleetError
+from hyperfleet.services.callers import Role
 
 PREFIX: Final = "/compat"
 
@@ -46,12 +50,32 @@ def mount(context: Context) -> Mount:
 
     below = [*resources.routes(context), *statuses.routes(context)]
     routes: list[BaseRoute] = [
-        Route(BASE + each.path, each.endpoint, methods=list(each.methods or ())) for each in below
+        Route(BASE + each.path, _guard(each), methods=list(each.methods or ())) for each in below
     ]
     routes += _public_routes(context)
     app = Starlette(routes=routes, exception_handlers=dict.fromkeys(_ERRORS, answer_error))
     app.router.redirect_slashes = False
     return Mount(PREFIX, _without_slash(app))
+
+
+def _guard(route: Route) -> Endpoint:
+    """Let in who has the role that a route needs."""
+    endpoint: Endpoint = route.endpoint
+    role = _role_of(route.path, route.methods or set())
+
+    async def answer_guarded(request: Request) -> Response:
+        require(request, role)
+        return await endpoint(request)
+
+    return answer_guarded
+
+
+def _role_of(path: str, methods: Collection[str]) -> Role:
+    if "GET" in methods:
+        return "reader"
+    if path.endswith("/force-delete"):
+        return "admin"
+    return "reporter" if path.endswith("/statuses") else "editor"
 
 
 def _without_slash(app: ASGIApp) -> ASGIApp:

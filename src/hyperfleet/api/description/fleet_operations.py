@@ -152,6 +152,7 @@ def _policy_operations() -> list[Operation]:
             "to be wrong is in `warnings`. A server that was started without a policy file goes on with the policy in "
             "force.",
             refusals=("InvalidPolicy",),
+            role="admin",
         ),
         Operation(
             "post",
@@ -197,9 +198,10 @@ def server_operations() -> list[Operation]:
             "",
             (code,),
             refusals=("NotFound",),
+            role=None,
         ),
     ]
 
 
 def _plain(path: str, id_: str, summary: str, successes: tuple[Success, ...]) -> Operation:
-    return Operation("get", path, id_, _SERVER, summary, successes)
+    return Operation("get", path, id_, _SERVER, summary, successes, role=None)

@@ -7,6 +7,8 @@ from typing import Any, Final, Literal
 
 from msgspec import Struct, field
 
+from hyperfleet.services.callers import Role
+
 Schema = dict[str, Any]
 # A type that handlers encode, one of several such types, or a schema where no type can say it.
 Shape = type[Struct] | tuple[type[Struct], ...] | Schema
@@ -61,3 +63,4 @@ class Operation(Struct, frozen=True):
     parameters: tuple[Parameter, ...] = ()
     body: Body | None = None
     refusals: tuple[str, ...] = ()
+    role: Role | None = "reader"  # that a caller needs; None: everybody may

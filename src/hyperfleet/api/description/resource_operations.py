@@ -63,6 +63,7 @@ def _create(place: Place) -> Operation:
             "InvalidSpec",
             "IdempotencyKeyReused",
         ),
+        role="editor",
     )
 
 
@@ -111,6 +112,7 @@ def _replace(place: Place) -> Operation:
             "PreconditionFailed",
             "InvalidSpec",
         ),
+        role="editor",
     )
 
 
@@ -135,6 +137,7 @@ def _patch(place: Place) -> Operation:
             "PreconditionFailed",
             "InvalidSpec",
         ),
+        role="editor",
     )
 
 
@@ -150,6 +153,7 @@ def _delete(place: Place) -> Operation:
         "then it can be read, with phase Deleting. Asked again, nothing changes.",
         (*place.item_parameters, IF_MATCH),
         refusals=("InvalidHeader", "NotFound", "PreconditionFailed"),
+        role="editor",
     )
 
 
@@ -165,4 +169,5 @@ def _force_delete(place: Place) -> Operation:
         place.item_parameters,
         Body(requests.FORCE_DELETE, {"reason": "the cloud account was closed"}),
         (*WRITING, "NotFound", "NotBeingDeleted"),
+        role="admin",
     )

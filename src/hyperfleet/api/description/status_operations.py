@@ -64,6 +64,7 @@ def _whole_object(place: Place) -> list[Operation]:
             (*place.item_parameters, PREFER),
             Body(requests.REPORT_OR_REPORTS, examples.REPORT),
             _REFUSALS,
+            role="reporter",
         ),
         Operation(
             "get",
@@ -87,6 +88,7 @@ def _whole_object(place: Place) -> list[Operation]:
             (*place.item_parameters, status_id, PREFER),
             Body(requests.REPORT_OR_REPORTS, examples.REPORT, (JSON, MERGE_PATCH)),
             _REFUSALS,
+            role="reporter",
         ),
     ]
 
@@ -117,6 +119,7 @@ def _one_adapter(place: Place) -> list[Operation]:
             (*place.item_parameters, ADAPTER, PREFER),
             Body(requests.REPORT_OF_NAMED, unnamed),
             ("InvalidRequest", *_REFUSALS),
+            role="reporter",
         ),
         Operation(
             "delete",
@@ -128,6 +131,7 @@ def _one_adapter(place: Place) -> list[Operation]:
             "For an adapter that will report no more.",
             (*place.item_parameters, ADAPTER),
             refusals=("InvalidRequest", "NotFound"),
+            role="reporter",
         ),
     ]
 
@@ -146,6 +150,7 @@ def batch_operation(most: int) -> Operation:
         (),
         Body(requests.batch(most), {"reports": [report]}),
         WRITING,
+        role="reporter",
     )
 
 

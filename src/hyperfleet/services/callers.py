@@ -1,0 +1,54 @@
+"""Who asks, and what they may do. A caller is known once, at the gate; every service then takes it as a value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, Literal, Protocol
+
+from msgspec import Struct
+
+from hyperfleet.ports import EVERYTHING, Scope
+
+# A reader sees. A reporter also reports, an editor also creates, changes and deletes what people ask for; an admin may
+# do everything. Nobody but an admin is two of these without being told so.
+Role = Literal["reader", "reporter", "editor", "admin"]
+
+
+class Caller(Struct, frozen=True):
+    """Who asks, whose resources they may see, and whose the ones are that they create."""
+
+    name: str = ""
+    scope: Scope = EVERYTHING
+    tenant: str = ""
+    roles: frozenset[Role] = frozenset({"admin"})
+    adapters: frozenset[str] | None = None  # as which a reporter may report; None: as any
+
+    def may(self, role: Role) -> bool:
+        """Tell whether the caller may do what a role may."""
+        return role in self.roles or "admin" in self.roles or (role == "reader" and bool(self.roles))
+
+    def foreign_among(self, adapters: Iterable[str]) -> list[str]:
+        """Return those adapters as which the caller may not report."""
+        own = self.adapters
+        return [] if own is None else [adapter for adapter in adapters if adapter not in own]
+
+
+ANYBODY: Final = Caller()
+
+
+class Rejection(Struct, frozen=True):
+    """Why credentials were not accepted: a sentence for their owner, which tells nothing of ours."""
+
+    reason: str
+
+
+class Doorkeeper(Protocol):
+    """Knows callers by their bearer tokens."""
+
+    def recognize(self, token: bytes) -> Caller | None:
+        """Return whose token this is, if that is known without any work; asked for every request."""
+        ...
+
+    async def identify(self, token: bytes) -> Caller | Rejection:
+        """Find out whose token this is."""
+        ...
