@@ -13,8 +13,8 @@ help:  ## this list
 $(READY): pyproject.toml uv.lock .ci/setup
 	@.ci/setup $(VENV) && touch $@
 
-run: $(READY)  ## the whole system on its embedded default, with a small live fleet
-	@$(RUN)python examples/demo.py
+run: $(READY)  ## the whole system on its embedded default, with a fleet that lives
+	@$(RUN)hyperfleet demo $(ARGS)
 
 test: $(READY)  ## all tests
 	@.ci/servers

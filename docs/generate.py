@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 
+from docs.cli_pages import write_cli_pages
 from hyperfleet.aggregation.loading.policy_document import policy_schema
 from hyperfleet.aggregation.templates import VARIABLES
 from hyperfleet.api.problems import CATALOGUE
@@ -88,6 +89,7 @@ def main() -> None:
     SETTINGS_GUIDE.write_text(settings_guide_text())
     API_GUIDE.write_text(api_guide_text())
     CHART_SCHEMA.write_text(chart_schema_text())
+    write_cli_pages()
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from hyperfleet.backends.clock import SystemClock
 from hyperfleet.documents import Problem
 from hyperfleet.errors import SettingsError
 from hyperfleet.model.kind import Kinds
-from hyperfleet.ports import Pruning, Store
+from hyperfleet.ports import Clock, Pruning, Store
 from hyperfleet.services.committer import Capacity, Committer
 from hyperfleet.services.ids import new_id
 from hyperfleet.services.policies import PolicyBook, PolicyText
@@ -51,10 +51,10 @@ class MigratableStore(Store, Protocol):
 class System:
     """A server without its sockets: store, committer, loops and the application, started and stopped together."""
 
-    def __init__(self, settings: Settings) -> None:
-        """Put the parts together; nothing runs yet."""
+    def __init__(self, settings: Settings, *, clock: Clock | None = None) -> None:
+        """Put the parts together; nothing runs yet. The `clock` is that of the machine unless a past is made up."""
         kinds = Kinds()
-        self.store = open_store(settings.database, settings.pool_size)
+        self.store = open_store(settings.database, settings.pool_size, clock)
         self.policies = PolicyBook(self.store, kinds, present, lambda: read_policy(settings.policy))
         self.committer = Committer(self.store, self.policies, _capacity(settings))
         recomputation = Recomputation(self.store, self.committer, self.policies)
@@ -71,7 +71,7 @@ class System:
             kinds=kinds,
             check_spec=spec_checker(settings),
             new_id=new_id,
-            clock=SystemClock(),
+            clock=clock or SystemClock(),
             tail=self.tail,
             limits=_limits(settings),
         )
@@ -96,17 +96,17 @@ class System:
         await self.store.close()
 
 
-def open_store(url: str, pool_size: int = 10) -> Store:
+def open_store(url: str, pool_size: int = 10, clock: Clock | None = None) -> Store:
     """Return the store that a URL names; nothing is connected yet. Loads only the driver that is needed."""
     if parse_database(url).engine == "memory":
         from hyperfleet.backends.memory import MemoryStore
 
-        return MemoryStore(SystemClock())
-    return open_tables(url, pool_size)
+        return MemoryStore(clock or SystemClock())
+    return open_tables(url, pool_size, clock)
 
 
-def open_tables(url: str, pool_size: int = 10) -> MigratableStore:
-    """Return the store that a URL names, which must be one with tables."""
+def open_tables(url: str, pool_size: int = 10, clock: Clock | None = None) -> MigratableStore:
+    """Return the store that a URL names, which must be one with tables. PostgreSQL has a clock of its own."""
     database = parse_database(url)
     if database.engine == "postgresql":
         from hyperfleet.backends.postgres import PostgresStore
@@ -114,7 +114,7 @@ def open_tables(url: str, pool_size: int = 10) -> MigratableStore:
         return PostgresStore(database.location, pool_size=pool_size)
     from hyperfleet.backends.sqlite import SqliteStore
 
-    return SqliteStore(Path(database.location), SystemClock())
+    return SqliteStore(Path(database.location), clock or SystemClock())
 
 
 def read_policy(file: str | None) -> PolicyText:

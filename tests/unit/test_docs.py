@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import doctest
-import os
 import re
 import runpy
 import shlex
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
-import httpx
 import jsonschema
 import pytest
 from ruamel.yaml import YAML
@@ -87,35 +84,6 @@ def test_the_readmes_commands_run() -> None:
         done = subprocess.run(program, cwd=ROOT, capture_output=True, check=False)  # noqa: S603
         assert done.returncode == 0, done.stderr
         assert done.stdout
-
-
-def test_the_demo_lives() -> None:
-    done = subprocess.run(
-        [sys.executable, "examples/demo.py", "6"], cwd=ROOT, capture_output=True, check=False, text=True
-    )
-    assert done.returncode == 0, done.stderr
-    assert "Phases now: Failed 3, Pending 1, Provisioning 2, Ready 1" in done.stdout
-
-
-@pytest.mark.skipif(shutil.which("curl") is None, reason="NOT RUN: there is no curl; install it to try the commands")
-def test_what_the_demo_suggests_is_answered(tmp_path: Path) -> None:
-    demo = runpy.run_path(str(ROOT / "examples/demo.py"), run_name="demo")
-    with demo["serving"](tmp_path) as address, httpx.Client(base_url=address + demo["BASE"], timeout=10) as client:
-        ids = demo["settle"](client)
-        demo["live"](client, ids, 20)
-        found = {question: _ask(command) for question, command in demo["questions"](address, ids)}
-    codes = {question: {"200"} for question in found}
-    for question in ("How was it ten seconds ago?", "What has changed since?"):
-        codes[question].add("404")  # unless the machine is slow, it is not that old here
-    assert all(code in codes[question] for question, code in found.items()), found
-
-
-def _ask(command: str) -> str:
-    """Run a command, a watch only for a while because it has no end; return the HTTP status."""
-    patience = "3" if "watch=true" in command else "60"
-    more = ["--silent", "--output", os.devnull, "--max-time", patience, "--write-out", "%{http_code}"]
-    done = subprocess.run([*shlex.split(command), *more], capture_output=True, check=False, text=True)  # noqa: S603
-    return done.stdout
 
 
 PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]

@@ -1,81 +1,64 @@
 """The command `hyperfleet`: nouns and verbs, data on stdout, words for people on stderr.
 
-Commands are listed here and loaded when they run, so that `--help` stays fast. `exits` has every exit code.
+Commands are listed in `table` and loaded when they run, so that `--help` stays fast. In the order a newcomer meets the
+rest: `session` is what a command knows of where it runs, `command` how one is declared, `options` what several of them
+take, `connection` and `contexts` find the server, `resources` finds what is meant by a name, `output` writes what was
+found, `failures` says what went wrong, and `exits` has every exit code.
 """
 
 from __future__ import annotations
 
-import importlib
 import os
 import sys
-from typing import Final
+from collections.abc import Sequence
 
 import click
 
 from hyperfleet import __version__
-from hyperfleet.cli.exits import INTERRUPTED, UNREAD, USAGE
-from hyperfleet.errors import HyperFleetError
-
-# name → (module, attribute, help); the help stands here so that listing loads nothing.
-_COMMANDS: Final = {
-    "serve": ("hyperfleet.cli.serve", "serve", "Run the server."),
-    "db": ("hyperfleet.cli.db", "db", "Look after the database."),
-    "rules": ("hyperfleet.cli.rules", "rules", "Check policies and try out expressions."),
-}
+from hyperfleet.cli import failures
+from hyperfleet.cli.command import HELP, connected
+from hyperfleet.cli.exits import OK, UNREAD
+from hyperfleet.cli.session import Session
+from hyperfleet.cli.table import LazyGroup, UnreadError
 
 
-class _LazyGroup(click.Group):
-    """A group whose commands are imported when somebody runs them or asks for their help."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """List the commands in the order of the table."""
-        return list(_COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import a command."""
-        if cmd_name not in _COMMANDS:
-            return None
-        module, attribute, _ = _COMMANDS[cmd_name]
-        command: click.Command = getattr(importlib.import_module(module), attribute)
-        return command
-
-    def invoke(self, ctx: click.Context) -> object:
-        """Run a command; click itself would end a closed pipe with the code that means "no" here."""
-        try:
-            return super().invoke(ctx)
-        except BrokenPipeError:
-            _drop_output()
-            raise click.exceptions.Exit(UNREAD) from None
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the list of commands without importing any."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, _, text) in _COMMANDS.items()])
-
-
-@click.command(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(cls=LazyGroup, context_settings=dict(HELP))
 @click.version_option(__version__, prog_name="hyperfleet")
+@connected
 def command() -> None:
     """Know and tell the status of a fleet of Kubernetes clusters."""
 
 
 def main() -> None:
-    """Run the command; no traceback reaches a person for what a person can cause."""
+    """Run the command line of this process."""
+    sys.exit(run(sys.argv[1:], Session()))
+
+
+def run(arguments: Sequence[str], session: Session) -> int:
+    """Run a command line; return the exit code. No traceback reaches a person."""
+    _accept_all_characters()
     try:
-        sys.exit(command.main(standalone_mode=False))
-    except click.ClickException as error:
-        error.show(sys.stderr)
-        sys.exit(error.exit_code)
-    except HyperFleetError as error:
-        for each in (error, *getattr(error, "others", ())):
-            click.echo(f"Error: {each}", err=True)
-        sys.exit(USAGE)
-    except (click.Abort, KeyboardInterrupt):
-        sys.exit(INTERRUPTED)
-    except OSError as error:
+        command.main(list(arguments), prog_name="hyperfleet", standalone_mode=False, obj=session)
+        sys.stdout.flush()
+    except (UnreadError, BrokenPipeError):
         _drop_output()
-        click.echo(f"Error: {error.strerror or error}", err=True)
-        sys.exit(USAGE)
+        return UNREAD
+    except SystemExit as ended:
+        return ended.code if isinstance(ended.code, int) else OK
+    except click.exceptions.Exit as ended:
+        return ended.exit_code
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001  # the outermost edge: everything ends as a sentence
+        if isinstance(error, OSError):
+            _drop_output()  # it may be what could not be written
+        return failures.tell(error, debug=session.flags.debug)
+    return OK
+
+
+def _accept_all_characters() -> None:
+    """Write a question mark for what a terminal has no character for."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")
 
 
 def _drop_output() -> None:

@@ -1,4 +1,4 @@
-"""`hyperfleet rules`: check policies, try out expressions, draw the phases of a policy."""
+"""`hyperfleet rules`: check policies, try them out on the fleet, try out expressions, draw the phases of a policy."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from hyperfleet.cli.exits import FALSE, OK
+from hyperfleet.cli.command import HELP, Command
+from hyperfleet.cli.exits import FALSE, OK, USAGE
+from hyperfleet.cli.rules_simulate import simulate
 
 if TYPE_CHECKING:
     from hyperfleet.aggregation.policy import Policy
@@ -20,7 +22,10 @@ if TYPE_CHECKING:
 _INPUT = click.Path(exists=True, dir_okay=False, allow_dash=True)
 
 
-@click.group(name="rules", context_settings={"help_option_names": ["-h", "--help"]})
+_WRONG = "wrong arguments, or input that cannot be read"
+
+
+@click.group(name="rules", context_settings=dict(HELP))
 def rules() -> None:
     """Check policies and try out expressions.
 
@@ -28,7 +33,22 @@ def rules() -> None:
     """
 
 
-@rules.command()
+rules.add_command(simulate)
+
+
+@rules.command(
+    cls=Command,
+    examples=[
+        ("a sum", "hyperfleet rules eval '1 + 2 * 3'"),
+        ("with values", "hyperfleet rules eval 'all(nodes, {.ready})' --data nodes.json"),
+        ("… and the value of every part", "hyperfleet rules eval 'len(nodes) >= 2' --data nodes.json --explain"),
+        (
+            "is this right in a policy?",
+            "hyperfleet rules eval 'adapters[\"dns\"].available' --policy-names --check",
+        ),
+    ],
+    codes={FALSE: "the result is false", USAGE: f"{_WRONG}; the expression is wrong"},
+)
 @click.argument("expression")
 @click.option("--data", type=_INPUT, help="A JSON file with the values the expression may use; - for standard input.")
 @click.option("--policy-names", is_flag=True, help="Type-check with the names of a policy's rules; no data needed.")
@@ -37,15 +57,7 @@ def rules() -> None:
 def eval(expression: str, data: str | None, policy_names: bool, explain: bool, check: bool) -> None:  # noqa: A001
     """Evaluate an expression of the expr language.
 
-    The result is printed as one line of JSON; what JSON has no word for, as +Inf, is printed as a string. The exit
-    code is 1 when the result is false, so that it can be used in scripts.
-
-    \b
-    Examples:
-      hyperfleet rules eval '1 + 2 * 3'
-      hyperfleet rules eval 'all(nodes, {.ready})' --data nodes.json
-      hyperfleet rules eval 'len(filter(nodes, {.ready})) >= 2' --data nodes.json --explain
-      hyperfleet rules eval 'adapters["dns"].available' --policy-names --check
+    The result is printed as one line of JSON; what JSON has no word for, as +Inf, is printed as a string.
     """
     from hyperfleet.expr import to_json
 
@@ -109,18 +121,15 @@ def _read_values(file: str | None) -> dict[str, Any]:
     return values
 
 
-@rules.command()
+@rules.command(
+    cls=Command,
+    examples=[("all of ours", "hyperfleet rules check examples/policies/*.yaml")],
+    codes={OK: "all are good", FALSE: "a file has errors (with --strict: or warnings)", USAGE: _WRONG},
+)
 @click.argument("files", nargs=-1, required=True, type=_INPUT)
 @click.option("--strict", is_flag=True, help="Treat warnings as errors.")
 def check(files: tuple[str, ...], strict: bool) -> None:
-    """Check policy files: everything that is wrong, with its place, and what is likely not meant.
-
-    The exit code is 1 when a file has errors (with --strict: or warnings).
-
-    \b
-    Example:
-      hyperfleet rules check examples/policies/*.yaml
-    """
+    """Check policy files: everything that is wrong, with its place, and what is likely not meant."""
     from hyperfleet.aggregation.loading.policy_loader import check_policies
 
     bad = False
@@ -135,16 +144,16 @@ def check(files: tuple[str, ...], strict: bool) -> None:
     sys.exit(FALSE if bad else OK)
 
 
-@rules.command()
+@rules.command(
+    cls=Command,
+    examples=[("those of the guide", "hyperfleet rules diagram examples/policies/guide.yaml")],
+    codes={USAGE: f"{_WRONG}; the policy is wrong"},
+)
 @click.argument("file", type=_INPUT)
 def diagram(file: str) -> None:
     """Draw the phases that a policy can reach, as Mermaid state diagrams.
 
     Found by trying combinations of adapter states; a comment says so when there were too many to try all.
-
-    \b
-    Example:
-      hyperfleet rules diagram examples/policies/guide.yaml
     """
     from hyperfleet.aggregation.linting.diagram import draw_phases, reachable_phases
     from hyperfleet.aggregation.linting.enumeration import enumerate_states
@@ -155,7 +164,7 @@ def diagram(file: str) -> None:
         click.echo(draw_phases(tried), nl=False)
 
 
-@rules.command()
+@rules.command(cls=Command, examples=[("for an editor", "hyperfleet rules schema > policy.schema.json")])
 def schema() -> None:
     """Print the JSON Schema of policy files, for editors."""
     from hyperfleet.aggregation.loading.policy_document import policy_schema

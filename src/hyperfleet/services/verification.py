@@ -1,11 +1,11 @@
 """Looking for what must never be: a stored status that is not the function of what is stored beside it.
 
-Called by the crash tests. Reads only.
+Called by `hyperfleet db verify`, and by the tests that crash servers. Reads only.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Final
 
 from msgspec import Struct
@@ -37,10 +37,11 @@ class Finding(Struct, frozen=True):
 class Verification:
     """One pass over everything that is stored."""
 
-    def __init__(self, store: Store, rules: Rules) -> None:
-        """Compare what is in `store` with what `rules` would make of it."""
+    def __init__(self, store: Store, rules: Rules, on_checked: Callable[[int], None] = lambda checked: None) -> None:
+        """Compare what is in `store` with what `rules` would make of it; say after each how many were looked at."""
         self._store = store
         self._rules = rules
+        self._on_checked = on_checked
         self.checked = 0
 
     async def run(self) -> AsyncIterator[Finding]:
@@ -50,6 +51,7 @@ class Verification:
                 self.checked += 1
                 for finding in (*await self._check_status(record), *await self._check_history(record)):
                     yield finding
+                self._on_checked(self.checked)
 
     async def _records(self, kind: Kind) -> AsyncIterator[Record]:
         query = Query(kind.name, limit=_PAGE)

@@ -27,6 +27,11 @@ from hyperfleet.settings.tree import BY_KEY, BY_VARIABLE, PREFIX, SETTINGS, Sett
 
 CONFIG_VARIABLE: Final = PREFIX + "CONFIG"
 _TEST_PREFIX: Final = PREFIX + "TEST_"
+# What is ours and no setting: where the settings are, and what the command line and the client look at.
+_OTHER_VARIABLES: Final = frozenset(
+    {CONFIG_VARIABLE}
+    | {f"{PREFIX}{name}" for name in ("SERVER", "TOKEN", "CONTEXT", "CONFIG_HOME", "ALLOW_INSECURE_TOKEN")}
+)
 # Kubernetes sets these in every pod of a namespace that has a service called `hyperfleet`.
 _SERVICE_LINK: Final = re.compile(r"_SERVICE_HOST$|_SERVICE_PORT(_\w+)?$|_PORT(_[0-9]+_(TCP|UDP|SCTP)(_\w+)?)?$")
 
@@ -176,7 +181,7 @@ def _last_place(keys: Sequence[str], layers: Sequence[Layer]) -> Place:
 def find_strangers(environment: Mapping[str, str]) -> Iterator[str]:
     """Yield a warning for each variable that looks like a setting and is none; it may be another program's."""
     for name in sorted(environment):
-        is_known = name in BY_VARIABLE or name == CONFIG_VARIABLE or name.startswith(_TEST_PREFIX)
+        is_known = name in BY_VARIABLE or name in _OTHER_VARIABLES or name.startswith(_TEST_PREFIX)
         if name.startswith(PREFIX) and not is_known and not _SERVICE_LINK.search(name):
             known = [variable.removeprefix(PREFIX) for variable in (*BY_VARIABLE, CONFIG_VARIABLE)]
             close = get_close_matches(name.removeprefix(PREFIX), known, n=1)

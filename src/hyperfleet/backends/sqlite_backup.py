@@ -1,0 +1,143 @@
+"""Copies of an SQLite file: made while servers write to it, checked, and put back when none does.
+
+Called by `hyperfleet db`. A copy is one file, complete by itself; whoever sees it under its name sees all of it.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+from msgspec import Struct
+
+from hyperfleet.backends.migrations import pending
+from hyperfleet.backends.sqlite_connection import MIGRATIONS, connect, read_versions, translating
+from hyperfleet.errors import SchemaMismatch, StoreUnavailable
+
+_PAGES: Final = 1_024  # copied at once: writers wait meanwhile, some milliseconds
+_BESIDE: Final = ("-wal", "-shm", "-journal")  # what SQLite puts beside a file
+
+Progress = Callable[[int, int], None]  # pages that are done, and all of them
+
+
+class Contents(Struct, frozen=True):
+    """What is in a file."""
+
+    schema_version: int
+    resources: int
+    position: int
+    size: int  # bytes
+
+
+def back_up(source: Path, target: Path, progress: Progress) -> Contents:
+    """Copy a database that may be in use: as of one moment, checked, and in the place of `target` in one step."""
+    _refuse_same(source, target)
+    if not source.is_file():
+        raise StoreUnavailable(f"{source}: there is no such file")
+    with _draft(target) as draft:
+        _copy(source, draft, progress)
+        return inspect(draft)
+
+
+def restore(backup: Path, target: Path, progress: Progress) -> Contents:
+    """Put a copy in the place of a database, in one step; refuse while anything has that open.
+
+    What was there stays beside it, as `…-replaced`.
+    """
+    _refuse_same(backup, target)
+    inspect(backup)
+    with _nobody_else(target), _draft(target) as draft:
+        _copy(backup, draft, progress)
+        contents = inspect(draft)
+        if target.exists():
+            kept = target.with_name(f"{target.name}-replaced")
+            kept.unlink(missing_ok=True)
+            os.link(target, kept)
+        for suffix in _BESIDE:  # those of a database that is no more would be taken for ours
+            target.with_name(target.name + suffix).unlink(missing_ok=True)
+        return contents
+
+
+def inspect(file: Path) -> Contents:
+    """Look through a whole file; refuse one that is damaged, not ours, or of a newer program."""
+    if not file.is_file():
+        raise StoreUnavailable(f"{file}: there is no such file")
+    with translating(file), closing(connect(file, cache_mib=1)) as connection:
+        versions = read_versions(connection, file)
+        if not versions:
+            raise SchemaMismatch(f"{file} has no tables of hyperfleet's in it")
+        pending(MIGRATIONS, versions)  # refuses those of a newer program
+        found = [row for (row,) in connection.execute("pragma integrity_check(5)")]
+        if found != ["ok"]:
+            raise StoreUnavailable(f"{file} is damaged: {'; '.join(found)}")
+        (resources,) = connection.execute("select count(*) from resources").fetchone()
+        (position,) = connection.execute("select position from head").fetchone()
+    return Contents(max(versions), resources, position, file.stat().st_size)
+
+
+def _copy(source: Path, draft: Path, progress: Progress) -> None:
+    with translating(source), closing(connect(source, cache_mib=1)) as original:
+        read_versions(original, source)  # refuses what is not ours
+        with closing(sqlite3.connect(draft)) as copy:
+            original.backup(copy, pages=_PAGES, progress=lambda _, left, all_: progress(all_ - left, all_))
+            copy.execute("pragma journal_mode = delete")  # no log beside it: a copy is one file
+
+
+def _refuse_same(one: Path, other: Path) -> None:
+    if one.resolve() == other.resolve():
+        raise StoreUnavailable(f"{one} cannot be copied onto itself")
+
+
+@contextmanager
+def _draft(target: Path) -> Iterator[Path]:
+    """Give a new file, which takes the place of `target` at the end of the block and is gone if that fails."""
+    draft = target.with_name(f".{target.name}-{os.getpid()}")
+    try:
+        draft.unlink(missing_ok=True)  # of one who died
+        os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))  # specs are for us alone
+        yield draft
+        _flush(draft)
+        draft.replace(target)
+        _flush(target.parent)
+    except OSError as error:
+        raise StoreUnavailable(f"{target}: {error.strerror or error}") from error
+    finally:
+        for suffix in ("", *_BESIDE):
+            with suppress(OSError):
+                draft.with_name(draft.name + suffix).unlink(missing_ok=True)
+
+
+def _flush(path: Path) -> None:
+    """Return when a file, or the names in a directory, are on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _nobody_else(target: Path) -> Iterator[None]:
+    """Make sure that nothing has a database open, and keep it so: SQLite gives up its log to the only one."""
+    if not target.exists():
+        yield
+        return
+    with translating(target), closing(connect(target, cache_mib=1)) as connection:
+        connection.execute("pragma busy_timeout = 0")
+        connection.execute("pragma locking_mode = exclusive")
+        try:
+            (mode,) = connection.execute("pragma journal_mode = delete").fetchone()
+            connection.execute("begin exclusive")
+        except sqlite3.OperationalError as error:
+            raise _in_use(target) from error
+        if mode != "delete":
+            raise _in_use(target)
+        yield
+
+
+def _in_use(target: Path) -> StoreUnavailable:
+    return StoreUnavailable(f"{target} is in use: stop the server that has it open, then restore")

@@ -1,0 +1,178 @@
+"""Which server a command speaks to, and with which token.
+
+The first of these that names a server wins:
+
+1. `--server`
+2. `--context NAME`: the server of that context
+3. the variable HYPERFLEET_SERVER
+4. the variable HYPERFLEET_CONTEXT: the server of that context
+5. the current context of the config file
+6. http://127.0.0.1:8000, where `hyperfleet serve` listens unless told otherwise
+
+The token is `--token`, else what HYPERFLEET_TOKEN says (not with `--context`, which was meant to be somebody else),
+else that of the context. A context's token and certificates are for its own server only: they are not sent to one that
+was named in another way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
+
+from hyperfleet.cli.contexts import Config, Context, locate, read_config
+from hyperfleet.cli.failures import Misuse
+
+if TYPE_CHECKING:
+    import httpx
+
+    from hyperfleet.cli.session import Flags
+    from hyperfleet.client import Fleet
+
+DEFAULT_SERVER: Final = "http://127.0.0.1:8000"
+_TIMEOUT: Final = 30.0  # seconds for one request
+# A person at a terminal would rather be told at once; these few are for a server that is just being replaced.
+_RETRIES: Final = 2
+_DEADLINE: Final = 120.0
+# For what goes on for a long time anyway, as watching does.
+_PATIENT_RETRIES: Final = 1_000_000
+_PATIENT_DEADLINE: Final = 7 * 24 * 3600.0
+# For what nobody waits for: names that a shell completes.
+_HASTY_TIMEOUT: Final = 1.0
+
+
+class Connection(Struct, frozen=True):
+    """A server and how to speak to it; `origin` says where it was named, `context` is its name if it has one."""
+
+    server: str
+    origin: str
+    token: str | None = None
+    token_origin: str = ""
+    context: str | None = None
+    trust: Context = Context(server="")  # its TLS settings count, nothing else of it
+
+    def __repr__(self) -> str:
+        """Show everything but the token."""
+        return f"Connection({self.server!r}, {self.origin!r})"
+
+
+def choose(flags: Flags, environment: Mapping[str, str]) -> Connection:
+    """Find the server and the token; raise what is wrong with the file, or with the name of a context."""
+    file = locate(environment)
+    name, named_by = _name_context(flags, environment)
+    if flags.server:
+        return _choose_server(flags.server, "--server", flags, environment)
+    if not flags.context and (server := environment.get("HYPERFLEET_SERVER")):
+        return _choose_server(server, "HYPERFLEET_SERVER", flags, environment)
+    config = read_config(file)
+    if name is None and config.current_context:
+        name, named_by = config.current_context, f"currentContext of {file}"
+    if name is None:
+        return _choose_server(DEFAULT_SERVER, "default", flags, environment)
+    context = _find(name, named_by, config, file)
+    token, token_origin = _find_token(flags, environment)
+    if token is None:
+        token, token_origin = read_token(context), f"context {name}"
+    return Connection(context.server, named_by, token, token_origin if token else "", name, context)
+
+
+def open_fleet(
+    connection: Connection, flags: Flags, *, is_patient: bool, transport: httpx.BaseTransport | None = None
+) -> Fleet:
+    """Open the client; nothing is sent yet. A patient one comes back for as long as the server is away."""
+    from hyperfleet.client import Fleet
+
+    trust = connection.trust
+    return Fleet(
+        connection.server,
+        token=connection.token or "",  # none given: not even that of the environment, which we have looked at
+        timeout=flags.request_timeout.total_seconds() if flags.request_timeout else _TIMEOUT,
+        retries=_PATIENT_RETRIES if is_patient else _RETRIES,
+        deadline=_PATIENT_DEADLINE if is_patient else _DEADLINE,
+        ca=trust.ca,
+        cert=trust.cert,
+        key=trust.key,
+        insecure=trust.insecure,
+        transport=transport,
+    )
+
+
+def open_hasty(connection: Connection, transport: httpx.BaseTransport | None = None) -> Fleet:
+    """Open a client that asks once and does not wait long."""
+    from hyperfleet.client import Fleet
+
+    trust = connection.trust
+    return Fleet(
+        connection.server,
+        token=connection.token or "",
+        timeout=_HASTY_TIMEOUT,
+        deadline=_HASTY_TIMEOUT,
+        retries=0,
+        ca=trust.ca,
+        cert=trust.cert,
+        key=trust.key,
+        insecure=trust.insecure,
+        transport=transport,
+    )
+
+
+def read_token(context: Context) -> str | None:
+    """Return the token of a context, from its file if it has one."""
+    if not context.token_file:
+        return context.token
+    file = Path(context.token_file).expanduser()
+    try:
+        return file.read_text("utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
+        raise Misuse(f"the token file {file} cannot be read: {reason}") from error
+
+
+def _name_context(flags: Flags, environment: Mapping[str, str]) -> tuple[str | None, str]:
+    if flags.context:
+        return flags.context, "--context"
+    return environment.get("HYPERFLEET_CONTEXT") or None, "HYPERFLEET_CONTEXT"
+
+
+def _choose_server(server: str, origin: str, flags: Flags, environment: Mapping[str, str]) -> Connection:
+    token, token_origin = _find_token(flags, environment)
+    return Connection(server, origin, token, token_origin)
+
+
+def _find_token(flags: Flags, environment: Mapping[str, str]) -> tuple[str | None, str]:
+    if flags.token:
+        return flags.token, "--token"
+    if not flags.context and (token := environment.get("HYPERFLEET_TOKEN")):
+        return token, "HYPERFLEET_TOKEN"
+    return None, ""
+
+
+def _find(name: str, named_by: str, config: Config, file: Path) -> Context:
+    context = config.contexts.get(name)
+    if context is not None:
+        return context
+    from hyperfleet.documents.wording import suggest
+
+    known = tuple(config.contexts)
+    there_are = f"there are {', '.join(known)}" if known else "there are none yet: make one with config set-context"
+    guess = suggest(name, known)
+    raise Misuse(f'{file} has no context "{name}" ({named_by}){guess or f"; {there_are}"}')
+
+
+def read_server_clock(connection: Connection) -> datetime | None:
+    """Ask the server what time it is: by the `Date` of any answer; None: it does not say."""
+    from email.utils import parsedate_to_datetime
+    from ssl import SSLContext
+    from urllib.request import Request, urlopen
+
+    from hyperfleet.client.endpoint import Endpoint, load_tls
+
+    trust = connection.trust
+    tls = load_tls(Endpoint(connection.server, ca=trust.ca, cert=trust.cert, key=trust.key, is_insecure=trust.insecure))
+    request = Request(f"{connection.server.rstrip('/')}/healthz")  # noqa: S310  # the address was checked by the client
+    with urlopen(request, timeout=_TIMEOUT, context=tls if isinstance(tls, SSLContext) else None) as answer:  # noqa: S310  # likewise
+        date = answer.headers.get("Date")
+    return parsedate_to_datetime(date) if date else None

@@ -1,0 +1,116 @@
+"""The server of the demo: a process of its own that is gone when we are, however we end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ctypes
+import os
+import shutil
+import signal
+import socket
+import sys
+from asyncio.subprocess import DEVNULL, PIPE, Process
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Final
+
+from hyperfleet.cli import exits
+from hyperfleet.cli.failures import Failure
+from hyperfleet.settings import Address
+
+DATABASE: Final = "fleet.db"  # and
+POLICY: Final = "policy.yaml"  # in the directory of a demo
+
+_ANNOUNCEMENT: Final = "Listening on "
+_NEIGHBOURS: Final = 50  # ports that are tried after one that is taken
+_LAST_WORDS: Final = 20  # lines of the log that are shown when it does not start
+_PR_SET_PDEATHSIG: Final = 1  # of prctl(2): the signal that a process gets when its parent dies
+
+
+@asynccontextmanager
+async def serving(directory: Path, address: Address, environment: Mapping[str, str]) -> AsyncIterator[str]:
+    """Serve the database of a directory; yield the URL once requests are taken."""
+    flags = ["--listen", str(address), "--database", f"sqlite:{directory / DATABASE}"]
+    ours = {name: value for name, value in environment.items() if not name.startswith("HYPERFLEET_")}
+    server = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "hyperfleet", "serve", *flags),
+        *("--policy", str(directory / POLICY), "--log-level", "warning"),
+        cwd=directory,
+        env=ours,
+        stdin=DEVNULL,
+        stderr=PIPE,
+        start_new_session=True,  # Ctrl-C is for us; we stop it in good order
+        preexec_fn=_die_with_parent,
+    )
+    try:
+        url = await _await_announcement(server)
+        reading = asyncio.create_task(_pass_on(server))
+        try:
+            yield url
+        finally:
+            reading.cancel()
+    finally:
+        await _stop(server)
+
+
+def choose_address(wanted: Address) -> Address:
+    """Return the address that is wanted, or if it is taken, the next one that is free."""
+    ports = [0] if wanted.port == 0 else range(wanted.port, min(wanted.port + _NEIGHBOURS, 65536))
+    for port in ports:
+        with socket.socket(socket.AF_INET6 if ":" in wanted.host else socket.AF_INET) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # connections of an earlier demo may linger
+            try:
+                probe.bind((wanted.host, port))
+            except PermissionError:
+                break
+            except OSError:
+                continue
+            return Address(wanted.host, probe.getsockname()[1])
+    raise Failure(f"{wanted} cannot be listened at, nor the ports after it; choose another --listen", exits.UNAVAILABLE)
+
+
+def _die_with_parent() -> None:
+    """Have the system end the server when we are killed; only Linux can."""
+    with contextlib.suppress(AttributeError, OSError):
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+
+
+async def _await_announcement(server: Process) -> str:
+    """Read what the server says until it says where it listens."""
+    said: list[str] = []
+    while line := await _read(server):
+        if line.startswith(_ANNOUNCEMENT):
+            return line.removeprefix(_ANNOUNCEMENT).strip()
+        said.append(line.rstrip())
+    reason = "\n  ".join(("the demo's server did not start", *said[-_LAST_WORDS:]))
+    raise Failure(reason, exits.UNAVAILABLE)
+
+
+async def _pass_on(server: Process) -> None:
+    """Go on reading, or the server stands still once the pipe is full; a person sees what it warns of."""
+    while line := await _read(server):
+        sys.stderr.write(line)
+
+
+async def _read(server: Process) -> str:
+    return (await server.stderr.readline()).decode(errors="replace") if server.stderr else ""
+
+
+async def _stop(server: Process) -> None:
+    """Stop the server in good order."""
+    if server.returncode is None:
+        with contextlib.suppress(ProcessLookupError):
+            server.terminate()
+        await asyncio.shield(server.communicate())
+
+
+def program(environment: Mapping[str, str]) -> str:
+    """Return how a person in the same directory calls this program."""
+    own = Path(sys.executable).with_name("hyperfleet")
+    found = shutil.which("hyperfleet", path=environment.get("PATH", ""))
+    if not own.exists():
+        return f"{sys.executable} -m hyperfleet"
+    is_ours = found is not None and Path(found).resolve() == own.resolve()
+    return "hyperfleet" if is_ours else os.path.relpath(own)

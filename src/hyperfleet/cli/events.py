@@ -1,0 +1,143 @@
+"""`hyperfleet events`: the log of everything that happens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import click
+from msgspec import Struct
+
+from hyperfleet.cli import exits
+from hyperfleet.cli.command import Command, bundle, connected
+from hyperfleet.cli.failures import Misuse
+from hyperfleet.cli.following import Change, batches, choose_subject
+from hyperfleet.cli.options import Selection, document_options, refuse_together, selection_options
+from hyperfleet.cli.output.documents import write_json_line
+from hyperfleet.cli.output.formats import Output
+from hyperfleet.cli.output.printer import write_document
+from hyperfleet.cli.resources import RESOURCES, parse_targets
+from hyperfleet.cli.session import Session, pass_session
+
+
+class Start(Struct, frozen=True):
+    """Where to begin."""
+
+    after: int | None = None
+    bookmark: str | None = None
+
+
+@click.command(
+    "events",
+    cls=Command,
+    examples=[
+        ("what happens from now on", "hyperfleet events"),
+        ("to one cluster", "hyperfleet events cluster payments"),
+        ("go on after a position", "hyperfleet events --after 1042"),
+        (
+            "never miss anything, even if this is restarted",
+            "hyperfleet events --bookmark fleet.position -o json >> log",
+        ),
+    ],
+    codes={exits.NOT_FOUND: "there is no such resource, or what came after that position is no longer kept"},
+)
+@click.argument("what", nargs=-1, metavar="[KIND [NAME] | KIND/NAME]")
+@selection_options()
+@click.option("-c", "--cluster", metavar="CLUSTER", help="Only node pools of this cluster.")
+@bundle(
+    "start",
+    Start,
+    click.option("--after", type=click.IntRange(min=0), metavar="POSITION", help="Begin after this position."),
+    click.option("--bookmark", metavar="FILE", help="Begin after the position in a file, and keep it up to date."),
+)
+@document_options()
+@connected
+@pass_session
+def events(
+    session: Session, what: tuple[str, ...], selection: Selection, cluster: str | None, start: Start, output: Output
+) -> None:
+    """Write what happens to clusters (or node pools), one line each, until Ctrl-C.
+
+    Each line has the time, the position, what happened and to what, and what moved. Positions count every change of
+    every resource; --after goes on behind one, --bookmark keeps it in a file. -o json writes one document per line,
+    with the whole resource.
+    """
+    refuse_together(after=start.after is not None, bookmark=start.bookmark)
+    targets = parse_targets(what or ("clusters",), cluster, RESOURCES)
+    position = _read_bookmark(start.bookmark) if start.bookmark else start.after
+    with session.open() as fleet:
+        subject = choose_subject(fleet, targets, selection, cluster)
+    known: dict[str, Any] = {}
+    with session.open(is_patient=True) as fleet:
+        for changes in batches(fleet, subject, position):
+            for change in changes:
+                before = known.get(change.item.id)
+                known[change.item.id] = change.item
+                if change.kind != "listed":
+                    session.write_all(_write(output, change, before, subject.noun.name))
+                if start.bookmark and change.position is not None:
+                    Path(start.bookmark).write_text(f"{change.position}\n")
+
+
+def _write(output: Output, change: Change, before: Any, noun: str) -> list[str]:
+    moves = list(tell_moves(before, change.item))
+    time = _time_of(change)
+    if output.format.is_table:
+        name = getattr(change.item, "name", change.item.id)
+        told = "; ".join(moves) or change.reason or getattr(change.item, "phase", "")
+        return [f"{time:<20}  {change.position or '-'}  {change.kind.upper():<8}  {noun}/{name}  {told}".rstrip()]
+    document = {
+        "time": time,
+        "position": change.position,
+        "event": change.kind,
+        "moves": moves,
+        "object": getattr(change.item, "raw", {"id": change.item.id}),
+    }
+    return [write_json_line(document)] if output.format.name == "json" else write_document(output.format, document)
+
+
+def tell_moves(before: Any, after: Any) -> Iterator[str]:
+    """Yield what moved between two versions of a resource: generation, phase, conditions, adapters."""
+    if before is None or not hasattr(after, "status") or not hasattr(before, "status"):
+        return
+    if before.generation != after.generation:
+        yield f"generation {before.generation} → {after.generation}"
+    if before.phase != after.phase:
+        yield f"phase {before.phase} → {after.phase}"
+    yield from _compare(
+        {each.type: each.status for each in before.status.conditions},
+        {each.type: each.status for each in after.status.conditions},
+    )
+    yield from _compare(_states(before), _states(after))
+
+
+def _states(resource: Any) -> dict[str, str]:
+    return {each.name: "Stale" if each.stale else each.state for each in resource.status.adapters}
+
+
+def _compare(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[str]:
+    for name in {**before, **after}:
+        old, new = before.get(name, "none"), after.get(name, "none")
+        if old != new:
+            yield f"{name} {old} → {new}"
+
+
+def _time_of(change: Change) -> str:
+    """Return when it happened, as far as the resource tells; of a removal nobody does."""
+    status = getattr(change.item, "status", None)
+    if status is None or status.last_updated is None or change.kind == "deleted":
+        return "-"
+    moment: datetime = status.last_updated
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _read_bookmark(file: str) -> int | None:
+    try:
+        text = Path(file).read_text().strip()
+    except FileNotFoundError:
+        return None
+    if not text.isdecimal():
+        raise Misuse(f"{file} holds no position; it is written by --bookmark only")
+    return int(text)

@@ -1,0 +1,230 @@
+"""Following resources as they change, for `get -w`, `watch` and `events`: first what there is, then what happens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from msgspec import Struct
+
+from hyperfleet.cli.failures import Misuse
+from hyperfleet.cli.gathering import Gathered, sheet_of
+from hyperfleet.cli.options import Selection
+from hyperfleet.cli.output.formats import LabelColumns, Output
+from hyperfleet.cli.output.printer import look_of, write_document
+from hyperfleet.cli.output.sheet import Sheet
+from hyperfleet.cli.output.table import Column, RunningTable
+from hyperfleet.cli.resources import ADAPTER, NODE_POOL, Noun, Target, find, find_cluster, operations_on
+
+if TYPE_CHECKING:
+    from hyperfleet.cli.session import Session
+    from hyperfleet.client import Fleet, WatchEvent
+
+_EVENT: Final = Column("EVENT")
+_WIDEST: Final = len("MODIFIED")
+
+
+class Scope(Protocol):
+    """The options that say what of it to show."""
+
+    @property
+    def cluster(self) -> str | None:
+        """Return the cluster whose node pools are meant."""
+        ...
+
+    @property
+    def watches_only(self) -> bool:
+        """Tell whether to leave out what there is."""
+        ...
+
+    @property
+    def tells_events(self) -> bool:
+        """Tell whether to say of each change what it was."""
+        ...
+
+
+class Change(Struct, frozen=True):
+    """One thing that happened. `item` is what it is about, as far as we know it."""
+
+    kind: str  # added, modified, deleted; at the beginning: listed
+    item: Any
+    position: int | None = None
+    reason: str = ""  # of deleted
+
+
+class Subject(Struct, frozen=True):
+    """What is followed: all of a kind that fit, or one."""
+
+    noun: Noun
+    one: Any = None
+    parent: Any = None
+    filters: dict[str, Any] = {}
+
+
+def follow(
+    session: Session,
+    targets: Sequence[Target],
+    selection: Selection,
+    labels: LabelColumns,
+    output: Output,
+    scope: Scope,
+) -> None:
+    """Write what there is and every change, until somebody interrupts."""
+    with session.open() as fleet:
+        subject = choose_subject(fleet, targets, selection, scope.cluster)
+    with session.open(is_patient=True) as fleet:
+        writer = _Writer(session, fleet, subject.noun, labels, output, has_events=scope.tells_events)
+        for changes in batches(fleet, subject):
+            writer.write([change for change in changes if change.kind != "listed" or not scope.watches_only])
+
+
+def choose_subject(
+    fleet: Fleet, targets: Sequence[Target], selection: Selection, cluster: str | None = None
+) -> Subject:
+    """Find out what is to be followed; ask the server something at once, so that it is known to be there."""
+    if len(targets) > 1:
+        raise Misuse("watch one kind, or one resource; for several, use several terminals")
+    (target,) = targets
+    if target.noun is ADAPTER:
+        fleet.health()
+        return Subject(ADAPTER)
+    if target.name is not None:
+        return Subject(target.noun, one=find(fleet, target))
+    if selection.updated_since:
+        raise Misuse("--updated-since is for lists, not for watching")
+    parent = find_cluster(fleet, cluster) if target.noun is NODE_POOL and cluster else None
+    fleet.health()
+    return Subject(target.noun, parent=parent, filters=selection.as_filters())
+
+
+def batches(fleet: Fleet, subject: Subject, after: int | None = None) -> Iterator[list[Change]]:
+    """Yield what there is at once, then every change by itself; after a list anew only what is different."""
+    known: dict[str, Any] = {}
+    listed: dict[str, Any] | None = {} if after is None else None  # None: no list is under way
+    for event in _events(fleet, subject, after):
+        match event.kind:
+            case "relist":
+                listed = {}
+            case "synced" if listed is not None:
+                yield _compare(known, listed)
+                known, listed = listed, None
+            case "added" | "modified" if listed is not None:
+                listed[_key(event.resource)] = event.resource
+            case "added" | "modified":
+                known[_key(event.resource)] = event.resource
+                yield [Change(event.kind, event.resource, event.position)]
+            case "deleted":
+                last = event.resource or known.pop(event.id, None) or _Remains(event.id)
+                yield [Change("deleted", last, event.position, event.reason)]
+            case _:  # a bookmark moves nothing that is shown
+                pass
+
+
+def _compare(known: dict[str, Any], listed: dict[str, Any]) -> list[Change]:
+    """Tell what a list says that was not known; the first one tells everything."""
+    if not known:
+        return [Change("listed", item) for item in sorted(listed.values(), key=lambda item: str(item.name))]
+    news = [
+        Change("modified" if key in known else "added", item) for key, item in listed.items() if known.get(key) != item
+    ]
+    return news + [Change("deleted", item, reason="Removed") for key, item in known.items() if key not in listed]
+
+
+def _events(fleet: Fleet, subject: Subject, after: int | None) -> Iterator[WatchEvent[Any]]:
+    if subject.noun is ADAPTER:
+        events: Iterator[Any] = fleet.watch_adapters()
+        return events
+    operations = operations_on(fleet, subject.noun)
+    watched: Iterator[Any] = operations.watch(subject.one, parent=subject.parent, after=after, **subject.filters)
+    return watched
+
+
+def _key(item: Any) -> str:
+    return str(getattr(item, "id", None) or item.name)
+
+
+class _Remains(Struct, frozen=True):
+    """What is left of a resource that went before we knew it."""
+
+    id: str
+
+    @property
+    def name(self) -> str:
+        return self.id
+
+
+class _Writer:
+    """Writes changes in the format that was asked for."""
+
+    def __init__(
+        self,
+        session: Session,
+        fleet: Fleet,
+        noun: Noun,
+        labels: LabelColumns,
+        output: Output,
+        *,
+        has_events: bool,
+    ) -> None:
+        self._session = session
+        self._fleet = fleet
+        self._noun = noun
+        self._labels = labels
+        self._output = output
+        self._has_events = has_events
+        self._table: RunningTable | None = None
+
+    def write(self, changes: Sequence[Change]) -> None:
+        """Write some changes."""
+        if not changes:
+            return
+        whole = [change.item for change in changes if not isinstance(change.item, _Remains)]
+        sheet = sheet_of(self._fleet, Gathered(self._noun, whole), self._session.now(), self._labels)
+        if self._output.format.is_table:
+            self._session.write_all(self._write_rows(sheet, changes))
+        elif self._output.format.name == "name":
+            self._session.write_all(_name(sheet, change) for change in changes)
+        else:
+            for change in changes:
+                self._session.write_all(self._write_document(sheet, change))
+
+    def _write_rows(self, sheet: Sheet[Any], changes: Sequence[Change]) -> list[str]:
+        columns = (_EVENT, *sheet.columns) if self._has_events else sheet.columns
+        if self._table is None:
+            self._table = RunningTable(columns, look_of(self._session, self._output))
+        return self._table.add([self._cells(sheet, change) for change in changes])
+
+    def _cells(self, sheet: Sheet[Any], change: Change) -> Sequence[str]:
+        cells = list(_row_of(sheet, change))
+        event = [_event_of(change).ljust(_WIDEST)] if self._has_events else []
+        return [*event, *cells]
+
+    def _write_document(self, sheet: Sheet[Any], change: Change) -> list[str]:
+        item = {"id": change.item.id} if isinstance(change.item, _Remains) else sheet.document(change.item)
+        kind = _event_of(change)
+        document = {"type": kind, "object": item} if self._has_events else item
+        return write_document(self._output.format, document)
+
+
+def _row_of(sheet: Sheet[Any], change: Change) -> Sequence[str]:
+    """Return the cells of a change; what left says so where its phase stood."""
+    if isinstance(change.item, _Remains):
+        known = {"NAME": change.item.id, "ID": change.item.id, "PHASE": _left(change)}
+        return [known.get(column.heading, "") for column in sheet.columns]
+    cells = sheet.cells(change.item)
+    if change.kind != "deleted":
+        return cells
+    headings = [column.heading for column in sheet.columns]
+    return [_left(change) if heading == "PHASE" else cell for heading, cell in zip(headings, cells, strict=True)]
+
+
+def _event_of(change: Change) -> str:
+    return "ADDED" if change.kind == "listed" else change.kind.upper()
+
+
+def _left(change: Change) -> str:
+    return "Removed" if change.reason != "NoLongerMatches" else f"{change.item.phase} (no longer matches)"
+
+
+def _name(sheet: Sheet[Any], change: Change) -> str:
+    return change.item.id if isinstance(change.item, _Remains) else sheet.name(change.item)

@@ -1,0 +1,124 @@
+"""`hyperfleet history`: what changed, when and why."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+import click
+from msgspec import Struct
+
+from hyperfleet.cli import exits
+from hyperfleet.cli.command import Command, bundle, connected
+from hyperfleet.cli.options import output_options
+from hyperfleet.cli.output.ages import tell_age, tell_length
+from hyperfleet.cli.output.formats import Output
+from hyperfleet.cli.output.printer import print_items
+from hyperfleet.cli.output.sheet import Sheet
+from hyperfleet.cli.output.table import NONE, Column
+from hyperfleet.cli.resources import find, operations_on, parse_target
+from hyperfleet.cli.session import Session, pass_session
+
+if TYPE_CHECKING:
+    from hyperfleet.client import HistoryEntry
+
+_COLUMNS = (
+    Column("TIME"),
+    Column("AGE"),
+    Column("WHAT"),
+    Column("FROM", is_coloured=True),
+    Column("TO", is_coloured=True),
+    Column("AFTER"),
+    Column("CAUSE"),
+    Column("REASON"),
+    Column("POSITION", is_wide=True),
+    Column("POLICY", is_wide=True),
+    Column("MESSAGE", is_wide=True, is_elastic=True),
+)
+
+
+class Span(Struct, frozen=True):
+    """Which part of the past."""
+
+    subject: tuple[str, ...] = ()
+    since: str | None = None
+    until: str | None = None
+    limit: int | None = None
+
+
+@click.command(
+    "history",
+    cls=Command,
+    examples=[
+        ("what happened to it?", "hyperfleet history cluster payments"),
+        ("its phase and Ready during the last day", "hyperfleet history payments --subject phase,Ready --since 24h"),
+        ("with messages, the oldest first", "hyperfleet history payments -o wide --sort-by position"),
+    ],
+    codes={exits.NOT_FOUND: exits.MEANINGS[exits.NOT_FOUND]},
+)
+@click.argument("what", nargs=-1, required=True, metavar="KIND NAME | KIND/NAME | NAME")
+@click.option("-c", "--cluster", metavar="CLUSTER", help="The cluster of a node pool.")
+@bundle(
+    "span",
+    Span,
+    click.option("--subject", multiple=True, metavar="SUBJECT", help="Only phase, or conditions: phase,Ready."),
+    click.option("--since", metavar="TIME", help="From then on: 24h, 2025-10-17T12:00:05Z."),
+    click.option("--until", metavar="TIME", help="Up to then."),
+    click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the newest so many."),
+)
+@output_options()
+@connected
+@pass_session
+def history(session: Session, what: tuple[str, ...], cluster: str | None, span: Span, output: Output) -> None:
+    """Show every move of the phase and of conditions, the newest first.
+
+    FROM and TO are what it was and what it became, AFTER how long it had been so before, CAUSE what made the server
+    look: a report, a deadline, an edit of the spec, another policy and so on.
+    """
+    target = parse_target(what, cluster)
+    with session.open() as fleet:
+        entries = list(
+            operations_on(fleet, target.noun).history(
+                find(fleet, target),
+                subjects=",".join(span.subject) or None,
+                since=span.since,
+                until=span.until,
+                limit=span.limit,
+            )
+        )
+    if not entries and output.format.is_table:
+        session.say("Nothing happened, or it is no longer known.")
+    else:
+        print_items(session, output, _sheet(session.now()), entries)
+
+
+def _sheet(now: datetime) -> Sheet[HistoryEntry]:
+    def cells(entry: HistoryEntry) -> Sequence[str]:
+        return (
+            entry.time.strftime("%Y-%m-%d %H:%M:%S") if entry.time else NONE,
+            tell_age(entry.time, now),
+            entry.subject,
+            entry.from_ or NONE,
+            entry.to or NONE,
+            _tell_duration(entry.duration),
+            " ".join(filter(None, (entry.cause.kind, entry.cause.ref))),
+            entry.reason,
+            str(entry.position),
+            entry.policy,
+            entry.message,
+        )
+
+    return Sheet("HistoryEntry", _COLUMNS, cells, lambda each: each.raw, lambda each: f"{each.position}/{each.subject}")
+
+
+def _tell_duration(text: str | None) -> str:
+    """Write a duration without its fractions."""
+    from hyperfleet.documents.durations import parse_duration
+
+    if text is None:
+        return NONE
+    try:
+        return tell_length(parse_duration(text))
+    except ValueError:  # a newer server may write them in another way
+        return text

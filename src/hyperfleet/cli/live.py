@@ -1,0 +1,50 @@
+"""What changes in place on a terminal: drawn anew over itself there, written one after the other anywhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+if TYPE_CHECKING:
+    from hyperfleet.cli.session import Session
+
+
+class Frames:
+    """A view that is shown again and again. On a terminal each one replaces the one before it."""
+
+    def __init__(self, session: Session) -> None:
+        """Begin with nothing shown."""
+        self._session = session
+        self._live: Any = None
+        self._count = 0
+        self._last: Sequence[str] = ()
+
+    def __enter__(self) -> Self:
+        """Take over the lower part of the terminal, if there is one."""
+        if self._session.is_terminal:
+            from rich.console import Console
+            from rich.live import Live
+
+            console = Console(no_color=not self._session.has_colour, highlight=False)
+            self._live = Live(console=console, auto_refresh=False, vertical_overflow="visible")
+            self._live.start()
+        return self
+
+    def show(self, lines: Sequence[str]) -> None:
+        """Show lines; those that are the same as before are not written again where nothing is replaced."""
+        if self._live is not None:
+            from rich.text import Text
+
+            self._live.update(Text.from_ansi("\n".join(lines), no_wrap=True), refresh=True)
+        elif lines != self._last:
+            if self._count:
+                self._session.write("")
+            self._session.write(*lines)
+        self._count += 1
+        self._last = lines
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        """Leave the last one on the terminal."""
+        if self._live is not None:
+            self._live.stop()

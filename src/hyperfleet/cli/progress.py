@@ -1,0 +1,75 @@
+"""`hyperfleet progress`: how far each adapter is, in the words of the guide."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from hyperfleet.cli import exits
+from hyperfleet.cli.command import Command, connected
+from hyperfleet.cli.live import Frames
+from hyperfleet.cli.options import document_options
+from hyperfleet.cli.output.colours import Colour, paint
+from hyperfleet.cli.output.formats import Output
+from hyperfleet.cli.output.printer import list_document, print_document
+from hyperfleet.cli.resources import find, operations_on, parse_target
+from hyperfleet.cli.session import Session, pass_session
+
+if TYPE_CHECKING:
+    from hyperfleet.client import AdapterProgress
+
+_COLOURS: dict[str, Colour] = {"completed": "good", "failed": "bad", "unhealthy": "bad", "running": "busy"}
+
+
+@click.command(
+    "progress",
+    cls=Command,
+    examples=[
+        ("how far is it?", "hyperfleet progress cluster payments"),
+        ("see it come", "hyperfleet progress cluster payments --watch"),
+    ],
+    codes={exits.NOT_FOUND: exits.MEANINGS[exits.NOT_FOUND]},
+)
+@click.argument("what", nargs=-1, required=True, metavar="KIND NAME | KIND/NAME | NAME")
+@click.option("-c", "--cluster", metavar="CLUSTER", help="The cluster of a node pool.")
+@click.option("-w", "--watch", "watches", is_flag=True, help="Show it anew with every change, until it is gone.")
+@document_options()
+@connected
+@pass_session
+def progress(session: Session, what: tuple[str, ...], cluster: str | None, watches: bool, output: Output) -> None:
+    """Show how far each adapter is with a cluster or a node pool.
+
+    In the order of the policy, also those that have not reported yet; for each its state, the generation it last
+    looked at, and what it says.
+    """
+    target = parse_target(what, cluster)
+    with session.open() as fleet:
+        subject = find(fleet, target)
+        if not watches:
+            _print(session, output, fleet.progress(subject))
+            return
+    with session.open(is_patient=True) as fleet, Frames(session) as frames:
+        for event in operations_on(fleet, target.noun).watch(subject):
+            if event.kind in ("added", "modified"):
+                frames.show(write_progress(fleet.progress(subject), has_colour=session.has_colour))
+
+
+def write_progress(adapters: Sequence[AdapterProgress], *, has_colour: bool) -> list[str]:
+    """Return the lines of the guide: `validation - completed (gen 1)`, and below it what the adapter says."""
+    lines = []
+    for each in adapters:
+        state = paint(each.state, _COLOURS.get(each.state) if has_colour else None)
+        notes = [word for word, holds in (("stale", each.stale), ("optional", not each.required)) if holds]
+        more = f" [{', '.join(notes)}]" if notes else ""
+        lines.append(f"{each.adapter} - {state} (gen {each.generation}){more}")
+        lines += [f"   {' '.join(each.message.split())}"] if each.message else []
+    return lines
+
+
+def _print(session: Session, output: Output, adapters: Sequence[AdapterProgress]) -> None:
+    if output.format.is_table:
+        session.write_all(write_progress(adapters, has_colour=session.has_colour))
+    else:
+        print_document(session, output, list_document("AdapterProgress", adapters))

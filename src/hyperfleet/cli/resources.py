@@ -1,0 +1,189 @@
+"""What people mean by the words they type: kinds with their short forms, and resources by name or id.
+
+clusters                 all of a kind
+cluster payments shop    some of them
+cluster/payments         the same, as `-o name` writes it
+nodepool/payments/blue   a node pool, with its cluster: pools of several clusters may have the same name
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from msgspec import Struct
+
+from hyperfleet.cli.exits import NOT_FOUND
+from hyperfleet.cli.failures import Failure, Misuse
+
+if TYPE_CHECKING:
+    from hyperfleet.client import Cluster, Fleet, NodePool, Resource
+
+_FEW: Final = 8  # clusters whose names are asked for one by one; of more, all are listed
+_ALIKE: Final = 200  # names to look through for one that may have been meant
+
+
+class Noun(Struct, frozen=True):
+    """A kind of thing, and the words for it."""
+
+    name: str
+    plural: str
+    short: str
+    title: str  # in a sentence
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Return every word for it."""
+        return (self.name, self.plural, self.short)
+
+
+CLUSTER: Final = Noun("cluster", "clusters", "cl", "cluster")
+NODE_POOL: Final = Noun("nodepool", "nodepools", "np", "node pool")
+ADAPTER: Final = Noun("adapter", "adapters", "ad", "adapter")
+ALL: Final = Noun("all", "all", "all", "everything")
+NOUNS: Final = (CLUSTER, NODE_POOL, ADAPTER)
+RESOURCES: Final = (CLUSTER, NODE_POOL)
+_BY_WORD: Final = {word: noun for noun in (*NOUNS, ALL) for word in noun.words}
+
+
+class Target(Struct, frozen=True):
+    """Something that was named; without a name, all of its kind."""
+
+    noun: Noun
+    name: str | None = None
+    cluster: str | None = None  # of a node pool
+
+    def __str__(self) -> str:
+        """Write it as it may be typed."""
+        return "/".join(part for part in (self.noun.name, self.cluster, self.name) if part)
+
+
+def parse_noun(word: str, allowed: Sequence[Noun] = NOUNS) -> Noun:
+    """Return the kind that a word stands for."""
+    noun = _BY_WORD.get(word.lower())
+    if noun in allowed and noun is not None:
+        return noun
+    from hyperfleet.documents.wording import suggest
+
+    guess = suggest(word, tuple(spelt for each in allowed for spelt in each.words)) or "."
+    there_are = ", ".join(f"{each.plural} ({each.short})" if each.short != each.name else each.name for each in allowed)
+    raise Misuse(f'"{word}" is no kind of resource here{guess} There are: {there_are}.')
+
+
+def parse_targets(
+    arguments: Sequence[str], cluster: str | None = None, allowed: Sequence[Noun] = NOUNS
+) -> list[Target]:
+    """Read `KIND NAME…` or `KIND/NAME …`; a kind alone is all of that kind, `a,b` several kinds."""
+    if not arguments:
+        raise Misuse(f"say what: {', '.join(each.plural for each in allowed)}")
+    if "/" in arguments[0]:
+        return [_parse_address(argument, cluster, allowed) for argument in arguments]
+    nouns = [parse_noun(word, allowed) for word in arguments[0].split(",")]
+    names = arguments[1:]
+    if not names:
+        return [Target(noun, None, cluster) for noun in nouns]
+    if len(nouns) > 1:
+        raise Misuse("names go with one kind only; or write KIND/NAME for each")
+    return [_parse_name(nouns[0], name, cluster) for name in names]
+
+
+def parse_named(arguments: Sequence[str], cluster: str | None = None) -> list[Target]:
+    """Read the clusters or node pools that a command is about; a name alone is that of a cluster."""
+    if len(arguments) == 1 and "/" not in arguments[0] and arguments[0].lower() not in _BY_WORD:
+        return [guess_target(arguments[0], cluster)]
+    targets = parse_targets(arguments, cluster, RESOURCES)
+    for target in targets:
+        if target.name is None:
+            raise Misuse(f"say which {target.noun.title}, by name or id")
+    return targets
+
+
+def parse_target(arguments: Sequence[str], cluster: str | None = None) -> Target:
+    """Read the one cluster or node pool that a command is about."""
+    target, *more = parse_named(arguments, cluster)
+    if more:
+        raise Misuse(f"one at a time: {target} and {len(more)} more were named")
+    return target
+
+
+def guess_target(name: str, cluster: str | None = None) -> Target:
+    """Tell the kind of something by what its name or id looks like."""
+    is_pool = cluster is not None or name.startswith("np-")
+    return Target(NODE_POOL if is_pool else CLUSTER, name, cluster)
+
+
+def find(fleet: Fleet, target: Target) -> Resource:
+    """Read the resource that is meant; say which others there are if there is none, or if there are several."""
+    from hyperfleet.client.errors import Ambiguous, NotFound
+
+    if target.name is None:
+        raise Misuse(f"say which {target.noun.title}, by name or id")
+    operations: Any = operations_on(fleet, target.noun)
+    parent = find_cluster(fleet, target.cluster) if target.noun is NODE_POOL and target.cluster else None
+    try:
+        found: Resource = operations.find(target.name, parent=parent)
+    except NotFound:
+        raise _absent(operations, target) from None
+    except Ambiguous as error:
+        raise _ambiguous(fleet, target, error.candidates) from None
+    return found
+
+
+def find_cluster(fleet: Fleet, name: str) -> Cluster:
+    """Read a cluster by name or id."""
+    return cast("Cluster", find(fleet, Target(CLUSTER, name)))
+
+
+def operations_on(fleet: Fleet, noun: Noun) -> Any:
+    """Return what the client can do with resources of a kind."""
+    return fleet.node_pools if noun is NODE_POOL else fleet.clusters
+
+
+def cluster_names(fleet: Fleet, pools: Iterable[NodePool | Resource]) -> dict[str, str]:
+    """Return the names of the clusters that node pools belong to, by id."""
+    from hyperfleet.client.errors import NotFound
+
+    ids = {each.metadata.cluster_id for each in pools if each.metadata.cluster_id}
+    if len(ids) > _FEW:
+        return {each.id: each.name for each in fleet.clusters.list(fields="name") if each.id in ids}
+    names = {}
+    for id_ in ids:
+        try:
+            names[id_] = fleet.clusters.get(id_, fields="name").name
+        except NotFound:  # it went meanwhile
+            names[id_] = id_
+    return names
+
+
+def _parse_address(text: str, cluster: str | None, allowed: Sequence[Noun]) -> Target:
+    word, slash, name = text.partition("/")
+    if not slash or not name:
+        raise Misuse(f'expected KIND/NAME like the others, found "{text}"')
+    return _parse_name(parse_noun(word, allowed), name, cluster)
+
+
+def _parse_name(noun: Noun, name: str, cluster: str | None) -> Target:
+    if noun is NODE_POOL and "/" in name:
+        cluster, _, name = name.partition("/")
+    return Target(noun, name, cluster if noun is NODE_POOL else None)
+
+
+def _absent(operations: Any, target: Target) -> Failure:
+    """Say that there is no such resource, and which one may have been meant."""
+    from difflib import get_close_matches
+
+    name = target.name or ""
+    names = {each.name for each in operations.list(q=name[:2], fields="name", limit=_ALIKE)} if name else set()
+    close = get_close_matches(name, names, n=3)
+    guess = f"; did you mean {' or '.join(close)}?" if close else ""
+    where = f" in cluster {target.cluster}" if target.cluster else ""
+    return Failure(f'there is no {target.noun.title} with the name or id "{name}"{where}{guess}', NOT_FOUND)
+
+
+def _ambiguous(fleet: Fleet, target: Target, ids: Sequence[str]) -> Misuse:
+    if target.noun is not NODE_POOL:
+        return Misuse(f"{target.name} is the name of {len(ids)} clusters: {', '.join(ids)}; say which by its id")
+    pools = [fleet.node_pools.get(id_) for id_ in ids]
+    names = cluster_names(fleet, pools)
+    which = ", ".join(f"{names[pool.cluster_id]}/{pool.name} ({pool.id})" for pool in pools)
+    return Misuse(f"{target.name} is the name of {len(ids)} node pools: {which}; say which with its cluster or id")

@@ -1,0 +1,180 @@
+"""`hyperfleet rules simulate`: what another policy would change, told by the server that knows the fleet."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final
+
+import click
+from msgspec import Struct
+
+from hyperfleet.cli import exits
+from hyperfleet.cli.command import DURATION, Command, bundle, connected
+from hyperfleet.cli.failures import Failure
+from hyperfleet.cli.manifests import STDIN, read_text
+from hyperfleet.cli.options import Selection, document_options, selection_options
+from hyperfleet.cli.output.formats import Output
+from hyperfleet.cli.output.printer import print_document
+from hyperfleet.cli.output.table import NONE, Column, Look, write_table
+from hyperfleet.cli.output.words import count_of
+from hyperfleet.cli.session import Session, pass_session
+
+if TYPE_CHECKING:
+    from hyperfleet.client import Simulation
+    from hyperfleet.client.answers.simulation import Replay, SimulationProgress
+    from hyperfleet.client.errors import Invalid
+
+_KINDS: Final = {"Cluster": "cluster", "NodePool": "nodepool"}
+_CHANGES: Final = (
+    Column("RESOURCE"),
+    Column("SUBJECT"),
+    Column("NOW", is_coloured=True),
+    Column("THEN", is_coloured=True),
+    Column("REASON"),
+    Column("WHY", is_elastic=True),
+)
+_ACCOUNTS: Final = (Column("SUBJECT"), Column("MOVES"), Column("MOVES THEN"))
+_LIVES: Final = (Column("RESOURCE"), Column("SUBJECT"), Column("WAS → WOULD HAVE BEEN", is_elastic=True))
+
+
+class Manner(Struct, frozen=True):
+    """How far to look."""
+
+    replay: timedelta | None = None
+    limit: int | None = None
+    fails_on_change: bool = False
+
+
+@click.command(
+    "simulate",
+    cls=Command,
+    examples=[
+        ("what would this policy change?", "hyperfleet rules simulate -f policy.yaml"),
+        ("… in production only", "hyperfleet rules simulate -f policy.yaml -l env=prod"),
+        ("… and what would it have made of the last week?", "hyperfleet rules simulate -f policy.yaml --replay 7d"),
+        ("a gate in a pipeline", "hyperfleet rules simulate -f policy.yaml --fail-on-change"),
+    ],
+    codes={
+        exits.FALSE: "with --fail-on-change: something would change",
+        exits.USAGE: "the policy is wrong or cannot be read",
+    },
+)
+@click.option("-f", "--filename", "file", required=True, metavar="FILE|-", help="The policy; - for standard input.")
+@selection_options()
+@bundle(
+    "manner",
+    Manner,
+    click.option("--replay", type=DURATION, metavar="DURATION", help="Live the last so long again under it: 7d."),
+    click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Tell of so many resources at most."),
+    click.option("--fail-on-change", "fails_on_change", is_flag=True, help="End with 1 if something would change."),
+)
+@document_options()
+@connected
+@pass_session
+def simulate(session: Session, file: str, selection: Selection, manner: Manner, output: Output) -> None:
+    """Show what another policy would change: the phase and conditions of which resources, and why.
+
+    Nothing is changed. The server computes every resource anew, and with --replay also what recorded reports would have
+    come to; on a terminal stderr shows how far it is.
+    """
+    found = _ask(session, file, selection, manner)
+    if output.format.is_table:
+        session.write_all(_write(found, session.look()))
+        session.say(_sum_up(found))
+    else:
+        print_document(session, output, found.raw)
+    for warning in found.warnings:
+        session.say(f"Warning: {_name(file)}:{warning}")
+    sys.exit(exits.FALSE if manner.fails_on_change and found.changed else exits.OK)
+
+
+def _ask(session: Session, file: str, selection: Selection, manner: Manner) -> Simulation:
+    from hyperfleet.client.errors import Invalid
+
+    text = read_text(file)
+    replay = f"{round(manner.replay.total_seconds())}s" if manner.replay else None
+    try:
+        with session.open(is_patient=False) as fleet, _Progress() as progress:
+            return fleet.simulate(
+                text, on_progress=progress.show, replay=replay, limit=manner.limit, **selection.as_filters()
+            )
+    except Invalid as error:
+        if error.code in ("InvalidQuery", "TooLarge") or not error.errors:
+            raise
+        raise _misfit(file, error) from error
+
+
+def _misfit(file: str, error: Invalid) -> Failure:
+    """Put the places that the server tells into the file."""
+    lines = [f"{_name(file)}:{fault}" if fault.line else f"{_name(file)}: {fault}" for fault in error.errors]
+    return Failure("\nError: ".join(lines), exits.USAGE)
+
+
+def _name(file: str) -> str:
+    return "standard input" if file == STDIN else file
+
+
+class _Progress:
+    """A line on the terminal that says how far the server is; nothing anywhere else."""
+
+    def __init__(self) -> None:
+        self._is_shown = sys.stderr.isatty()
+
+    def __enter__(self) -> _Progress:
+        return self
+
+    def show(self, progress: SimulationProgress) -> None:
+        """Write over what stood there."""
+        if self._is_shown:
+            told = f"{progress.examined} of {progress.total} examined, {progress.changed} would change"
+            click.echo(f"\r\x1b[K{told}", nl=False, err=True)
+
+    def __exit__(self, *_: object) -> None:
+        if self._is_shown:
+            click.echo("\r\x1b[K", nl=False, err=True)
+
+
+# ── for people ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _write(found: Simulation, look: Look) -> Iterator[str]:
+    rows = [
+        (_resource(each), move.subject, move.from_ or NONE, move.to or NONE, move.reason, move.why or move.message)
+        for each in found.changes
+        for move in each.transitions
+    ]
+    if rows:
+        yield from write_table(_CHANGES, rows, look)
+    if found.truncated:
+        yield f"… and {count_of(found.changed - len(found.changes), 'more resource')}; --limit shows more"
+    if found.replay is not None:
+        yield ""
+        yield from _write_replay(found.replay, look)
+
+
+def _write_replay(replay: Replay, look: Look) -> Iterator[str]:
+    began = replay.from_.isoformat().replace("+00:00", "Z") if replay.from_ else "the beginning"
+    yield f"Since {began}: {count_of(replay.reports, 'report')} on {count_of(replay.resources, 'resource')}" + (
+        "" if replay.complete else "; not all of the past is kept any more"
+    )
+    accounts = [
+        (each.subject, str(each.present.transitions), str(each.candidate.transitions)) for each in replay.subjects
+    ]
+    if accounts:
+        yield from write_table(_ACCOUNTS, accounts, look)
+    lives = [(_resource(life), story.subject, story.gist) for life in replay.lives for story in life.subjects]
+    if lives:
+        yield ""
+        yield from write_table(_LIVES, lives, look)
+
+
+def _resource(each: object) -> str:
+    kind = getattr(each, "kind", "")
+    return f"{_KINDS.get(kind, kind.lower())}/{getattr(each, 'name', '') or getattr(each, 'id', '')}"
+
+
+def _sum_up(found: Simulation) -> str:
+    would = f"{found.changed} would change, {found.reworded} would only be worded differently"
+    return f"{count_of(found.examined, 'resource')} examined: {would}, {found.unchanged} would stay as they are."

@@ -1,0 +1,139 @@
+"""`hyperfleet top`: adapters, when they were seen, what is lost of them, and what they block."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+import click
+from msgspec import Struct
+
+from hyperfleet.cli import exits
+from hyperfleet.cli.command import Command, connected
+from hyperfleet.cli.exits import NOT_FOUND
+from hyperfleet.cli.failures import Failure
+from hyperfleet.cli.live import Frames
+from hyperfleet.cli.options import output_options
+from hyperfleet.cli.output.ages import tell_age
+from hyperfleet.cli.output.columns import tell_counts, tell_kinds, tell_loss, tell_skew
+from hyperfleet.cli.output.formats import Output
+from hyperfleet.cli.output.printer import look_of, print_items, write_items
+from hyperfleet.cli.output.sheet import Sheet
+from hyperfleet.cli.output.table import Column
+from hyperfleet.cli.session import Session, pass_session
+
+if TYPE_CHECKING:
+    from hyperfleet.client import Adapter, Fleet
+
+_COLUMNS = (
+    Column("ADAPTER"),
+    Column("LAST SEEN"),
+    Column("BLOCKS"),
+    Column("FAILED"),
+    Column("STALE"),
+    Column("RUNNING"),
+    Column("COMPLETED"),
+    Column("SKEW"),
+    Column("REPORTS"),
+    Column("DISCARDED"),
+    Column("REJECTED", is_wide=True),
+    Column("LAST LOSS", is_wide=True, is_elastic=True),
+)
+_FAILED = ("Failed", "Unhealthy")
+_RUNNING = ("Running", "Pending", "Outdated")
+
+
+class Row(Struct, frozen=True):
+    """An adapter, and on how many resources it is in which state."""
+
+    adapter: Adapter
+    states: dict[str, int]
+    stale: int = 0
+
+    def count(self, *states: str) -> str:
+        """Say on how many resources it is in one of these states."""
+        return str(sum(self.states.get(state, 0) for state in states))
+
+
+@click.command(
+    "top",
+    cls=Command,
+    examples=[
+        ("all adapters, those that block most first", "hyperfleet top"),
+        ("some of them, with what was lost last", "hyperfleet top dns validation -o wide"),
+        ("see it change", "hyperfleet top --watch"),
+    ],
+    codes={exits.NOT_FOUND: "there is no such adapter"},
+)
+@click.argument("adapters", nargs=-1, metavar="[ADAPTER...]")
+@click.option("-w", "--watch", "watches", is_flag=True, help="Show it anew when something changes, until Ctrl-C.")
+@output_options()
+@connected
+@pass_session
+def top(session: Session, adapters: tuple[str, ...], watches: bool, output: Output) -> None:
+    """Show adapters: when they were last heard of, what they block, and what is lost of their reports.
+
+    BLOCKS is how many resources wait for the adapter; FAILED, STALE, RUNNING and COMPLETED on how many it is in that
+    state; SKEW by how much its clock was ahead of ours; DISCARDED how many of its reports counted for nothing.
+    """
+    names = [name for name in adapters if name not in ("adapters", "adapter", "ad")]
+    with session.open() as fleet:
+        if not watches:
+            print_items(session, output, _sheet(session.now()), _gather(fleet, names))
+            return
+        fleet.health()
+    with session.open(is_patient=True) as fleet, Frames(session) as frames:
+        for event in fleet.watch_adapters():
+            if event.kind in ("synced", "modified"):
+                sheet, rows = _sheet(session.now()), _gather(fleet, names)
+                frames.show(write_items(output, sheet, rows, look_of(session, output)))
+
+
+def _gather(fleet: Fleet, names: Sequence[str]) -> list[Row]:
+    """Return the adapters, those that block most first."""
+    found = {adapter.name: adapter for adapter in fleet.adapters()}
+    for name in names:
+        if name not in found:
+            from hyperfleet.documents.wording import suggest
+
+            guess = suggest(name, tuple(found))
+            raise Failure(f'nobody has heard of an adapter "{name}"{guess}', NOT_FOUND)
+    chosen = [found[name] for name in names] or list(found.values())
+    rows = [_count(fleet, adapter) for adapter in chosen]
+    return sorted(rows, key=lambda row: (-sum(row.adapter.blocks.values()), row.adapter.name))
+
+
+def _count(fleet: Fleet, adapter: Adapter) -> Row:
+    states: dict[str, int] = {}
+    key = f"adapter:{adapter.name}"
+    for resources in (fleet.clusters, fleet.node_pools):
+        for group in resources.summary(group_by=key).groups:
+            state, number = group.get(key), group.get("count")
+            if isinstance(state, str) and isinstance(number, int):
+                states[state] = states.get(state, 0) + number
+    return Row(adapter, states, states.get("Stale", 0))
+
+
+def _sheet(now: datetime) -> Sheet[Row]:
+    def cells(row: Row) -> Sequence[str]:
+        adapter, reports = row.adapter, row.adapter.reports
+        return (
+            adapter.name,
+            tell_age(adapter.last_seen, now) if adapter.last_seen else "never",
+            tell_kinds(adapter.blocks),
+            row.count(*_FAILED),
+            str(row.stale),
+            row.count(*_RUNNING),
+            row.count("Completed"),
+            tell_skew(adapter.clock_skew_seconds),
+            str(reports.aggregated + reports.stored + reports.replayed),
+            tell_counts(adapter.discards),
+            tell_counts(adapter.rejected),
+            tell_loss(adapter, now),
+        )
+
+    def document(row: Row) -> dict[str, object]:
+        return {**row.adapter.raw, "states": row.states}
+
+    return Sheet("Adapter", _COLUMNS, cells, document, lambda row: f"adapter/{row.adapter.name}")

@@ -1,0 +1,39 @@
+"""Checking a whole database for `hyperfleet db verify`: the parts that `services.verification` needs, put together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from hyperfleet.aggregation import load_policies
+from hyperfleet.api.wire import present
+from hyperfleet.cli.exits import USAGE
+from hyperfleet.cli.failures import Failure
+from hyperfleet.model.kind import Kinds
+from hyperfleet.ports import Query
+from hyperfleet.services.verification import Verification
+from hyperfleet.services.workspace import Rules
+
+if TYPE_CHECKING:
+    from hyperfleet.bootstrap import MigratableStore
+
+
+async def verify(
+    store: MigratableStore, tell: Callable[[str], None], progress: Callable[[int, int], None]
+) -> tuple[int, int]:
+    """Check everything with the policy in force; return how many resources there were, and how many findings."""
+    if not await store.schema_version():
+        raise Failure("there are no tables in it yet; see `hyperfleet db migrate`", USAGE)
+    await store.open()
+    active = await store.active_policy()
+    if active is None:
+        return 0, 0  # nothing was ever served from it
+    kinds = Kinds()
+    rules = Rules(load_policies(active.text, active.file, kinds), active.version, kinds, present)
+    total = sum([await store.count(Query(kind.name)) for kind in kinds])
+    verification = Verification(store, rules, lambda checked: progress(checked, total))
+    findings = 0
+    async for finding in verification.run():
+        tell(str(finding))
+        findings += 1
+    return verification.checked, findings

@@ -1,0 +1,63 @@
+"""What changed, when and why: entries of history, and differences."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from msgspec import Struct, field
+
+from hyperfleet.client.answers.document import Document
+
+
+class Cause(Struct, frozen=True, rename="camel"):
+    """Why a status was computed."""
+
+    kind: str = ""
+    ref: str | None = None
+
+
+class HistoryEntry(Document, frozen=True, rename="camel", dict=True):
+    """One move of the phase or of a condition's status; None: it was not there before, or is not any more."""
+
+    position: int = 0
+    time: datetime | None = None
+    subject: str = ""
+    from_: str | None = field(default=None, name="from")
+    to: str | None = None
+    reason: str = ""
+    message: str = ""
+    cause: Cause = field(default_factory=Cause)
+    policy: str = ""
+    duration: str | None = None
+
+
+class Side(Struct, frozen=True, rename="camel"):
+    """One of two that are compared; without a time: as it is now."""
+
+    id: str = ""
+    href: str = ""
+    revision: int = 0
+    generation: int = 0
+    time: datetime | None = None
+
+
+class Difference(Struct, frozen=True, rename="camel"):
+    """One place where two documents differ: `added`, `removed` or `changed`."""
+
+    path: str
+    kind: str = "changed"
+    from_: Any = field(default=None, name="from")
+    to: Any = None
+
+
+class Diff(Document, frozen=True, rename="camel", dict=True):
+    """What is different between a resource and itself at another time, or another resource."""
+
+    summary: str = ""
+    from_: Side = field(default_factory=Side, name="from")
+    to: Side = field(default_factory=Side)
+    items: tuple[Difference, ...] = ()
+    total: int = 0
+    truncated: bool = False
+    times_changed: int = 0

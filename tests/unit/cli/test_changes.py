@@ -1,0 +1,33 @@
+"""What changing commands write, byte by byte: the transcripts in `changes`, which use the files in `manifests`."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.unit.cli.scene import Scene
+from tests.unit.cli.terminal import Terminal
+from tests.unit.cli.transcripts import commands_of, transcribe
+
+FOLDER = Path(__file__).parent
+WRITES = os.environ.get("HYPERFLEET_TEST_WRITE_GOLDEN") == "1"
+TRANSCRIPTS = sorted((FOLDER / "changes").glob("*.txt"))
+
+
+@pytest.mark.parametrize("file", TRANSCRIPTS, ids=lambda file: file.stem)
+def test_transcript(file: Path, terminal: Terminal, scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(FOLDER / "manifests")
+    expected = file.read_text()
+    written = transcribe(terminal, commands_of(expected))
+    if WRITES:
+        file.write_text(written)
+    assert "Traceback" not in written
+    assert "should not have happened" not in written
+    assert written == expected
+
+
+@pytest.mark.parametrize("name", ["create", "apply", "label", "delete", "report"])
+def test_every_changing_command_has_a_transcript(name: str) -> None:
+    assert FOLDER / "changes" / f"{name}.txt" in TRANSCRIPTS

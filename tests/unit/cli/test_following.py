@@ -1,0 +1,158 @@
+"""What is written while things happen: `get -w`, `watch`, `events` and the views that are drawn anew."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.unit.cli.scene import Scene
+from tests.unit.cli.terminal import Terminal, nothing
+
+
+def recover(scene: Scene, name: str = "ledger") -> None:
+    """Let dns succeed."""
+    scene.report(name, "dns", "True/Done/5 records created")
+
+
+def test_watching_writes_what_there_is_and_then_every_change(terminal: Terminal, scene: Scene) -> None:
+    done = terminal.run("get", "cl", "-w", then=[("synced", lambda: recover(scene)), ("modified", nothing)])
+    assert (done.code, done.err) == (130, "\n")
+    assert done.out == (
+        "NAME       PHASE          READY   AVAILABLE   ADAPTERS   REASON            SINCE   AGE\n"
+        "ledger     Failed         False   False       0/1        AdaptersFailed    66s     124m\n"
+        "payments   Failed         False   False       1/2        AdaptersFailed    66s     124m\n"
+        "search     Provisioning   False   False       1/2        AdaptersMissing   66s     66s\n"
+        "shop       Ready          True    True        4/4        <none>            4m6s    4m6s\n"
+        "ledger     Provisioning   False   False       1/1        AdaptersMissing   0s      124m\n"
+    )
+
+
+def test_what_leaves_says_so_where_its_phase_stood(terminal: Terminal, scene: Scene) -> None:
+    arguments = ("get", "cl", "--phase", "Failed", "-w", "--output-watch-events", "--no-headers")
+    done = terminal.run(*arguments, then=[("synced", lambda: recover(scene)), ("deleted", nothing)])
+    assert done.out == (
+        "ADDED      ledger     Failed   False   False   0/1   AdaptersFailed   66s   124m\n"
+        "ADDED      payments   Failed   False   False   1/2   AdaptersFailed   66s   124m\n"
+        "DELETED    ledger     Provisioning (no longer matches)   False   False   1/1   AdaptersMissing   0s    124m\n"
+    )
+
+
+def test_a_removed_cluster_is_told_of(terminal: Terminal, scene: Scene) -> None:
+    def remove() -> None:
+        path = f"/clusters/{scene.clusters['search']['id']}"
+        terminal.server.delete(path)
+        terminal.server.post(f"{path}/force-delete", {"reason": "test"})
+
+    done = terminal.run(
+        "get", "cl", "-w", "--watch-only", "-o", "name", then=[("synced", remove), ("event: deleted", nothing)]
+    )
+    assert done.out == "cluster/search\ncluster/search\n", "marked, then gone"
+
+
+def test_documents_of_a_watch_stand_one_after_the_other(terminal: Terminal, scene: Scene) -> None:
+    arguments = ("watch", "cl", "-l", "env=test", "--output-watch-events", "-o", "json")
+    done = terminal.run(*arguments, then=[("synced", lambda: recover(scene)), ("modified", nothing)])
+    decoder, text, found = json.JSONDecoder(), done.out, []
+    while text := text.lstrip():
+        document, end = decoder.raw_decode(text)
+        found.append((document["type"], document["object"]["name"]))
+        text = text[end:]
+    assert found == [("ADDED", "ledger"), ("ADDED", "search"), ("MODIFIED", "ledger")]
+
+
+def test_one_resource_is_watched_by_name(terminal: Terminal, scene: Scene) -> None:
+    done = terminal.run("watch", "cluster/ledger", then=[("synced", lambda: recover(scene)), ("modified", nothing)])
+    assert [line.split()[:2] for line in done.out.splitlines()[1:]] == [
+        ["ledger", "Failed"],
+        ["ledger", "Provisioning"],
+    ]
+
+
+def test_adapters_are_watched(terminal: Terminal, scene: Scene) -> None:
+    done = terminal.run("get", "adapters", "-w", then=[("synced", nothing)])
+    assert [line.split()[0] for line in done.out.splitlines()][:3] == ["NAME", "dns", "hypershift"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("get", "all", "-w"), "watch one kind, or one resource"),
+        (("watch", "cl", "--updated-since", "5m"), "--updated-since is for lists"),
+        (("watch", "cluster", "nope"), 'there is no cluster with the name or id "nope"'),
+        (("events", "adapters"), '"adapters" is no kind of resource here'),
+        (("events", "--after", "3", "--bookmark", "file"), "--after and --bookmark do not go together"),
+    ],
+)
+def test_what_cannot_be_watched_is_told_at_once(terminal: Terminal, arguments: tuple[str, ...], said: str) -> None:
+    done = terminal.run(*arguments)
+    assert done.code in (2, 4)
+    assert said in done.err
+
+
+def test_a_watch_on_a_terminal_is_drawn_in_place_the_worst_first(terminal: Terminal, scene: Scene) -> None:
+    terminal.width, terminal.environment["NO_COLOR"] = 100, "1"
+    done = terminal.run("watch", then=[("synced", lambda: recover(scene)), ("modified", nothing)])
+    assert done.code == 130
+    last = done.out[done.out.rindex("NAME") :].split()
+    assert last.index("payments") < last.index("ledger") < last.index("shop")
+
+
+# ── the log ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_log_tells_what_moved(terminal: Terminal, scene: Scene) -> None:
+    done = terminal.run("events", then=[("synced", lambda: recover(scene)), ("modified", nothing)])
+    assert done.out == (
+        "2025-10-17T14:04:06Z  22  MODIFIED  cluster/ledger  "
+        "phase Failed → Provisioning; AdaptersFailed True → False; dns Failed → Completed\n"
+    )
+
+
+def test_the_log_goes_on_after_a_position(terminal: Terminal, scene: Scene) -> None:
+    done = terminal.run("events", "cluster", "search", "--after", "9", then=[("Running", nothing)])
+    positions = [line.split()[1] for line in done.out.splitlines()]
+    assert positions == sorted(positions, key=int)
+    assert positions[0] == "10"
+
+
+def test_a_bookmark_keeps_the_position(terminal: Terminal, scene: Scene, tmp_path: Path) -> None:
+    file = tmp_path / "position"
+    arguments = ("events", "--bookmark", str(file), "-o", "json")
+    first = terminal.run(*arguments, then=[("synced", lambda: recover(scene)), ("modified", nothing)])
+    (event,) = map(json.loads, first.out.splitlines())
+    assert (event["event"], event["object"]["name"]) == ("modified", "ledger")
+    assert file.read_text() == f"{event['position']}\n"
+    recover(scene, "payments")
+    again = terminal.run(*arguments, then=[("modified", nothing)])
+    assert [json.loads(line)["object"]["name"] for line in again.out.splitlines()] == ["payments"]
+
+
+def test_a_bookmark_that_is_none_is_told(terminal: Terminal, tmp_path: Path) -> None:
+    (tmp_path / "position").write_text("here")
+    done = terminal.run("events", "--bookmark", str(tmp_path / "position"))
+    assert (done.code, "holds no position" in done.err) == (2, True)
+
+
+# ── views that are drawn anew ────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_progress_is_shown_as_it_comes(terminal: Terminal, scene: Scene) -> None:
+    done = terminal.run("progress", "ledger", "-w", then=[("synced", lambda: recover(scene)), ("modified", nothing)])
+    first, second = done.out.split("\n\n")
+    assert "dns - failed (gen 1)\n   zone ledger: 3 of 20 calls failed" in first
+    assert "dns - completed (gen 1)\n   5 records created" in second
+
+
+def test_a_description_is_drawn_anew(terminal: Terminal, scene: Scene) -> None:
+    done = terminal.run("describe", "ledger", "-w", then=[("synced", lambda: recover(scene)), ("modified", nothing)])
+    assert [line.split()[1] for line in done.out.splitlines() if line.startswith("Cluster/")] == [
+        "Failed",
+        "Provisioning",
+    ]
+
+
+def test_top_is_drawn_anew(terminal: Terminal, scene: Scene) -> None:
+    done = terminal.run("top", "-w", then=[("synced", nothing)])
+    assert done.out.splitlines()[1].split()[:2] == ["dns", "66s"]

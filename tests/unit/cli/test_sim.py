@@ -1,0 +1,92 @@
+"""`hyperfleet sim`: what its options mean, and how its summary reads. That it works is shown with real servers."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from hyperfleet.cli import run
+from hyperfleet.cli.session import Session
+from hyperfleet.cli.sim import Request, SpeedType, _read_options, _write, sim
+from hyperfleet.simulator.tally import Results
+from hyperfleet.simulator.timeline import FOREVER
+
+
+def session() -> Session:
+    return Session({}, lambda: datetime(2025, 10, 17, tzinfo=UTC))
+
+
+@pytest.mark.parametrize(("text", "speed"), [("1", 1.0), ("60x", 60.0), ("0.5", 0.5), ("max", 0.0)])
+def test_a_speed(text: str, speed: float) -> None:
+    assert SpeedType().convert(text, None, None) == speed
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--speed", "0"], 'expected a factor from 0.001 to 100000, such as 60, or max, found "0"'),
+        (["--speed", "ma"], 'expected a factor from 0.001 to 100000, such as 60, or max, found "ma"'),
+        (["--heartbeat", "10ms"], "--heartbeat must be at least 1s"),
+        (["--clusters", "0"], "0 is not in the range"),
+        (["--duration", "soon"], 'expected a duration such as 10m or 1h30m, found "soon"'),
+        (["--faults", "monitoring=fail"], 'no adapter "monitoring" is simulated'),
+        (["--server", "ftp://x"], "ftp"),
+    ],
+)
+def test_what_is_wrong_is_told(arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["sim", *arguments], session()) == 2
+    assert said in capsys.readouterr().err
+
+
+def options_of(*arguments: str) -> Request:
+    values = sim.make_context("sim", list(arguments)).params
+    return Request(**{name: value for name, value in values.items() if name != "output"})
+
+
+def test_without_an_end_only_where_time_goes_by() -> None:
+    assert _read_options(options_of()).duration == FOREVER
+    assert _read_options(options_of("--speed", "max")).duration == 3600.0
+    assert _read_options(options_of("--speed", "max", "--duration", "2h")).duration == 7200.0
+    assert _read_options(options_of("--duration", "0")).duration == 0.0
+
+
+def test_more_adapters_have_more_names() -> None:
+    assert _read_options(options_of("--adapters", "5", "--faults", "monitoring=fail:1")).adapters == 5
+
+
+RESULTS = Results(
+    virtual_seconds=7260.0,
+    seconds=61.5,
+    requests=500,
+    reports=1234,
+    reports_per_second=20.1,
+    outcomes={"aggregated": 1200, "discarded": 34},
+    discards={"OutOfOrder": 34},
+    actions={"created": 12, "deleted": 1},
+    errors={},
+    resynchronised=2,
+    latency_ms={"p50": 2.5, "p90": 5.0, "p99": 12.0},
+    phases={"Ready": 10, "Failed": 2},
+)
+
+
+def test_the_summary_for_people(capsys: pytest.CaptureFixture[str]) -> None:
+    _write(session(), RESULTS, "text")
+    assert capsys.readouterr().out.splitlines() == [
+        "lived          2h1m in 1m1s",
+        "requests       500; p50 2.5ms, p99 12.0ms",
+        "reports        1234, 20 a second",
+        "outcomes       aggregated 1200, discarded 34",
+        "discards       OutOfOrder 34",
+        "people         created 12, deleted 1",
+        "resynchronised 2",
+        "phases         Ready 10, Failed 2",
+    ]
+
+
+def test_the_summary_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
+    _write(session(), RESULTS, "json")
+    told = capsys.readouterr().out
+    assert '"virtualSeconds": 7260.0' in told
+    assert '"latencyMs"' in told

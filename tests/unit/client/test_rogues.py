@@ -1,0 +1,167 @@
+"""Both faces against servers with bad manners, on real sockets."""
+
+from __future__ import annotations
+
+import socket
+import zlib
+
+import msgspec
+import pytest
+
+from hyperfleet.client import ConnectionFailed, NotFound, RateLimited, Unavailable, UnexpectedAnswer
+from tests.unit.client.faces import FACES, PATIENT, Face
+from tests.unit.client.rogue import HangUp, Say, response, rogue
+
+ALIVE = Say(response(b'{"status":"alive"}'))
+POLICY = Say(response(b'{"version":3}'))
+CLUSTER = Say(response(b'{"id":"cls-1","name":"payments","generation":1}', "201 Created"))
+AWAY = Say(response(b"<html>", "503 Service Unavailable", "text/html"))
+
+
+@pytest.fixture(params=sorted(FACES))
+def face(request: pytest.FixtureRequest) -> Face:
+    return FACES[request.param]
+
+
+def test_connections_that_are_lost_are_made_again(face: Face) -> None:
+    truncated = Say(response(b'{"version":3}')[:-5])
+    begun = Say(b"HTTP/1.1 200 OK\r\nContent-Ty")
+    garbled = Say(b"\x16\x03\x01 not http at all\r\n\r\n")
+    with rogue(HangUp(), HangUp(is_read=False), truncated, begun, garbled, POLICY) as server:
+        assert face.ask(server.url, lambda fleet: fleet.policy()).version == 3
+
+
+def test_a_storm_of_503_passes(face: Face) -> None:
+    with rogue(*[AWAY] * 5, POLICY) as server:
+        assert face.ask(server.url, lambda fleet: fleet.policy()).version == 3
+        assert len(server.heard) == 6
+
+
+def test_a_storm_that_does_not_pass_is_told(face: Face) -> None:
+    with rogue(AWAY) as server:
+        with pytest.raises(Unavailable, match="HTTP 503 without a problem document"):
+            face.ask(server.url, lambda fleet: fleet.policy(), retries=3)
+        assert len(server.heard) == 4
+
+
+def test_a_creation_keeps_its_key_through_all_attempts(face: Face) -> None:
+    with rogue(HangUp(), AWAY, CLUSTER) as server:
+        created = face.ask(server.url, lambda fleet: fleet.clusters.create("payments", {"a": 1}))
+    keys = {line for heard in server.heard for line in heard.split(b"\r\n") if line.lower().startswith(b"idempotency")}
+    assert created.id == "cls-1"
+    assert len(server.heard) == 3
+    assert len(keys) == 1
+    assert {heard.partition(b"\r\n\r\n")[2] for heard in server.heard} == {b'{"name":"payments","spec":{"a":1}}'}
+
+
+def test_a_report_is_the_same_report_through_all_attempts(face: Face) -> None:
+    taken = Say(response(b'{"phase":"Ready","outcomes":[{"adapter":"dns","outcome":"aggregated"}]}'))
+    with rogue(HangUp(), HangUp(), taken) as server:
+        outcome = face.ask(server.url, lambda fleet: fleet.report("cls-1", "dns", available=True, generation=2))
+    assert outcome.outcome == "aggregated"
+    assert len({heard.partition(b"\r\n\r\n")[2] for heard in server.heard}) == 1
+
+
+def test_a_patch_is_sent_once(face: Face) -> None:
+    with rogue(HangUp()) as server:
+        with pytest.raises(ConnectionFailed) as caught:
+            face.ask(server.url, lambda fleet: fleet.clusters.patch("cls-1", {"spec": {}}))
+        assert caught.value.is_sent
+        assert len(server.heard) == 1
+
+
+def test_a_deletion_whose_answer_was_lost_has_happened(face: Face) -> None:
+    gone = Say(
+        response(b'{"code":"NotFound","status":404,"detail":"gone"}', "404 Not Found", "application/problem+json")
+    )
+    with rogue(HangUp(), gone) as server:
+        assert face.ask(server.url, lambda fleet: fleet.clusters.delete("cls-1")) is None
+    with rogue(gone) as server, pytest.raises(NotFound, match="gone"):
+        face.ask(server.url, lambda fleet: fleet.clusters.delete("cls-1"))
+
+
+def test_a_replacement_whose_answer_was_lost_is_not_its_own_conflict(face: Face) -> None:
+    conflict = Say(
+        response(b'{"code":"GenerationConflict","status":409,"detail":"it is 2"}', "409 Conflict", "application/json")
+    )
+    done = Say(response(msgspec.json.encode({"id": "cls-1", "generation": 2, "spec": {"a": 2}, "metadata": {}})))
+    with rogue(HangUp(), conflict, done) as server:
+        after = face.ask(server.url, lambda fleet: fleet.clusters.replace("cls-1", {"a": 2}, generation=1))
+        assert after.generation == 2
+
+
+def test_a_rate_limit_is_waited_out_or_told(face: Face) -> None:
+    body = b'{"code":"RateLimited","status":429,"detail":"too fast"}'
+    limited = Say(response(body, "429 Too Many Requests", "application/problem+json", "Retry-After: 2"))
+    with rogue(limited, POLICY) as server:
+        assert face.ask(server.url, lambda fleet: fleet.policy()).version == 3
+    with rogue(limited) as server, pytest.raises(RateLimited) as caught:
+        face.ask(server.url, lambda fleet: fleet.policy(), deadline=1.0)
+    assert caught.value.retry_after == 2.0
+
+
+def test_redirects_are_not_followed_and_take_no_token_along(face: Face) -> None:
+    with rogue(POLICY) as elsewhere:
+        away = Say(response(b"", "307 Temporary Redirect", "text/plain", f"Location: {elsewhere.url}/"))
+        with rogue(away) as server, pytest.raises(UnexpectedAnswer, match="redirect"):
+            face.ask(server.url, lambda fleet: fleet.policy(), token="s3cret")  # noqa: S106
+        assert elsewhere.heard == []
+
+
+def test_what_is_no_hyperfleet_is_told_as_such(face: Face) -> None:
+    with rogue(Say(response(b"<html>hello</html>", media_type="text/html"))) as server:
+        with pytest.raises(UnexpectedAnswer, match="is this the address of a HyperFleet server"):
+            face.ask(server.url, lambda fleet: fleet.policy())
+        with pytest.raises(UnexpectedAnswer, match="not a stream of events"):
+            face.collect(server.url, lambda fleet: fleet.clusters.watch())
+
+
+def test_compressed_answers_are_read_and_broken_ones_are_not(face: Face) -> None:
+    packed = zlib.compress(b'{"version":3}')
+    good = Say(response(packed, "200 OK", "application/json", "Content-Encoding: deflate"))
+    bad = Say(response(b"nonsense", "200 OK", "application/json", "Content-Encoding: gzip"))
+    with rogue(bad, good) as server:
+        assert face.ask(server.url, lambda fleet: fleet.policy()).version == 3
+
+
+def test_nobody_there_is_told_in_a_sentence(face: Face) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    with pytest.raises(
+        ConnectionFailed, match=f"cannot connect to http://127.0.0.1:{port}: .*refused|failed"
+    ) as caught:
+        face.ask(f"http://127.0.0.1:{port}", lambda fleet: fleet.policy(), retries=1)
+    assert not caught.value.is_sent
+
+
+def test_probes_are_asked_once(face: Face) -> None:
+    with rogue(
+        Say(response(b'{"status":"notReady","reasons":[{"check":"store","message":"away"}]}', "503 No"))
+    ) as server:
+        found = face.ask(server.url, lambda fleet: fleet.ready())
+        assert not found.is_ready
+        assert [reason.check for reason in found.reasons] == ["store"]
+    with rogue(HangUp(), ALIVE) as server, pytest.raises(ConnectionFailed):
+        face.ask(server.url, lambda fleet: fleet.health())
+
+
+def test_a_stream_that_drips_and_breaks_is_followed_to_its_end(face: Face) -> None:
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+    def chunked(text: bytes) -> bytes:
+        return b"".join(b"1\r\n%b\r\n" % bytes([letter]) for letter in text)
+
+    first = b':\n\nevent: synced\nid: 4\ndata: {}\n\nevent: added\nid: 5\ndata: {"id":"cls-1"}\n\neve'
+    second = b'event: modified\nid: 6\ndata: {"id":"cls-1","name":"x"}\n\n'
+    with rogue(Say(head + chunked(first)), AWAY, HangUp(), Say(head + chunked(second) + b"0\r\n\r\n")) as server:
+        events = face.collect(server.url, lambda fleet: fleet.clusters.watch(phase="Ready"), 3)
+    assert [(each.kind, each.position) for each in events] == [("synced", 4), ("added", 5), ("modified", 6)]
+    assert b"GET /api/hyperfleet/v1/clusters?phase=Ready&watch=true " in server.heard[0]
+    assert all(b"last-event-id: 5" in heard.lower() for heard in server.heard[1:4])
+
+
+def test_an_answer_that_drips_for_ever_is_given_up(face: Face) -> None:
+    ticks = iter(range(10_000))
+    hasty = msgspec.structs.replace(PATIENT, monotonic=lambda: float(next(ticks)))
+    with rogue(Say(response(b'{"version":3}'))) as server, pytest.raises(ConnectionFailed, match="did not end in time"):
+        face.ask(server.url, lambda fleet: fleet.policy(), surroundings=hasty, timeout=0.5, retries=0)

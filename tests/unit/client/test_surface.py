@@ -1,0 +1,120 @@
+"""The surface: both faces have the same, it knows all that the server tells, and importing it costs little."""
+
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+from typing import Any
+
+import msgspec
+import pytest
+from msgspec import Struct
+
+from hyperfleet.api import difference_wire, explanation_wire, problems, shapes, simulation_wire, wire
+from hyperfleet.client import AsyncFleet, AsyncReporter, AsyncResources, Fleet, Reporter, Resources, errors
+from hyperfleet.client.answers import explanation, fleet, past, report, resource, simulation
+
+# What the server encodes, and what the client reads it as.
+PAIRS: list[tuple[type[Struct], type[Struct]]] = [
+    (wire.ResourceAnswer, resource.Resource),
+    (wire.MetadataAnswer, resource.Metadata),
+    (wire.StatusAnswer, resource.Status),
+    (wire.ConditionAnswer, resource.Condition),
+    (wire.RawAnswer, resource.Undamped),
+    (wire.FlappingAnswer, resource.Flapping),
+    (wire.AdapterAnswer, resource.AdapterState),
+    (wire.AdapterStatus, report.AdapterReport),
+    (wire.ReportedCondition, resource.Condition),
+    (wire.OutcomeAnswer, report.OutcomeEntry),
+    (wire.Note, report.Note),
+    (wire.BatchResult, report.BatchEntry),
+    (wire.BatchAnswer, report.BatchResult),
+    (shapes.WaitAnswer, resource.WaitAnswer),
+    (shapes.Summary, fleet.Summary),
+    (shapes.ReportCounts, fleet.ReportCounts),
+    (shapes.LostReport, fleet.LostReport),
+    (shapes.AdapterDetail, fleet.Adapter),
+    (shapes.BlockedResource, fleet.BlockedResource),
+    (shapes.HistoryEntry, past.HistoryEntry),
+    (shapes.HistoryCause, past.Cause),
+    (shapes.SharedCauses, fleet.Problems),
+    (shapes.SharedCause, fleet.SharedCause),
+    (shapes.AffectedResource, fleet.AffectedResource),
+    (shapes.MostlyShared, fleet.MostlyShared),
+    (shapes.CauseGrowth, fleet.Growth),
+    (shapes.PolicyInForce, fleet.Policy),
+    (shapes.PolicyFault, errors.Fault),
+    (shapes.Recomputing, fleet.Recomputation),
+    (shapes.Readiness, fleet.Readiness),
+    (shapes.Unreadiness, fleet.Unreadiness),
+    (problems.ProblemDocument, errors.ProblemDocument),
+    (problems.Fault, errors.Fault),
+    (difference_wire.Differences, past.Diff),
+    (difference_wire.SideAnswer, past.Side),
+    (difference_wire.DifferenceAnswer, past.Difference),
+    (explanation_wire.ExplanationAnswer, explanation.Explanation),
+    (explanation_wire.ExplainedCondition, explanation.ExplainedCondition),
+    (explanation_wire.ExplainedAdapter, explanation.ExplainedAdapter),
+    (explanation_wire.ExplainedFlapping, explanation.ExplainedFlapping),
+    (explanation_wire.ExplainedMove, explanation.Move),
+    (explanation_wire.TermAnswer, explanation.Term),
+    (explanation_wire.RemediesAnswer, explanation.Remedies),
+    (explanation_wire.RemedyReport, explanation.RemedyReport),
+    (simulation_wire.SimulationAnswer, simulation.Simulation),
+    (simulation_wire.SimulatedCount, simulation.SimulatedCount),
+    (simulation_wire.SimulatedTransition, simulation.SimulatedTransition),
+    (simulation_wire.SimulatedChange, simulation.SimulatedChange),
+    (simulation_wire.ReplayAnswer, simulation.Replay),
+    (simulation_wire.ReplayedSubject, simulation.ReplayedSubject),
+    (simulation_wire.ReplayedAccount, simulation.ReplayedAccount),
+    (simulation_wire.ReplayedLife, simulation.ReplayedLife),
+    (simulation_wire.ReplayedStory, simulation.ReplayedStory),
+    (simulation_wire.ReplayedStretch, simulation.ReplayedStretch),
+    (simulation_wire.SimulationProgress, simulation.SimulationProgress),
+]
+
+
+@pytest.mark.parametrize(("sent", "read"), PAIRS, ids=lambda shape: shape.__name__)
+def test_everything_that_is_sent_is_read(sent: type[Struct], read: type[Struct]) -> None:
+    assert _names(sent) <= _names(read)
+
+
+def _names(shape: type[Struct]) -> set[str]:
+    return {each.encode_name for each in msgspec.structs.fields(shape)}
+
+
+@pytest.mark.parametrize(
+    ("plain", "awaited"), [(Fleet, AsyncFleet), (Resources, AsyncResources), (Reporter, AsyncReporter)]
+)
+def test_both_faces_have_the_same_operations(plain: type[Any], awaited: type[Any]) -> None:
+    def public(face: type[Any]) -> set[str]:
+        return {name for name in dir(face) if not name.startswith("_")} - {"close", "aclose"}
+
+    assert public(plain) == public(awaited)
+
+
+def test_operations_can_be_asked_for_help() -> None:
+    fleet = Fleet("http://127.0.0.1:1")
+    assert list(inspect.signature(fleet.clusters.find).parameters) == ["self", "name", "parent"]
+    undocumented = [name for name in dir(fleet.clusters) if not name.startswith("_") and not _doc(fleet.clusters, name)]
+    assert undocumented == []
+    fleet.close()
+
+
+def _doc(face: Any, name: str) -> str:
+    return getattr(face, name).__doc__ or ""
+
+
+def test_what_is_not_needed_is_not_imported() -> None:
+    program = """
+import sys
+import hyperfleet.client
+early = set(sys.modules)
+hyperfleet.client.Fleet("http://127.0.0.1:1")
+heavy = ("starlette", "jsonschema", "ruamel.yaml", "rich", "pygments", "click", "granian", "hyperfleet.api")
+print([name for name in (*heavy, "httpx", "asyncio", "ssl") if name in early])
+print([name for name in heavy if name in sys.modules])
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)  # noqa: S603
+    assert done.stdout.split("\n")[:2] == ["[]", "[]"]
