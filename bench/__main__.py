@@ -9,7 +9,7 @@ import importlib
 import sys
 
 NAMES = ("model", "aggregate", "expr")
-SERVERS = ("server", "simulate", "watch")  # each takes minutes
+SERVERS = ("server", "simulate", "tracing", "watch")  # each takes minutes
 
 
 def main() -> None:

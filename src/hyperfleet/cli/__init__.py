@@ -20,6 +20,7 @@ from hyperfleet.errors import HyperFleetError
 _COMMANDS: Final = {
     "serve": ("hyperfleet.cli.serve", "serve", "Run the server."),
     "db": ("hyperfleet.cli.db", "db", "Look after the database."),
+    "token": ("hyperfleet.cli.token", "token", "Make tokens for callers."),
     "rules": ("hyperfleet.cli.rules", "rules", "Check policies and try out expressions."),
 }
 
