@@ -157,6 +157,47 @@ def test_a_job_whose_caller_went_away_is_done_before_the_next_transaction_begins
     asyncio.run(story())
 
 
+# ── the log ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def fill(session: Session, mark: str) -> None:
+    """Write enough for the log to be worth moving, and wait until that is over."""
+    async with session.writing() as connection:
+        connection.execute("create table if not exists filling (mark text, text text)")
+        connection.executemany("insert into filling values (?, ?)", [(mark, "x" * 900)] * 8_000)
+    while session.checkpointer.is_moving:
+        await asyncio.sleep(0.001)
+
+
+def test_the_log_is_moved_into_the_file_beside_the_writing_and_begins_anew(tmp_path: Path) -> None:
+    path = tmp_path / "fleet.db"
+
+    async def story() -> None:
+        session = Session.open(path, SettableClock())
+        for mark in "abcdefghijkl":
+            await fill(session, mark)
+        assert path.stat().st_size > 12 * 8_000 * 900, "all of it is in the file before anybody closes it"
+        assert path.with_name("fleet.db-wal").stat().st_size < path.stat().st_size / 4, "the log was written over"
+        await session.close()
+
+    asyncio.run(story())
+
+
+def test_a_log_that_cannot_be_moved_is_told_of_and_stops_nobody(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def story() -> None:
+        session = Session.open(tmp_path / "fleet.db", SettableClock())
+        session.checkpointer.close()
+        await fill(session, "a")
+        await fill(session, "b")
+        assert session.point.execute("select count(*) from filling").fetchone() == (16_000,)
+        await session.close()
+
+    asyncio.run(story())
+    assert "could not be moved" in caplog.text
+
+
 # ── other processes ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
