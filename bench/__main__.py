@@ -9,7 +9,7 @@ import importlib
 import sys
 
 NAMES = ("model", "aggregate", "expr")
-SERVERS = ("server", "simulate", "watch", "cli")  # each takes minutes, but for `cli`
+SERVERS = ("server", "simulate", "tracing", "watch", "cli")  # each takes minutes, but for `cli`
 
 
 def main() -> None:

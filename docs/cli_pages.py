@@ -19,6 +19,11 @@ from hyperfleet.cli.command import Command, GlobalOption
 from hyperfleet.cli.table import COMMANDS
 
 FOLDER = Path(__file__).parent / "cli"
+_NOTE = "<!-- written by `make docs` from the program; do not edit -->\n"
+_HEAD = f"""{_NOTE}# The command line
+
+Data goes to stdout, words for people to stderr; [exit codes](exit-codes.md) are the same everywhere.
+"""
 _FOUR = """## The guide's four questions
 
 | question | command | exit code |
@@ -28,7 +33,6 @@ _FOUR = """## The guide's four questions
 | Which adapters failed, and why? | `hyperfleet failed cluster NAME` | 0 none, 1 some |
 | How far is it? | `hyperfleet progress cluster NAME [--watch]` | |
 """
-_NOTE = "<!-- written by `make docs` from the program; do not edit -->\n"
 
 
 def cli_pages() -> dict[Path, str]:
@@ -66,8 +70,7 @@ def _write_index(names: list[str]) -> str:
     tables = [f"## {section}\n\n| command | |\n|---|---|\n{''.join(rows)}" for section, rows in sections.items()]
     options = "".join(_write_options(_options_of(program, is_global=True)))
     parts = [
-        f"{_NOTE}# The command line\n\nData goes to stdout, words for people to stderr; "
-        "[exit codes](exit-codes.md) are the same everywhere.\n",
+        _HEAD,
         *tables,
         _FOUR,
         f"## Options of every command\n\nThey may stand before the command or after it.\n\n{options}",

@@ -10,6 +10,7 @@ import msgspec
 from docs.cli_pages import write_cli_pages
 from hyperfleet.aggregation.loading.policy_document import policy_schema
 from hyperfleet.aggregation.templates import VARIABLES
+from hyperfleet.api.metrics import list_families
 from hyperfleet.api.problems import CATALOGUE
 from hyperfleet.cli.serve import FLAGS
 from hyperfleet.settings import SETTINGS, settings_schema
@@ -23,6 +24,15 @@ API_GUIDE = ROOT / "docs/api.md"
 CHART_SCHEMA = ROOT / "deploy/helm/hyperfleet/values.schema.json"
 # What the chart has values of its own for, as other parts of it must agree; its `settings` takes every other one.
 CHART_OWNS = ("listen", "insecureListen", "database", "policy", "specSchemas", "drainTimeout", "auth", "tls")
+# What the chart installs for Prometheus and Grafana; helm reads nothing outside of a chart.
+CHART_COPIES = {
+    ROOT / "deploy/helm/hyperfleet/observability" / source.name: source
+    for source in (
+        *sorted((ROOT / "deploy/prometheus").glob("*.yaml")),
+        *sorted((ROOT / "deploy/grafana").glob("*.json")),
+    )
+}
+OPERATIONS_GUIDE = ROOT / "docs/operations.md"
 
 
 def schema_text() -> str:
@@ -77,6 +87,18 @@ def api_guide_text() -> str:
     return pattern.sub(lambda _: table, API_GUIDE.read_text())
 
 
+def operations_guide_text() -> str:
+    """Return docs/operations.md with the table of metrics filled in."""
+    rows = "".join(
+        f"| `{each.name}` | {each.kind} | {', '.join(f'`{label}`' for label in each.labels)} | {each.help} |\n"
+        for each in list_families()
+    )
+    head = "| metric | type | labels | what it tells |\n|---|---|---|---|\n"
+    table = f"<!-- generated: metrics -->\n{head}{rows}<!-- end -->"
+    pattern = re.compile(r"<!-- generated: metrics -->.*?<!-- end -->", re.DOTALL)
+    return pattern.sub(lambda _: table, OPERATIONS_GUIDE.read_text())
+
+
 def _code(text: str) -> str:
     return f"`{text}`" if text else ""
 
@@ -90,6 +112,10 @@ def main() -> None:
     API_GUIDE.write_text(api_guide_text())
     CHART_SCHEMA.write_text(chart_schema_text())
     write_cli_pages()
+    OPERATIONS_GUIDE.write_text(operations_guide_text())
+    for copy, source in CHART_COPIES.items():
+        copy.parent.mkdir(exist_ok=True)
+        copy.write_bytes(source.read_bytes())
 
 
 if __name__ == "__main__":

@@ -5,35 +5,56 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib.resources
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import msgspec
 
 from hyperfleet.aggregation import BodyProblem
 from hyperfleet.api.app import create_app
-from hyperfleet.api.context import Context, Limits
+from hyperfleet.api.audit import describe_event
+from hyperfleet.api.context import Context, Limits, MetricsOptions
+from hyperfleet.api.exposition import look_at_process
+from hyperfleet.api.forwarding import Forwarding
+from hyperfleet.api.pace import Pace
 from hyperfleet.api.wire import present
 from hyperfleet.backends.clock import SystemClock
-from hyperfleet.documents import Problem
+from hyperfleet.documents import Problem, has_errors
 from hyperfleet.errors import SettingsError
 from hyperfleet.model.kind import Kinds
 from hyperfleet.ports import Clock, Pruning, Store
+from hyperfleet.services.audit import Journal, WitnessedCommitter
 from hyperfleet.services.committer import Capacity, Committer
 from hyperfleet.services.ids import new_id
+from hyperfleet.services.measures import Measures
 from hyperfleet.services.policies import PolicyBook, PolicyText
 from hyperfleet.services.recomputation import Recomputation
+from hyperfleet.services.redaction import Redactor
 from hyperfleet.services.resources import CheckSpec
 from hyperfleet.services.retention import Retention
 from hyperfleet.services.tail import Tail
+from hyperfleet.services.tallies import Board, Tallies
+from hyperfleet.services.tenancy import Tenancy
 from hyperfleet.services.timekeeper import Timekeeper
-from hyperfleet.settings import Named, Settings, parse_database
+from hyperfleet.services.traced_store import show_store
+from hyperfleet.settings import AUDIT_WORDS, Named, Settings, parse_collector, parse_database, parse_networks
+
+if TYPE_CHECKING:
+    from jsonschema import ValidationError
+    from starlette.types import ASGIApp
+
+    from hyperfleet.access.doorkeeper import TokenDoorkeeper
+    from hyperfleet.backends.shared_board import SharedBoard
+    from hyperfleet.backends.telemetry import Telemetry
 
 BUILT_IN: Final = "built in"
 # PostgreSQL commits for several at once; the flush of one batch hides the computing of the next.
 _POSTGRES_WRITERS: Final = 2
+_LAST_SPANS: Final = 3.0  # seconds that a collector has at the end to take what is left
 
 
 class MigratableStore(Store, Protocol):
@@ -51,21 +72,36 @@ class MigratableStore(Store, Protocol):
 class System:
     """A server without its sockets: store, committer, loops and the application, started and stopped together."""
 
-    def __init__(self, settings: Settings, *, clock: Clock | None = None) -> None:
-        """Put the parts together; nothing runs yet. The `clock` is that of the machine unless a past is made up."""
+    def __init__(self, settings: Settings, board: Board | None = None, *, clock: Clock | None = None) -> None:
+        """Put the parts together; nothing runs yet. On the `board` workers tell each other what they have counted.
+
+        The `clock` is that of the machine unless a past is made up.
+        """
         kinds = Kinds()
         self.store = open_store(settings.database, settings.pool_size, clock)
         self.policies = PolicyBook(self.store, kinds, present, lambda: read_policy(settings.policy))
-        self.committer = Committer(self.store, self.policies, _capacity(settings))
+        self._journal = open_journal(settings)
+        committer = Committer if self._journal is None else WitnessedCommitter
+        self.committer = committer(self.store, self.policies, _capacity(settings))
         recomputation = Recomputation(self.store, self.committer, self.policies)
         self.policies.on_change = recomputation.loop.nudge
         timekeeper = Timekeeper(self.store, self.committer)
-        self.tail = Tail(self.store, settings.limits.max_watches)
+        self.tail = Tail(self.store, settings.limits.max_watches, _watches_of_each(settings))
         self.committer.on_commit = self.tail.nudge
         retention = Retention(self.store, _prunings(settings))
         self._loops = [timekeeper.loop, recomputation.loop, retention.loop, self.tail.loop]
+        measures = Measures(settings.metrics.max_adapters)
+        measures.attend(self.committer, self.tail)
+        measures.attend_upkeep(self._loops, retention)
+        tallies = Tallies(measures, look_at_process, board)
+        if board is not None:
+            self._loops.append(tallies.loop)
+        self._doorkeeper = open_doorkeeper(settings)
+        self._telemetry = open_telemetry(settings)
+        if self._telemetry is not None:
+            self.committer.tracer = self._telemetry
         self.context = Context(
-            store=self.store,
+            store=self.store if self._telemetry is None else show_store(self.store, self._telemetry),
             committer=self.committer,
             policies=self.policies,
             kinds=kinds,
@@ -74,8 +110,21 @@ class System:
             clock=clock or SystemClock(),
             tail=self.tail,
             limits=_limits(settings),
+            redactor=_redactor(settings),
+            pace=_pace(settings),
+            journal=self._journal,
+            journals_reports=settings.audit.reports,
+            measures=measures,
+            tallies=tallies,
+            metrics=_metrics(settings),
+            tenancy=Tenancy(settings.tenancy.label),
+            doorkeeper=self._doorkeeper,
         )
         self.app = create_app(self.context)
+        if self._telemetry is not None or settings.access_log:
+            self.app = _observe(self.app, self.context, settings, self._telemetry)
+        if settings.trusted_proxies:
+            self.app = Forwarding(self.app, parse_networks(settings.trusted_proxies))
         self._has_policy_file = settings.policy is not None
 
     async def start(self, *, adopts_policy: bool = False) -> None:
@@ -85,15 +134,43 @@ class System:
         self.committer.start()
         for loop in self._loops:
             loop.start()
+        if self._doorkeeper is not None:
+            self._doorkeeper.start()
         if self._has_policy_file and not adopts_policy:  # else somebody else was told
             self.policies.look_for_warnings()
 
+    def reload_access(self) -> None:
+        """Look at once whether tokens or keys have changed."""
+        if self._doorkeeper is not None:
+            self._doorkeeper.reload()
+
+    def reopen_journal(self) -> None:
+        """Write the audit log to where it is to be now: its file may have been moved away."""
+        if self._journal is not None:
+            self._journal.reopen()
+
+    def record_event(self, event: str, *, is_done: bool) -> None:
+        """Tell the audit log of something that no request asked for."""
+        if self._journal is not None:
+            self._journal.write([describe_event(event, self.context.clock.now(), is_done=is_done)])
+
     async def stop(self) -> None:
         """Finish what was accepted, then let go."""
+        if self._doorkeeper is not None:
+            await self._doorkeeper.stop()
         for loop in self._loops:
             await loop.stop()
         await self.committer.close()
         await self.store.close()
+        if self._telemetry is not None:
+            await asyncio.to_thread(self._telemetry.close, _LAST_SPANS)
+
+
+def make_board(workers: int) -> SharedBoard:
+    """Return a board for workers that are still to be made."""
+    from hyperfleet.backends.shared_board import SharedBoard
+
+    return SharedBoard(workers)
 
 
 def open_store(url: str, pool_size: int = 10, clock: Clock | None = None) -> Store:
@@ -117,6 +194,64 @@ def open_tables(url: str, pool_size: int = 10, clock: Clock | None = None) -> Mi
     return SqliteStore(Path(database.location), clock or SystemClock())
 
 
+def open_doorkeeper(settings: Settings) -> TokenDoorkeeper | None:
+    """Return who asks callers for their tokens, if anybody is to; the files that the settings name are read."""
+    auth = settings.auth
+    if not auth.is_asking:
+        return None
+    from hyperfleet.access.opening import open_doorkeeper
+
+    return open_doorkeeper(auth.tokens, auth.issuers, time.time)
+
+
+def open_journal(settings: Settings) -> Journal | None:
+    """Return where the audit log is kept, if anywhere: by default in the log, once callers are asked who they are."""
+    from hyperfleet.backends.journal import FileJournal, LogJournal
+
+    to = settings.audit.to or ("log" if settings.auth.is_asking else "none")
+    if to in AUDIT_WORDS:
+        return LogJournal() if to == "log" else None
+    try:
+        return FileJournal(to)
+    except OSError as error:
+        raise _unreadable(to, "audit.to", error) from error
+
+
+def check_tls(settings: Settings) -> tuple[Problem, ...]:
+    """Return the warnings about the files of TLS; raise `SettingsError` if they cannot be used."""
+    tls = settings.tls
+    if tls.certificate is None or tls.key is None:
+        return ()
+    from hyperfleet.access.certificates import check_files
+
+    problems = check_files(tls.certificate, tls.key, tls.client_ca, SystemClock().now())
+    if has_errors(problems):
+        raise SettingsError(problems)
+    return problems
+
+
+def open_telemetry(settings: Settings) -> Telemetry | None:
+    """Return what sends traces, if somebody collects them. Has a thread, so no process may be forked afterwards."""
+    tracing = settings.tracing
+    if tracing.endpoint is None:
+        return None
+    from hyperfleet.backends.telemetry import Telemetry
+
+    return Telemetry(parse_collector(tracing.endpoint), tracing.sample_ratio, tracing.service_name)
+
+
+def _observe(app: ASGIApp, context: Context, settings: Settings, telemetry: Telemetry | None) -> ASGIApp:
+    """Put what looks at every request around the application; the span is outermost, so that the log can name it."""
+    from hyperfleet.api.access_log import AccessLog
+    from hyperfleet.api.exchanges import Routes
+    from hyperfleet.api.tracing import Tracing
+
+    routes = Routes(context)
+    if settings.access_log:
+        app = AccessLog(app, routes)
+    return app if telemetry is None else Tracing(app, telemetry, routes)
+
+
 def read_policy(file: str | None) -> PolicyText:
     """Read a policy file; without one, the policy that is built in."""
     if file is None:
@@ -130,7 +265,8 @@ def read_policy(file: str | None) -> PolicyText:
 
 def spec_checker(settings: Settings) -> CheckSpec:
     """Return the function that compares a spec with the JSON Schema of its kind, for the kinds that have one."""
-    checks = {kind: _schema_check(kind, file) for kind, file in settings.spec_schemas.items()}
+    redactor = _redactor(settings)
+    checks = {kind: _schema_check(kind, file, redactor) for kind, file in settings.spec_schemas.items()}
 
     def check(kind: str, spec: Mapping[str, Any]) -> tuple[BodyProblem, ...]:
         return checks[kind](spec) if kind in checks else ()
@@ -138,7 +274,7 @@ def spec_checker(settings: Settings) -> CheckSpec:
     return check
 
 
-def _schema_check(kind: str, file: str) -> Callable[[Mapping[str, Any]], tuple[BodyProblem, ...]]:
+def _schema_check(kind: str, file: str, redactor: Redactor) -> Callable[[Mapping[str, Any]], tuple[BodyProblem, ...]]:
     from jsonschema import Draft202012Validator, SchemaError
 
     try:
@@ -151,11 +287,22 @@ def _schema_check(kind: str, file: str) -> Callable[[Mapping[str, Any]], tuple[B
     def check(spec: Mapping[str, Any]) -> tuple[BodyProblem, ...]:
         found = sorted(validator.iter_errors(spec), key=lambda error: [str(part) for part in error.path])
         return tuple(
-            BodyProblem("/spec" + "".join(f"/{_escape(part)}" for part in error.path), "SchemaMismatch", error.message)
+            BodyProblem(
+                "/spec" + "".join(f"/{_escape(part)}" for part in error.path),
+                "SchemaMismatch",
+                _describe_mismatch(error, redactor),
+            )
             for error in found
         )
 
     return check
+
+
+def _describe_mismatch(error: ValidationError, redactor: Redactor) -> str:
+    """Say why a spec does not fit; the library's words quote the value, so not if that is or has a secret."""
+    if any(map(redactor.is_sensitive, error.path)) or redactor.redact(error.instance).notes:
+        return f"does not fit {error.validator!r} of the schema; the value is not shown, as it looks like a secret"
+    return str(error.message)
 
 
 def _escape(part: object) -> str:
@@ -185,6 +332,31 @@ def _limits(settings: Settings) -> Limits:
         batch=limits.max_batch_reports,
         time=limits.request_timeout,
     )
+
+
+def _metrics(settings: Settings) -> MetricsOptions:
+    metrics = settings.metrics
+    return MetricsOptions(
+        public=metrics.public,
+        per_resource=metrics.per_resource,
+        max_resources=metrics.max_resources,
+        max_adapters=metrics.max_adapters,
+        refresh_interval=metrics.refresh_interval,
+    )
+
+
+def _redactor(settings: Settings) -> Redactor:
+    return Redactor(settings.redaction.keys, is_enabled=settings.redaction.enabled)
+
+
+def _pace(settings: Settings) -> Pace | None:
+    limits = settings.limits
+    return None if limits.max_requests_per_second is None else Pace(limits.max_requests_per_second, limits.max_burst)
+
+
+def _watches_of_each(settings: Settings) -> int | None:
+    """Return how many watches one caller may have; where nobody is asked who they are, all are one caller."""
+    return settings.limits.max_watches_per_caller if settings.auth.is_asking else None
 
 
 def _prunings(settings: Settings) -> tuple[Pruning, ...]:

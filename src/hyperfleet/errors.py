@@ -15,6 +15,7 @@
     │   ├── Forgotten        … what was asked for was there once, and has been pruned since
     │   └── SchemaMismatch   … its tables are not those of this version
     ├── Overloaded           more was asked of us than we can do now
+    │   └── TooManyWatches   … by one caller, who has a full share already
     └── MergeError           conditions cannot be merged as asked
 
 An error is for a broken promise. What can be expected (a discarded report, a bad report body) is a value.
@@ -137,6 +138,12 @@ class Overloaded(HyperFleetError):  # noqa: N818
     """A queue is full: more was asked of us than we can do now."""
 
     code: ClassVar[str] = "Overloaded"
+
+
+class TooManyWatches(Overloaded):
+    """One caller watches more than one caller may; others are not concerned."""
+
+    code: ClassVar[str] = "TooManyWatches"
 
 
 class MergeError(HyperFleetError):

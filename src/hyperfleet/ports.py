@@ -250,7 +250,7 @@ class Query(Struct, frozen=True):
     """Which resources, in which order. All terms must hold."""
 
     kind: str
-    scope: Scope = EVERYTHING
+    scope: Scope
     parent_id: str | None = None
     terms: tuple[Term, ...] = ()
     updated_since: datetime | None = None
@@ -265,6 +265,7 @@ class HistoryQuery(Struct, frozen=True):
     """Which transitions of a resource; the newest come first."""
 
     resource_id: str
+    scope: Scope
     subjects: frozenset[str] = frozenset()  # none: all of them
     since: datetime | None = None  # from then on …
     until: datetime | None = None  # … and before then
@@ -323,6 +324,9 @@ class Store(Protocol):
 
     Raises `StoreUnavailable` when it cannot be reached; `Contended` when another writer was in the way and the
     same call may succeed if repeated. Nothing is written unless `transact` returns.
+
+    Whatever is read of a resource is asked for with a `Scope`: to those who may not see it, it is not there. Only
+    `read_events`, which everybody's watches share, and what upkeep does for all are without one.
     """
 
     async def open(self) -> None:
@@ -362,7 +366,7 @@ class Store(Protocol):
         """Return the children of a resource."""
         ...
 
-    async def read_reports_at(self, resource_id: str, generation: int) -> tuple[StoredReport, ...]:
+    async def read_reports_at(self, resource_id: str, scope: Scope, generation: int) -> tuple[StoredReport, ...]:
         """Return the last report of each adapter at one generation, by adapter name."""
         ...
 
@@ -406,15 +410,15 @@ class Store(Protocol):
         """Return a resource as it was; None: it was not there yet. Raise `Forgotten` if that can no longer be told."""
         ...
 
-    async def read_versions(self, resource_id: str, since: datetime) -> tuple[Entry, ...]:
+    async def read_versions(self, resource_id: str, scope: Scope, since: datetime) -> tuple[Entry, ...]:
         """Return a resource's events with an answer from the one in force at `since` on, as far as they are kept."""
         ...
 
-    async def read_reports_past(self, resource_id: str, at: datetime) -> tuple[StoredReport, ...]:
+    async def read_reports_past(self, resource_id: str, scope: Scope, at: datetime) -> tuple[StoredReport, ...]:
         """Return the last report of each adapter that was received until then; raise `Forgotten` as above."""
         ...
 
-    async def read_report_log(self, resource_id: str, since: datetime) -> tuple[StoredReport, ...]:
+    async def read_report_log(self, resource_id: str, scope: Scope, since: datetime) -> tuple[StoredReport, ...]:
         """Return accepted reports in their order: the last of each adapter before `since`, then all from then on."""
         ...
 

@@ -16,15 +16,18 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from functools import partial
+from pathlib import Path
 from typing import Final
 
 import uvloop
-from granian.constants import Interfaces
+from granian.constants import Interfaces, SSLProtocols
 from granian.server.embed import Server
 from msgspec.structs import replace
 
-from hyperfleet.bootstrap import System
+from hyperfleet import logs
+from hyperfleet.bootstrap import System, check_tls, make_board
 from hyperfleet.documents.durations import format_duration
+from hyperfleet.services.tallies import Board
 from hyperfleet.settings import Address, Settings, parse_address
 
 _LOG: Final = logging.getLogger(__name__)
@@ -33,23 +36,28 @@ _BACKLOG: Final = 1024  # connections that wait to be taken
 
 def serve(settings: Settings) -> int:
     """Serve until told to stop; return the exit code."""
-    _configure_log(settings)
+    logs.configure(settings.log_level, settings.log_format)
+    _tell_risks(settings)
     with _hold(parse_address(settings.listen)) as address:
         settings = replace(settings, listen=str(address))
-        announce = partial(_announce, address)
+        announce = partial(_announce, address, settings)
         if settings.workers == 1:
             return uvloop.run(_serve_from_here(settings, announce))
         from hyperfleet.supervision import Post, supervise  # needs Linux, as one worker does not
 
+        board = make_board(settings.workers)
         role = supervise(settings.workers, settings.drain_timeout, announce)
         if isinstance(role, Post):
-            return uvloop.run(_serve_from_here(settings, role.tell_ready, is_replacement=role.is_replacement))
+            place = board.seat(role.place)
+            return uvloop.run(_serve_from_here(settings, role.tell_ready, place, is_replacement=role.is_replacement))
         return role
 
 
-async def _serve_from_here(settings: Settings, on_ready: Callable[[], None], *, is_replacement: bool = False) -> int:
+async def _serve_from_here(
+    settings: Settings, on_ready: Callable[[], None], board: Board | None = None, *, is_replacement: bool = False
+) -> int:
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until there is a policy to read again
-    system = System(settings)
+    system = System(settings, board)
     await system.start(adopts_policy=is_replacement)
     _collect_less_often()
     server = _create_server(system, settings)
@@ -72,7 +80,7 @@ async def _serve_from_here(settings: Settings, on_ready: Callable[[], None], *, 
 
 
 def _create_server(system: System, settings: Settings) -> Server:
-    address = parse_address(settings.listen)
+    address, tls = parse_address(settings.listen), settings.tls
     return Server(
         system.app,
         address.host,
@@ -82,7 +90,16 @@ def _create_server(system: System, settings: Settings) -> Server:
         backpressure=settings.limits.max_connections + settings.limits.max_watches,
         log_enabled=False,
         websockets=False,
+        ssl_cert=_to_path(tls.certificate),
+        ssl_key=_to_path(tls.key),
+        ssl_ca=_to_path(tls.client_ca),
+        ssl_client_verify=tls.client_ca is not None,
+        ssl_protocol_min=SSLProtocols(tls.min_version),
     )
+
+
+def _to_path(file: str | None) -> Path | None:
+    return None if file is None else Path(file)
 
 
 async def _drain(serving: asyncio.Task[None], patience: timedelta) -> None:
@@ -98,12 +115,16 @@ async def _drain(serving: asyncio.Task[None], patience: timedelta) -> None:
 
 
 async def _reload(system: System) -> None:
+    system.reload_access()
+    system.reopen_journal()
     try:
         version = await system.policies.activate()
     except Exception as error:  # noqa: BLE001  # whatever is wrong with the file, the policy in force stays
         _LOG.error("the policy was not reloaded: %s", error)
+        system.record_event("reload", is_done=False)
     else:
         _LOG.info("the policy was read again: version %s is in force", version.version)
+        system.record_event("reload", is_done=True)
         system.policies.look_for_warnings()
 
 
@@ -130,17 +151,22 @@ def _hold(address: Address) -> Iterator[Address]:
         yield Address(address.host, holder.getsockname()[1])
 
 
+def _tell_risks(settings: Settings) -> None:
+    """Say, before anything listens, what an operator may not have thought of; bad files of TLS end it here."""
+    for problem in check_tls(settings):
+        _LOG.warning("%s", problem)
+    address = parse_address(settings.listen)
+    if settings.auth.is_asking and settings.tls.certificate is None and not address.is_loopback:
+        _LOG.warning("tokens travel in the clear to %s: set tls.certificate, unless a proxy adds TLS", address)
+
+
 def _tell_listening(address: str) -> None:
     _LOG.info("process %s takes requests at %s", os.getpid(), address)
 
 
-def _announce(address: Address) -> None:
-    print(f"Listening on http://{address}", file=sys.stderr, flush=True)
-
-
-def _configure_log(settings: Settings) -> None:
-    logging.basicConfig(
-        level=settings.log_level.upper(),
-        format="%(asctime)s %(levelname)s %(process)d %(name)s: %(message)s",
-        stream=sys.stderr,
-    )
+def _announce(address: Address, settings: Settings) -> None:
+    said = f"Listening on {'https' if settings.tls.certificate else 'http'}://{address}"
+    if settings.log_format == "json":  # where every line is an object
+        _LOG.info(said)
+    else:
+        print(said, file=sys.stderr, flush=True)

@@ -38,6 +38,7 @@ class Post(Struct, frozen=True):
 
     supervisor: int  # the process that looks after it
     is_replacement: bool  # others are at work already, or another one was before
+    place: int = 0  # which of them it is; who takes the place of another one has its
 
     def tell_ready(self) -> None:
         """Tell that requests are taken from now on."""
@@ -81,7 +82,7 @@ class _Supervisor:
         while self._exit_code is None:
             for worker in self._workers:
                 if not worker.pid and worker.due <= time.monotonic() and self._start(worker):
-                    return Post(self._pid, self._is_established or worker.number > 1)
+                    return Post(self._pid, self._is_established or worker.number > 1, worker.number - 1)
             self._heed(signal.sigtimedwait(_SIGNALS, self._find_pause()))
         return self._stop(self._exit_code)
 

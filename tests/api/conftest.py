@@ -14,6 +14,7 @@ from hyperfleet.backends.postgres import PostgresStore
 from hyperfleet.backends.sqlite import SqliteStore
 from hyperfleet.ports import Store
 from tests.api.fleet import Fleet, HandClock, open_fleet
+from tests.api.tenants import Keys, World, open_world
 
 
 @pytest.fixture
@@ -54,3 +55,10 @@ def memory_client(clock: HandClock, limits: Limits) -> Iterator[Fleet]:
     """Give a client for what no store has a part in."""
     with open_fleet(MemoryStore(clock), clock, limits) as fleet:
         yield fleet
+
+
+@pytest.fixture
+def world(store: Store, clock: HandClock, limits: Limits) -> Iterator[World]:
+    """Give a server with two tenants."""
+    with open_fleet(store, clock, limits, doorkeeper=Keys()) as fleet:
+        yield open_world(fleet)

@@ -16,8 +16,10 @@ from hyperfleet.api.context import Context, Limits
 from hyperfleet.api.wire import BASE, present
 from hyperfleet.model.kind import Kinds
 from hyperfleet.ports import Store
+from hyperfleet.services.audit import WitnessedCommitter
 from hyperfleet.services.committer import Capacity, Committer
 from hyperfleet.services.ids import new_id
+from hyperfleet.services.measures import Measures
 from hyperfleet.services.policies import PolicyBook, PolicyText
 from hyperfleet.services.tail import Tail
 from tests.world import body
@@ -25,6 +27,7 @@ from tests.world import body
 ROOT = "http://fleet"
 QUEUE = 1_000  # writes that may wait
 WATCHES = 20
+WATCHES_OF_EACH = 10
 START = datetime(2025, 10, 17, 12, 0, 0, tzinfo=UTC)
 
 POLICY = """
@@ -57,7 +60,9 @@ class HandClock:
 class Fleet:
     """A client of a server of its own. Paths are below the base path, or whole addresses that begin with `ROOT`."""
 
-    def __init__(self, store: Store, clock: HandClock, runner: asyncio.Runner, limits: Limits, policy: str) -> None:
+    def __init__(
+        self, store: Store, clock: HandClock, runner: asyncio.Runner, limits: Limits, policy: str, **more: Any
+    ) -> None:
         self.store = store
         self.clock = clock
         self.policy = policy
@@ -65,11 +70,24 @@ class Fleet:
         self._runner = runner
         kinds = Kinds()
         self.policies = PolicyBook(store, kinds, present, lambda: PolicyText(self.policy, "policy.yaml"))
-        self.committer = Committer(store, self.policies, Capacity(queue=QUEUE))
-        self.tail = Tail(store, WATCHES)
+        committer = WitnessedCommitter if "journal" in more else Committer
+        self.committer = committer(store, self.policies, Capacity(queue=QUEUE))
+        self.tail = Tail(store, WATCHES, WATCHES_OF_EACH if "doorkeeper" in more else None)
         self.committer.on_commit = self.tail.nudge
+        self.measures = Measures()
+        self.measures.attend(self.committer, self.tail)
         self.context = Context(
-            store, self.committer, self.policies, kinds, check_spec, new_id, clock, self.tail, limits
+            store,
+            self.committer,
+            self.policies,
+            kinds,
+            check_spec,
+            new_id,
+            clock,
+            self.tail,
+            limits,
+            measures=self.measures,
+            **more,
         )
         self.app = create_app(self.context)
         self._http = httpx.AsyncClient(transport=httpx.ASGITransport(self.app))
@@ -148,12 +166,12 @@ class Fleet:
 
 
 @contextmanager
-def open_fleet(store: Store, clock: HandClock, limits: Limits, policy: str = POLICY) -> Iterator[Fleet]:
-    """Run a server for a while."""
+def open_fleet(store: Store, clock: HandClock, limits: Limits, policy: str = POLICY, **more: Any) -> Iterator[Fleet]:
+    """Run a server for a while; `more` goes into its context."""
     with asyncio.Runner() as runner:
 
         async def make() -> Fleet:  # in the loop, because stores and committers belong to one
-            return Fleet(store, clock, runner, limits, policy)
+            return Fleet(store, clock, runner, limits, policy, **more)
 
         fleet = runner.run(make())
         runner.run(fleet.start())

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hyperfleet.backends.memory import MemoryStore
-from hyperfleet.ports import Cause, Query
+from hyperfleet.ports import EVERYTHING, Cause, Query
 from hyperfleet.services.survey import survey_failures
 from hyperfleet.services.upkeep import Recompute
 from tests.api.fleet import Fleet, HandClock, errors_of, open_fleet, path_of
@@ -146,7 +146,7 @@ def test_no_more_than_so_many_resources_are_looked_at(client: Fleet) -> None:
         fail(client, f"cluster-{number}", "quota")
     for most, page, examined in ((5, 2, 5), (9, 1, 5), (4, 2, 4), (3, 2, 4), (1, 1, 1)):
         found = client.run(
-            survey_failures(client.store, client.policies.rules, [Query("Cluster")], most=most, page=page)
+            survey_failures(client.store, client.policies.rules, [Query("Cluster", EVERYTHING)], most=most, page=page)
         )
         assert (found.examined, found.is_complete, len(found.failures)) == (examined, examined == 5, examined)
 

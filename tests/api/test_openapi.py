@@ -22,6 +22,7 @@ from hyperfleet.api import (
     health,
     history,
     lists,
+    metrics,
     openapi,
     policy,
     resources,
@@ -45,6 +46,7 @@ from hyperfleet.model.kind import CLUSTER
 from hyperfleet.ports import EVERYTHING
 from hyperfleet.services.history import read_history_query
 from hyperfleet.services.parameters import Parameters
+from hyperfleet.services.redaction import Redactor
 from hyperfleet.services.search import read_fields, read_group_by, read_query
 from tests.api.fleet import ROOT, START, Fleet, path_of, problem_of
 from tests.world import body
@@ -72,7 +74,7 @@ def methods_of(context: Context) -> set[tuple[str, str]]:
         simulation,
     )
     below = [route for module in modules for route in module.routes(context)]
-    server = [route for module in (health, openapi) for route in module.routes(context)]
+    server = [route for module in (health, openapi, metrics) for route in module.routes(context)]
     return {
         (method.lower(), re.sub(r"\{\w+(:\w+)?\}", "{}", path))
         for path, route in [*((BASE + each.path, each) for each in below), *((each.path, each) for each in server)]
@@ -345,9 +347,9 @@ def test_schemas_of_reports_accept_what_is_read(report: dict[str, Any], is_bundl
     if _has_duplicates(report):
         return  # a type may be given once, which only the text says
     body = {"adapterStatuses": [report]} if is_bundle else report
-    assert accepts(requests.REPORT_OR_REPORTS, body) == (not read_reports(body, 10).errors)
+    assert accepts(requests.REPORT_OR_REPORTS, body) == (not read_reports(body, 10, Redactor()).errors)
     report.pop("adapter", None)
-    assert accepts(requests.REPORT_OF_NAMED, report) == (not read_report_of(report, "dns").errors)
+    assert accepts(requests.REPORT_OF_NAMED, report) == (not read_report_of(report, "dns", Redactor()).errors)
 
 
 @given(st.fixed_dictionaries({}, optional={"reports": st.lists(JSON, max_size=4) | JSON, "other": JSON}))
@@ -409,7 +411,7 @@ def is_read(name: str, value: str) -> bool:
             read_replay(given, START)
             return not given.errors
         case "subject" | "since" | "until":
-            return not read_history_query({name: [value]}, "cls-1", START).errors
+            return not read_history_query({name: [value]}, "cls-1", EVERYTHING, START).errors
         case _:
             return not read_query({name: [value]}, "Cluster", EVERYTHING, None, START).errors
 

@@ -83,14 +83,14 @@ def pass_time(client: Fleet, duration: timedelta) -> None:
 
 
 def recorded(client: Fleet, id_: str, since: datetime) -> Told:
-    found = client.run(client.store.read_transitions(HistoryQuery(id_, limit=10_000)))
+    found = client.run(client.store.read_transitions(HistoryQuery(id_, EVERYTHING, limit=10_000)))
     moves = [each.transition for each in found if each.transition.time > since]
     return sorted(((move.time, move.subject, move.before, move.after) for move in moves), key=str)
 
 
 def relive(client: Fleet, resource: dict[str, Any], since: datetime) -> tuple[Replay, Lives]:
     rules, candidate = client.policies.rules, candidate_rules(client.policies.rules.policies, client.context.kinds)
-    replay = Replay(client.store, rules, candidate, Span(since, now(client)), recaller(rules))
+    replay = Replay(client.store, EVERYTHING, rules, candidate, Span(since, now(client)), recaller(rules))
     kind = NODE_POOL if resource["id"].startswith(NODE_POOL.id_prefix) else CLUSTER
 
     async def run() -> Lives:

@@ -249,7 +249,7 @@ def test_what_an_edit_may_not_change(client: Fleet) -> None:
 def test_a_patch_cannot_add_labels_without_end(client: Fleet) -> None:
     path = path_of(client.create(labels={f"a{number}": "" for number in range(40)}))
     response = client.patch(path, {"labels": {f"b{number}": "" for number in range(40)}})
-    assert errors_of(response, 400, "InvalidLabels") == {("/labels", "TooMany")}
+    assert errors_of(response, 422, "InvalidLabels") == {("/labels", "TooMany")}
 
 
 # ── deleting ─────────────────────────────────────────────────────────────────────────────────────────────────────

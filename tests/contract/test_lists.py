@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from hyperfleet.backends.rows import SEVERITIES, to_micros
 from hyperfleet.model.status import PHASES
-from hyperfleet.ports import Answer, Group, OrderField, Query, Record, Scope, Store, Term
+from hyperfleet.ports import EVERYTHING, Answer, Group, OrderField, Query, Record, Scope, Store, Term
 from tests.contract.stores import (
     START,
     changed,
@@ -145,7 +145,7 @@ async def test_pages_that_follow_each_other_are_the_whole_list(
 ) -> None:
     fleet = await settle_fleet(store, Random(8), 40)
     for terms in ((), (Term((RARE, "p:Ready")),)):
-        query = Query("Cluster", terms=terms, order=order, is_descending=is_descending, limit=4)
+        query = Query("Cluster", EVERYTHING, terms=terms, order=order, is_descending=is_descending, limit=4)
         seen: list[Answer] = []
         while page := await store.find(query):
             seen += page
@@ -175,13 +175,13 @@ def values_of(tokens: frozenset[str], prefix: str) -> list[str | None]:
 async def test_groups_of_one_size_come_in_the_order_of_their_values(store: Store) -> None:
     tokens = {"cls-1": ["p:b"], "cls-2": ["p:a"], "cls-3": ["p:c"], "cls-4": ["p:c"], "cls-5": []}
     await write(store, created(*map(make_record, tokens), tokens=tokens))
-    groups = await store.summarize(Query("Cluster"), ("p:",))
+    groups = await store.summarize(Query("Cluster", EVERYTHING), ("p:",))
     assert groups == (Group(("c",), 2), Group(("a",), 1), Group(("b",), 1), Group((None,), 1))
 
 
 async def test_a_token_that_is_given_twice_or_taken_twice_is_there_or_not(store: Store) -> None:
     await write(store, created(make_record("cls-1"), tokens={"cls-1": ["t"]}))
-    asked = Query("Cluster", terms=(Term(("t",)),))
+    asked = Query("Cluster", EVERYTHING, terms=(Term(("t",)),))
     record = make_record("cls-1")
     await write(store, changed(record, facets_added=[("cls-1", "t")]))
     assert ids_of(await store.find(asked)) == ["cls-1"]

@@ -121,7 +121,7 @@ async def test_a_past_that_is_whole_can_be_told_from_the_beginning(old: OldDatab
     assert version is not None
     assert version.revision == 2
     assert await old.store.read_version("Cluster", "cls-1", EVERYTHING, EARLY) is None
-    (report,) = await old.store.read_reports_past("cls-1", EARLY + 2 * HOUR)
+    (report,) = await old.store.read_reports_past("cls-1", EVERYTHING, EARLY + 2 * HOUR)
     assert report.id == "rep-2"
     assert await write(old.store, Changes(events=[make_draft(make_resource())])) == 5
     assert [entry.position for entry in (await old.store.read_events(4, 10)).entries] == [5, 6]

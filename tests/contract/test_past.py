@@ -145,7 +145,7 @@ async def test_a_resource_as_it_was_at_any_moment(store: Store, historian: Histo
     for id_ in ids_in(chronicle):
         for at in moments(chronicle):
             assert await store.read_version("Cluster", id_, EVERYTHING, at) == chronicle.version(id_, at), (id_, at)
-            assert await store.read_versions(id_, at) == chronicle.versions(id_, at), (id_, at)
+            assert await store.read_versions(id_, EVERYTHING, at) == chronicle.versions(id_, at), (id_, at)
 
 
 async def test_heartbeats_move_the_times_of_a_version(store: Store, historian: Historian) -> None:
@@ -208,8 +208,8 @@ async def test_reports_as_they_were_at_any_moment(store: Store, historian: Histo
     chronicle = historian.chronicle
     for id_ in ids_in(chronicle):
         for at in moments(chronicle):
-            assert await store.read_reports_past(id_, at) == chronicle.reports_past(id_, at), (id_, at)
-            assert await store.read_report_log(id_, at) == chronicle.report_log(id_, at), (id_, at)
+            assert await store.read_reports_past(id_, EVERYTHING, at) == chronicle.reports_past(id_, at), (id_, at)
+            assert await store.read_report_log(id_, EVERYTHING, at) == chronicle.report_log(id_, at), (id_, at)
 
 
 async def test_reports_that_made_no_event_are_in_the_log_too(store: Store) -> None:
@@ -217,10 +217,10 @@ async def test_reports_that_made_no_event_are_in_the_log_too(store: Store) -> No
     await write(store, created(make_record("cls-1"), time=now))
     stored = [make_stored(adapter, id=adapter, last_heard=now) for adapter in ADAPTERS]
     await write(store, Changes(log=[LoggedReport("cls-1", each, None) for each in stored]))
-    assert await store.read_report_log("cls-1", now - DAY) == tuple(stored)
-    assert await store.read_reports_past("cls-1", now) == tuple(stored)
-    assert await store.read_reports_past("cls-1", now - TICK) == ()
-    assert await store.read_report_log("cls-9", now) == ()
+    assert await store.read_report_log("cls-1", EVERYTHING, now - DAY) == tuple(stored)
+    assert await store.read_reports_past("cls-1", EVERYTHING, now) == tuple(stored)
+    assert await store.read_reports_past("cls-1", EVERYTHING, now - TICK) == ()
+    assert await store.read_report_log("cls-9", EVERYTHING, now) == ()
 
 
 async def test_who_says_unknown_again_was_heard_saying_so(store: Store) -> None:
@@ -228,7 +228,7 @@ async def test_who_says_unknown_again_was_heard_saying_so(store: Store) -> None:
     await write(store, created(make_record("cls-1"), time=now))
     first, again = (make_stored("dns", id=str(at), last_heard=at, last_unknown=at) for at in (now, now + MINUTE))
     await write(store, Changes(log=[LoggedReport("cls-1", first, None), LoggedReport("cls-1", again, None, True)]))
-    assert await store.read_report_log("cls-1", now - DAY) == (first, again)
+    assert await store.read_report_log("cls-1", EVERYTHING, now - DAY) == (first, again)
 
 
 # ── all there are ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -272,7 +272,7 @@ async def compare(store: Store, chronicle: Chronicle, id_: str, at: datetime, *,
     """Let a store tell of the past: what was, or that it is forgotten, and that only if it may be."""
     try:
         version = await store.read_version("Cluster", id_, EVERYTHING, at)
-        reports = await store.read_reports_past(id_, at)
+        reports = await store.read_reports_past(id_, EVERYTHING, at)
     except Forgotten:
         assert not is_kept, (id_, at)
         return
@@ -317,7 +317,7 @@ async def test_pruning_goes_on_where_it_ended_and_leaves_what_is_needed(store: S
     version = await store.read_version("Cluster", "cls-1", EVERYTHING, historian.now + DAY)
     assert version == historian.chronicle.version("cls-1", historian.now + DAY)
     assert await prune_all(store, "reports", keep) == 28
-    assert await store.read_reports_past("cls-1", historian.now + DAY) == historian.chronicle.reports_past(
+    assert await store.read_reports_past("cls-1", EVERYTHING, historian.now + DAY) == historian.chronicle.reports_past(
         "cls-1", historian.now + DAY
     )
     assert await prune_all(store, "events", keep) == await prune_all(store, "reports", keep) == 0

@@ -69,8 +69,8 @@ async def test_what_is_not_there_is_none(store: Store) -> None:
         assert await store.read_record("Cluster", id_, EVERYTHING) is None
     assert (await look(store, Needs(ids=frozenset({"cls-1", "a\0b"})))).records == {}
     assert await store.read_children("cls-1", EVERYTHING) == ()
-    assert await store.read_reports_at("cls-1", 1) == ()
-    assert await store.read_transitions(HistoryQuery("cls-1")) == ()
+    assert await store.read_reports_at("cls-1", EVERYTHING, 1) == ()
+    assert await store.read_transitions(HistoryQuery("cls-1", EVERYTHING)) == ()
     assert await store.adapters(EVERYTHING) == ()
 
 
@@ -181,7 +181,7 @@ async def test_a_child_that_was_loaded_for_its_parent_can_be_written(store: Stor
     child = make_record(make_pool("np-1", "cls-1"), "Ready")
     await store.transact(needs, lambda _: changed(child, facets_added=[("np-1", "p:Ready")]))
     assert (await must_read(store, "np-1", "NodePool")).status.phase == "Ready"
-    assert ids_of(await store.find(Query("NodePool", terms=(Term(("p:Ready",)),)))) == ["np-1"]
+    assert ids_of(await store.find(Query("NodePool", EVERYTHING, terms=(Term(("p:Ready",)),)))) == ["np-1"]
 
 
 async def test_a_transaction_finds_who_has_a_name(store: Store) -> None:
@@ -262,8 +262,8 @@ async def test_two_living_resources_cannot_have_one_name(store: Store) -> None:
     twin = make_record(make_resource("cls-2", name="cls-1"))
     with pytest.raises(Contended):
         await write(store, created(make_record("cls-3"), twin, tokens={"cls-3": ["t"], "cls-2": ["t"]}))
-    assert await store.count(Query("Cluster")) == 1
-    assert await store.count(Query("Cluster", terms=(Term(("t",)),))) == 0
+    assert await store.count(Query("Cluster", EVERYTHING)) == 1
+    assert await store.count(Query("Cluster", EVERYTHING, terms=(Term(("t",)),))) == 0
     assert await store.transact(Needs(), lambda _: Changes()) == base + 1
     elsewhere = make_resource("cls-4", name="cls-1", tenant="b")
     leaving = make_resource("cls-5", name="cls-1", **DELETED)
@@ -278,7 +278,7 @@ async def test_an_id_or_a_key_cannot_be_taken_twice(store: Store) -> None:
         await write(store, created(make_record(make_resource("cls-1", name="other"))))
     with pytest.raises(Contended):
         await write(store, replace(created(make_record("cls-2")), remembered=[remembered]))
-    assert ids_of(await store.find(Query("Cluster"))) == ["cls-1"]
+    assert ids_of(await store.find(Query("Cluster", EVERYTHING))) == ["cls-1"]
 
 
 async def test_a_name_is_free_for_others_in_the_transaction_that_gives_it_up(store: Store) -> None:
@@ -320,11 +320,11 @@ async def test_removal_leaves_history_and_nothing_else(store: Store) -> None:
     )
     base = await write(store, gone)
     assert await store.read_answer("Cluster", "cls-1", EVERYTHING) is None
-    assert ids_of(await store.find(Query("Cluster", terms=(Term(("a",)),)))) == ["cls-2"]
-    assert [each.position for each in await store.read_transitions(HistoryQuery("cls-1"))] == [base + 1]
+    assert ids_of(await store.find(Query("Cluster", EVERYTHING, terms=(Term(("a",)),)))) == ["cls-2"]
+    assert [each.position for each in await store.read_transitions(HistoryQuery("cls-1", EVERYTHING))] == [base + 1]
     await write(store, created(record))
     assert (await must_read(store, "cls-1")).reports == {}
-    assert await store.count(Query("Cluster", terms=(Term(("b",)),))) == 0
+    assert await store.count(Query("Cluster", EVERYTHING, terms=(Term(("b",)),))) == 0
 
 
 async def test_transitions_are_told_newest_first(store: Store) -> None:
@@ -342,8 +342,8 @@ async def test_transitions_are_told_newest_first(store: Store) -> None:
         Recorded(base + 2, second[0], report, "digest", 0, START),
         Recorded(base + 2, second[1], report, "digest", 1),  # what it was before is not known
     ]
-    assert await store.read_transitions(HistoryQuery("cls-1")) == tuple(reversed(recorded))
-    assert await store.read_transitions(HistoryQuery("cls-1", limit=1)) == (recorded[-1],)
+    assert await store.read_transitions(HistoryQuery("cls-1", EVERYTHING)) == tuple(reversed(recorded))
+    assert await store.read_transitions(HistoryQuery("cls-1", EVERYTHING, limit=1)) == (recorded[-1],)
 
 
 async def test_transitions_by_subject_time_and_page(store: Store) -> None:
@@ -357,7 +357,7 @@ async def test_transitions_by_subject_time_and_page(store: Store) -> None:
         await write(store, Changes(updated=[record], events=[make_draft(record.resource, *moves), stranger]))
 
     async def ask(**more: Any) -> list[tuple[str, int]]:
-        found = await store.read_transitions(HistoryQuery("cls-1", **more))
+        found = await store.read_transitions(HistoryQuery("cls-1", EVERYTHING, **more))
         return [(each.transition.subject, (each.transition.time - START) // minute) for each in found]
 
     phase = frozenset({"phase"})
@@ -369,11 +369,11 @@ async def test_transitions_by_subject_time_and_page(store: Store) -> None:
     assert await ask(since=START + minute, until=START + 2 * minute) == [("Ready", 1), ("phase", 1)]
     pages = []
     last: tuple[int, int] | None = None
-    while page := await store.read_transitions(HistoryQuery("cls-1", before=last, limit=3)):
+    while page := await store.read_transitions(HistoryQuery("cls-1", EVERYTHING, before=last, limit=3)):
         last = (page[-1].position, page[-1].ordinal)
         pages += [(each.transition.subject, (each.transition.time - START) // minute) for each in page]
     assert pages == whole, "a page may end between transitions that share a position"
-    moves_of_phase = await store.read_transitions(HistoryQuery("cls-1", phase, since=START + 2 * minute))
+    moves_of_phase = await store.read_transitions(HistoryQuery("cls-1", EVERYTHING, phase, since=START + 2 * minute))
     assert [each.since for each in moves_of_phase] == [START + 2 * minute, START + minute]
 
 
@@ -449,9 +449,9 @@ async def test_reports_of_an_earlier_generation_are_found_in_the_log(store: Stor
     await accept(make_stored("apply", said="y", id="rep-3"))
     now = make_stored("dns", generation=2, id="rep-4")
     await accept(now)
-    assert await store.read_reports_at("cls-1", 1) == (make_stored("apply", said="y", id="rep-3"), repeated)
-    assert await store.read_reports_at("cls-1", 2) == (now,)
-    assert await store.read_reports_at("cls-1", 3) == ()
+    assert await store.read_reports_at("cls-1", EVERYTHING, 1) == (make_stored("apply", said="y", id="rep-3"), repeated)
+    assert await store.read_reports_at("cls-1", EVERYTHING, 2) == (now,)
+    assert await store.read_reports_at("cls-1", EVERYTHING, 3) == ()
 
 
 # ── several at once ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -489,7 +489,7 @@ async def test_of_two_replicas_that_take_a_name_one_gets_it(replicas: list[Store
         return_exceptions=True,
     )
     assert {type(outcome) for outcome in outcomes} == {int, Contended}
-    assert await replicas[0].count(Query("Cluster")) == 1
+    assert await replicas[0].count(Query("Cluster", EVERYTHING)) == 1
 
 
 async def test_a_write_whose_caller_went_away_is_done_or_not_and_everybody_sees_the_same(store: Store) -> None:
@@ -519,7 +519,7 @@ async def test_a_closed_store_is_unavailable(store: Store) -> None:
     with pytest.raises(StoreUnavailable):
         await store.read_answer("Cluster", "cls-1", EVERYTHING)
     with pytest.raises(StoreUnavailable):
-        await store.find(Query("Cluster"))
+        await store.find(Query("Cluster", EVERYTHING))
     with pytest.raises(StoreUnavailable):
         await store.transact(Needs(), lambda _: Changes())
     with pytest.raises(StoreUnavailable):
@@ -531,7 +531,7 @@ async def test_what_is_under_way_when_a_store_closes_is_finished_or_refused(stor
     await write(store, created(make_record("cls-1")))
     needs = Needs(ids=frozenset({"cls-1"}))
     writes = [asyncio.create_task(insist(store, needs, counting)) for _ in range(5)]
-    reads = [asyncio.create_task(store.count(Query("Cluster"))) for _ in range(5)]
+    reads = [asyncio.create_task(store.count(Query("Cluster", EVERYTHING))) for _ in range(5)]
     for _ in range(3):
         await asyncio.sleep(0)
     await store.close()

@@ -9,6 +9,7 @@ import pytest
 
 from hyperfleet.errors import StoreUnavailable
 from hyperfleet.ports import (
+    EVERYTHING,
     Changes,
     HistoryQuery,
     LoggedReport,
@@ -143,7 +144,7 @@ async def test_old_events_go_but_not_the_last_one_of_a_living_resource(store: St
     assert await prune_all(store, "events", 10 * DAY) == 0
     assert await prune_all(store, "events", timedelta(days=5, hours=12)) == 6
     assert await prune_all(store, "events", DAY) == 2
-    assert await store.count(Query("Cluster", updated_since=now - timedelta(days=6, hours=1))) == 1
+    assert await store.count(Query("Cluster", EVERYTHING, updated_since=now - timedelta(days=6, hours=1))) == 1
     await write(store, changed(living, time=now - 2 * DAY))
     assert await prune_all(store, "events", DAY) == 1
     await write(store, changed(living, time=now))
@@ -158,10 +159,10 @@ async def test_old_transitions_go(store: Store) -> None:
     young = moved("D", None, "True", now)
     await write(store, Changes(inserted=[record], events=[make_draft(record.resource, *old, young)]))
     assert await store.prune(Pruning("transitions", DAY), 2) == 2
-    kept = await store.read_transitions(HistoryQuery("cls-1"))
+    kept = await store.read_transitions(HistoryQuery("cls-1", EVERYTHING))
     assert [each.transition for each in kept] == [young, old[2]], "the oldest go first, so that no gap is left"
     assert await prune_all(store, "transitions", DAY) == 1
-    assert [each.transition for each in await store.read_transitions(HistoryQuery("cls-1"))] == [young]
+    assert [each.transition for each in await store.read_transitions(HistoryQuery("cls-1", EVERYTHING))] == [young]
 
 
 async def test_old_idempotency_keys_go(store: Store) -> None:
@@ -194,9 +195,9 @@ async def test_old_reports_go_but_not_what_a_generation_ended_with(store: Store)
         before = (generation, said)
     assert await prune_all(store, "reports", timedelta(days=5, hours=12)) == 2
     assert await prune_all(store, "reports", DAY) == 2
-    (last,) = await store.read_reports_at("cls-1", 1)
+    (last,) = await store.read_reports_at("cls-1", EVERYTHING, 1)
     assert last == make_stored("dns", 1, "y", id="rep-5", last_heard=now - 5 * DAY)
-    (last,) = await store.read_reports_at("cls-1", 2)
+    (last,) = await store.read_reports_at("cls-1", EVERYTHING, 2)
     assert last.id == "rep-0"
 
 
@@ -211,9 +212,9 @@ async def test_all_reports_of_a_resource_that_is_gone_go_with_its_last_event(sto
     await write(store, Changes(removed=[make_resource()], events=[removal]))
     assert await prune_all(store, "reports", timedelta(days=6, hours=12)) == 1  # the youngest needs the oldest's words
     assert await prune_all(store, "events", timedelta(days=6, hours=12)) == 0
-    assert [report.id for report in await store.read_reports_at("cls-1", 1)] == ["rep-1"]
+    assert [report.id for report in await store.read_reports_at("cls-1", EVERYTHING, 1)] == ["rep-1"]
     assert await prune_all(store, "events", DAY) == 4
-    assert await store.read_reports_at("cls-1", 1) == ()
+    assert await store.read_reports_at("cls-1", EVERYTHING, 1) == ()
     stored = make_stored(last_heard=now - 5 * DAY)  # in SQLite it gets the number of one that went
     await write(store, created(make_record("cls-2"), time=now - 5 * DAY))
     for is_same in (False, True, True):

@@ -29,16 +29,42 @@ EMBEDDED: Final[Values] = {"insecureListen": True}
 POSTGRES: Final[Values] = {"insecureListen": True, "database": {"existingSecret": "fleet-database"}}
 EVERYTHING: Final[Values] = {
     "database": {"existingSecret": "fleet-database", "key": "address"},
-    "auth": {"settings": {"issuers": [{"url": "https://id.example.com"}]}, "existingSecret": "fleet-auth"},
+    "auth": {
+        "existingSecret": "fleet-auth",
+        "tokensKey": "tokens.yaml",
+        "issuers": [
+            {
+                "issuer": "https://id.example.com",
+                "audience": ["hyperfleet"],
+                "jwks": "/etc/hyperfleet-auth/keys.json",
+                "claims": {"roles": "realm_access.roles"},
+                "leeway": "10s",
+            }
+        ],
+    },
     "tls": {"existingSecret": "fleet-tls"},
     "policy": (ROOT / "examples/policies/guide.yaml").read_text("utf-8"),
     "specSchemas": {"Cluster": {"type": "object", "required": ["cloud"]}},
-    "settings": {"workers": 2, "limits": {"maxBodyBytes": 2_097_152}, "retention": {"events": "336h"}},
+    "settings": {
+        "workers": 2,
+        "limits": {"maxBodyBytes": 2_097_152, "maxRequestsPerSecond": 50},
+        "retention": {"events": "336h"},
+        "tenancy": {"label": "team"},
+        "redaction": {"keys": ["licence"]},
+        "audit": {"to": "log", "reports": False},
+        "metrics": {"perResource": True, "maxResources": 500},
+    },
     "drainSeconds": 45,
     "image": {"digest": "sha256:" + "0" * 64},
     "imagePullSecrets": [{"name": "registry"}],
     "autoscaling": {"enabled": True},
-    "serviceMonitor": {"enabled": True, "labels": {"team": "fleet"}},
+    "serviceMonitor": {
+        "enabled": True,
+        "labels": {"team": "fleet"},
+        "bearerToken": {"existingSecret": "fleet-scraper", "key": "token"},
+        "tlsConfig": {"ca": {"secret": {"name": "fleet-tls", "key": "ca.crt"}}},
+    },
+    "prometheusRule": {"enabled": True, "labels": {"team": "fleet"}, "runbookUrl": "https://wiki.example.com/fleet"},
     "networkPolicy": {
         "enabled": True,
         "from": [{"namespaceSelector": {"matchLabels": {"team": "fleet"}}}],

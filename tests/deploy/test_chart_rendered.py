@@ -7,15 +7,17 @@ from datetime import timedelta
 from pathlib import Path
 
 import click
+import msgspec
 import pytest
 
 from hyperfleet import supervision
 from hyperfleet.aggregation.loading.policy_loader import check_policies
-from hyperfleet.api import health
+from hyperfleet.api import health, metrics
 from hyperfleet.bootstrap import System, spec_checker
 from hyperfleet.cli import command
 from hyperfleet.documents import has_errors
 from hyperfleet.settings import CONFIG_VARIABLE, Settings, find_strangers, parse_address, parse_database, resolve
+from tests.deploy.alerting import ALERTS, DASHBOARD, RECORDING, read_rules
 from tests.deploy.chart import (
     EMBEDDED,
     EVERYTHING,
@@ -30,10 +32,6 @@ from tests.deploy.chart import (
 )
 from tests.deploy.containerfile import texts
 
-# What today's server knows of it; the settings that it is still to get cannot be resolved yet.
-KNOWN: Values = {key: value for key, value in EVERYTHING.items() if key not in ("auth", "tls")} | {
-    "insecureListen": True
-}
 SECRET = "postgresql://fleet:hunter2@db.example.com/fleet"  # noqa: S105 - what the Secret might hold
 
 
@@ -84,7 +82,23 @@ def test_lint_finds_nothing(helm: Helm, way: str) -> None:
 def test_nobody_is_let_in_by_accident(helm: Helm) -> None:
     done = helm.run("template", "fleet", "--kube-version", KUBERNETES, values={})
     assert done.returncode != 0
-    assert "give auth.settings, or" in done.stderr
+    assert "give auth.tokensKey or auth.issuers, or" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("values", "says"),
+    [
+        ({"auth": {"tokensKey": "tokens.yaml"}}, "give auth.existingSecret"),
+        (
+            {"auth": {"existingSecret": "a", "tokensKey": "b"}, "serviceMonitor": {"enabled": True}},
+            "settings.metrics.public: true",
+        ),
+    ],
+)
+def test_what_could_not_work_is_refused(helm: Helm, values: Values, says: str) -> None:
+    done = helm.run("template", "fleet", "--kube-version", KUBERNETES, values=values)
+    assert done.returncode != 0
+    assert says in done.stderr
 
 
 def test_an_embedded_file_has_one_worker(helm: Helm) -> None:
@@ -183,18 +197,25 @@ def test_a_pod_has_the_time_that_draining_takes(release: Release) -> None:
     assert needed < timedelta(seconds=spec["terminationGracePeriodSeconds"]) <= needed + timedelta(seconds=10)
 
 
-@pytest.mark.parametrize("values", [EMBEDDED, POSTGRES, KNOWN], ids=["embedded", "postgres", "everything known"])
+@pytest.mark.parametrize("values", [EMBEDDED, POSTGRES, EVERYTHING], ids=["embedded", "postgres", "everything"])
 def test_the_server_starts_with_these_settings(helm: Helm, tmp_path: Path, values: Values) -> None:
     settings = resolve_settings(helm.render(values), tmp_path)
     assert parse_database(settings.database).engine == ("sqlite" if values is EMBEDDED else "postgresql")
     assert not parse_address(settings.listen).is_loopback
-    if values is KNOWN:
+    if values is EVERYTHING:
         assert settings.policy is not None
         assert not has_errors(check_policies(Path(settings.policy).read_text()).problems)
         assert Path(settings.policy).read_text().rstrip() == str(EVERYTHING["policy"]).rstrip()
         assert spec_checker(settings)("Cluster", {})[0].code == "SchemaMismatch"
         assert (settings.workers, settings.limits.max_body_bytes) == (2, 2_097_152)
         assert settings.drain_timeout == timedelta(seconds=45)
+        assert settings.auth.tokens == "/etc/hyperfleet-auth/tokens.yaml"
+        assert [each.issuer for each in settings.auth.issuers] == ["https://id.example.com"]
+        assert (settings.tls.certificate, settings.tls.min_version) == ("/etc/hyperfleet-tls/tls.crt", "tls1.3")
+        assert (settings.tenancy.label, settings.audit.to, settings.redaction.keys) == ("team", "log", ("licence",))
+        assert (settings.limits.max_requests_per_second, settings.metrics.max_resources) == (50, 500)
+        assert not settings.insecure_listen
+    assert settings.log_format == "json"
 
 
 def test_the_embedded_file_is_on_the_volume(helm: Helm, tmp_path: Path) -> None:
@@ -255,6 +276,33 @@ def test_tls_is_spoken_by_server_probes_and_scrapes(helm: Helm) -> None:
     assert f"certificate: {mount}/tls.crt\n" in settings
     assert server["readinessProbe"]["httpGet"]["scheme"] == "HTTPS"
     assert release.get("ServiceMonitor")["spec"]["endpoints"][0]["scheme"] == "https"
+
+
+def test_prometheus_scrapes_with_a_token(helm: Helm) -> None:
+    (endpoint,) = helm.render(EVERYTHING).get("ServiceMonitor")["spec"]["endpoints"]
+    assert endpoint["authorization"]["credentials"] == {"name": "fleet-scraper", "key": "token"}
+    assert endpoint["tlsConfig"]["ca"]["secret"]["key"] == "ca.crt"
+    assert endpoint["path"] == metrics.PATH
+    public = lay_over(POSTGRES, {"serviceMonitor": {"enabled": True}})
+    assert "authorization" not in helm.render(public).get("ServiceMonitor")["spec"]["endpoints"][0]
+
+
+def test_rules_are_those_of_the_files(helm: Helm) -> None:
+    groups = helm.render(EVERYTHING).get("PrometheusRule")["spec"]["groups"]
+    rendered = [rule for group in groups for rule in group["rules"]]
+    ours = [*read_rules(RECORDING), *read_rules(ALERTS)]
+    assert [(rule.get("alert"), rule["expr"]) for rule in rendered] == [
+        (rule.get("alert"), rule["expr"]) for rule in ours
+    ]
+    links = {rule["annotations"]["runbook_url"].partition("#")[0] for rule in rendered if "alert" in rule}
+    assert links == {"https://wiki.example.com/fleet"}
+
+
+def test_the_dashboard_is_a_config_map(helm: Helm) -> None:
+    release = helm.render(lay_over(EMBEDDED, {"dashboard": {"enabled": True}}))
+    (found,) = (each for each in release.manifests if each["metadata"]["name"] == "fleet-hyperfleet-dashboard")
+    assert found["metadata"]["labels"]["grafana_dashboard"] == "1"
+    assert msgspec.json.decode(found["data"]["hyperfleet.json"]) == msgspec.json.decode(DASHBOARD.read_bytes())
 
 
 def test_changed_settings_replace_the_pods(helm: Helm) -> None:

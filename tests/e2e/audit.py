@@ -88,7 +88,7 @@ class Audit:
         return await query(self._database, statement)
 
     async def _read_records(self) -> list[Record]:
-        answers = await self._store.find(Query("Cluster", limit=100_000))
+        answers = await self._store.find(Query("Cluster", EVERYTHING, limit=100_000))
         records = [await self._store.read_record("Cluster", answer.id, EVERYTHING) for answer in answers]
         return [record for record in records if record is not None]
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import ssl
 import subprocess
 import sys
 import time
@@ -21,7 +22,7 @@ import httpx
 ROOT: Final = Path(__file__).parents[2]
 PATIENCE: Final = 60.0  # seconds until something that must happen counts as not happening; machines may be busy
 
-_LISTENING: Final = re.compile(r"^Listening on http://127\.0\.0\.1:(\d+)$", re.MULTILINE)
+_LISTENING: Final = re.compile(r"\bListening on (https?)://127\.0\.0\.1:(\d+)\b")  # in whatever form the log has
 # Where servers keep their bytecode, whatever the environment says of it: they are started many times.
 _BYTECODE: Final = ROOT / ".pytest_cache" / "bytecode"
 
@@ -43,17 +44,24 @@ class Server:
         self._log_start = 0  # where the log of the present process begins
         self._process: subprocess.Popen[bytes] | None = None
         self.port = 0
+        self.scheme = "http"
+        self.tls: ssl.SSLContext | bool = True  # what clients know of certificates
         self.http = httpx.Client()  # for requests below `api`; a new one with each start
 
     @property
     def url(self) -> str:
         """Return the address of the process that runs now, or ran last."""
-        return f"http://127.0.0.1:{self.port}"
+        return f"{self.scheme}://127.0.0.1:{self.port}"
 
     @property
     def api(self) -> str:
         """Return the address below which the fleet is."""
         return f"{self.url}/api/hyperfleet/v1"
+
+    @property
+    def pid(self) -> int:
+        """Return the number of the process that runs now."""
+        return self._running().pid
 
     @property
     def log(self) -> str:
@@ -85,7 +93,7 @@ class Server:
         """Return when it is ready for requests."""
         self.port = self._await(self._find_port)
         self.http.close()
-        self.http = httpx.Client(base_url=self.api, timeout=PATIENCE)
+        self.http = httpx.Client(base_url=self.api, timeout=PATIENCE, verify=self.tls)
         self._await(self.is_ready)
 
     def is_ready(self) -> bool:
@@ -126,7 +134,10 @@ class Server:
 
     def _find_port(self) -> int:
         said = _LISTENING.search(self.log)
-        return int(said[1]) if said else 0
+        if said is None:
+            return 0
+        self.scheme = said[1]
+        return int(said[2])
 
     def _running(self) -> subprocess.Popen[bytes]:
         if self._process is None:

@@ -117,7 +117,7 @@ def test_every_setting_can_be_given_in_the_environment() -> None:
     }
     resolution = given(None, None, **variables)
     assert resolution.settings == given().settings
-    assert sum(origin != "default" for origin in resolution.origins.values()) == len(SETTINGS) - 2
+    assert sum(origin != "default" for origin in resolution.origins.values()) == len(variables)
 
 
 def test_relative_paths_start_at_the_file_or_where_the_command_was_started(tmp_path: Path) -> None:
@@ -163,6 +163,9 @@ def test_all_problems_of_all_sources_at_once() -> None:
         ("limits: 5", "settings.yaml:1:9: expected a mapping, found the number 5"),
         ("- listen", "settings.yaml:1:1: expected a mapping, found a list"),
         ("logLevel: INFO", 'did you mean "info"?'),
+        ("tracing: {endpoint: 'localhost:4318'}", "expected the URL of a collector, such as http://localhost:4318"),
+        ("tracing: {endpoint: 'http://u:p@:x/'}", "expected the URL of a collector"),
+        ("tracing: {sampleRatio: 2}", "expected at most 1"),
         ("specSchemas: {Clustr: x}", 'unknown kind "Clustr", did you mean "Cluster"? Known are Cluster, NodePool'),
         ("policy: ''", "expected at least 1 character, found 0"),
         ('policy: "a\\0b"', "a path cannot have a NUL in it"),
@@ -415,3 +418,82 @@ def test_defaults_are_those_of_the_parts_behind_them() -> None:
     assert (ours.max_depth, ours.max_batch_reports) == (theirs.depth, theirs.batch)
     assert ours.request_timeout == theirs.time
     assert (ours.max_queued_writes, ours.max_writes_per_transaction) == (capacity.queue, capacity.batch)
+
+
+# ── who is let in ────────────────────────────────────────────────────────────────────────────────────────────────
+
+ISSUER = "{issuer: https://id.example.com, audience: fleet, jwks: https://id.example.com/keys%s}"
+
+
+def issuer(more: str = "") -> str:
+    return ISSUER % (more and f", {more}")
+
+
+def test_an_issuer_is_told_in_a_file_or_in_the_environment(tmp_path: Path) -> None:
+    in_file = given(f"auth: {{tokens: t.yaml, issuers: [{issuer('leeway: 10s')}]}}").settings.auth
+    assert in_file.tokens == f"{tmp_path}/t.yaml"
+    assert in_file.issuers[0].audiences == {"fleet"}
+    assert in_file.issuers[0].leeway == timedelta(seconds=10)
+    text = (
+        '[{"issuer": "a", "audience": ["b", "c"], "jwks": "keys.json"}, {"issuer": "d", "audience": "e", "jwks": "f"}]'
+    )
+    resolution = given(None, None, AUTH_ISSUERS=text)
+    assert [each.jwks for each in resolution.settings.auth.issuers] == [f"{tmp_path}/keys.json", f"{tmp_path}/f"]
+    assert resolution.origins["auth.issuers"] == "HYPERFLEET_AUTH_ISSUERS"
+    assert "auth.issuers=[a, d]" in repr(resolution.settings)
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ("secretFile: s", "an issuer needs its keys: either `jwks` or, for development, `secretFile`"),
+        ("leeway: 11m", "a leeway of more than 10m would let expired tokens in: correct the clocks instead"),
+        ("algorithms: [none]", 'expected one of "ES256", "ES384", "ES512", "PS256", "PS384"'),
+        ("algorithms: [HS256]", "expected one of"),
+        ("algorithms: []", "expected at least 1 item, found 0"),
+        ("roles: {ops: king}", "expected one of"),
+        ("claims: {role: a}", 'unknown key "role", did you mean "roles"?'),
+    ],
+)
+def test_what_is_wrong_with_an_issuer_is_told_at_its_place(more: str, message: str) -> None:
+    (problem,) = told(f"auth:\n  issuers:\n    - {issuer(more)}")
+    assert problem.startswith("settings.yaml:3:")
+    assert message in problem
+
+
+@pytest.mark.parametrize(
+    ("address", "message"),
+    [
+        ("http://id.example.com/keys", "must begin with https://, found http://id.example.com"),
+        ("ftp://id.example.com/keys", "must begin with https://"),
+        (f"https://fleet:{SECRET}@id.example.com/keys", "has a password in it"),
+        ("https:///keys", "names no host"),
+    ],
+)
+def test_keys_come_unchanged(address: str, message: str) -> None:
+    (problem,) = told(f"auth: {{issuers: [{{issuer: a, audience: b, jwks: '{address}'}}]}}")
+    assert message in problem
+    assert SECRET not in problem
+
+
+@pytest.mark.parametrize("address", ["http://127.0.0.1:1/k", "http://localhost/k", "http://[::1]/k", "https://a/k"])
+def test_keys_of_this_machine_need_no_tls(address: str) -> None:
+    assert given(f"auth: {{issuers: [{{issuer: a, audience: b, jwks: '{address}'}}]}}")
+
+
+def test_an_issuer_has_one_entry() -> None:
+    (problem,) = told(f"auth: {{issuers: [{issuer()}, {issuer()}]}}")
+    assert "the issuer https://id.example.com is there twice" in problem
+
+
+def test_who_asks_may_listen_everywhere() -> None:
+    assert given("listen: 0.0.0.0:8000\nauth: {tokens: t.yaml}").settings.auth.is_asking
+    assert given(f"listen: 0.0.0.0:8000\nauth: {{issuers: [{issuer()}]}}").settings.auth.is_asking
+    (problem,) = told("listen: 0.0.0.0:8000\nauth: {issuers: []}\ntls: {certificate: c, key: k, clientCa: a}")
+    assert "this server does not ask anybody who they are" in problem, "a certificate says nothing of roles"
+
+
+@pytest.mark.parametrize("text", ["certificate: c", "key: k", "clientCa: a"])
+def test_a_certificate_needs_its_key(text: str) -> None:
+    (problem,) = told(f"tls: {{{text}}}")
+    assert "set tls.certificate and tls.key together" in problem

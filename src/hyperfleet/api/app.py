@@ -21,6 +21,7 @@ from hyperfleet.api import (
     health,
     history,
     lists,
+    metrics,
     openapi,
     policy,
     resources,
@@ -28,15 +29,18 @@ from hyperfleet.api import (
     statuses,
     waiting,
 )
+from hyperfleet.api.audit import Audit
 from hyperfleet.api.compat import app as compat
 from hyperfleet.api.context import Context
 from hyperfleet.api.description.table import list_operations
 from hyperfleet.api.envelope import Envelope
+from hyperfleet.api.exchanges import list_templates
 from hyperfleet.api.fastlane import FastLane
 from hyperfleet.api.gate import Gate
 from hyperfleet.api.problems import Problem, Refused, answer_problem, from_error, from_http_error
 from hyperfleet.api.report_lane import ReportLane
 from hyperfleet.api.routing import below_base
+from hyperfleet.api.traffic import Traffic
 from hyperfleet.api.wire import BASE
 from hyperfleet.errors import HyperFleetError
 
@@ -57,7 +61,7 @@ _FLEET: Final = (
     policy,
     simulation,
 )
-_SERVER: Final = (health, openapi)  # at the root
+_SERVER: Final = (health, openapi, metrics)  # at the root
 
 
 def create_app(context: Context, lifespan: Lifespan[Any] | None = None) -> ASGIApp:
@@ -66,10 +70,13 @@ def create_app(context: Context, lifespan: Lifespan[Any] | None = None) -> ASGIA
     routes: list[BaseRoute] = [*below_base(below, list_operations(context))]
     routes += [route for module in _SERVER for route in module.routes(context)]
     routes.append(compat.mount(context))  # the dialect of the existing Go clients
-    app = Starlette(routes=routes, exception_handlers=dict.fromkeys(_ERRORS, _answer_error), lifespan=lifespan)
-    app.router.redirect_slashes = False  # a redirected POST is lost on many clients
-    lanes = FastLane(ReportLane(Envelope(app, context), context), context)
-    return Gate(lanes, context.doorkeeper)
+    router = Starlette(routes=routes, exception_handlers=dict.fromkeys(_ERRORS, _answer_error), lifespan=lifespan)
+    router.router.redirect_slashes = False  # a redirected POST is lost on many clients
+    lanes = FastLane(ReportLane(Envelope(router, context), context), context)
+    app = Traffic(Gate(lanes, context.doorkeeper, context.pace), context.measures, list_templates(context))
+    if context.journal is None:
+        return app
+    return Audit(app, context, context.journal, has_reports=context.journals_reports)
 
 
 async def _answer_error(request: Request, error: Exception) -> Response:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from starlette.requests import Request
@@ -9,6 +10,8 @@ from starlette.types import Scope
 
 from hyperfleet.api.problems import Problem, Refused
 from hyperfleet.services.callers import Caller, Role
+
+_UNQUOTABLE: Final = re.compile(r"[^ !#-\[\]-~]")  # what may not stand in the text of a challenge
 
 CALLER: Final = "hyperfleet.caller"  # where a scope has a `Caller`, or the `Problem` with which it is turned away
 
@@ -37,4 +40,20 @@ def require(request: Request, role: Role) -> None:
     caller = caller_of(request)
     if not caller.may(role):
         has = ", ".join(sorted(caller.roles)) or "none"
-        raise Refused(Problem("Forbidden", f"this needs the role {role}; {caller.name or 'the caller'} has {has}"))
+        detail = f"this needs the role {role}; {caller.name or 'the caller'} has {has}"
+        raise Refused(Problem("Forbidden", detail, headers=challenge("insufficient_scope", scope=role)))
+
+
+def require_everything(request: Request) -> None:
+    """Refuse a request of somebody who does not see the whole fleet, for it is about all of it."""
+    caller = caller_of(request)
+    if caller.scope.tenants is not None:
+        detail = f"this concerns everybody's resources; {caller.name} sees those of some tenants only"
+        raise Refused(Problem("Forbidden", detail, headers=challenge("insufficient_scope")))
+
+
+def challenge(error: str = "", description: str = "", scope: str = "") -> dict[str, str]:
+    """Return the header that tells how to be let in (RFC 6750)."""
+    told = {"error": error, "error_description": _UNQUOTABLE.sub("", description), "scope": scope}
+    parts = ['realm="hyperfleet"', *(f'{name}="{text}"' for name, text in told.items() if text)]
+    return {"WWW-Authenticate": "Bearer " + ", ".join(parts)}

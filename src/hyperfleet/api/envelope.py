@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
+from contextvars import ContextVar
 from itertools import count
 from typing import Final
 from uuid import uuid4
@@ -18,6 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hyperfleet.api.context import Context
 from hyperfleet.api.problems import Problem, answer_problem, from_code, from_error
+from hyperfleet.api.traffic import tell_lasting, tell_scope
 from hyperfleet.api.wire import ALIASES, BASE
 from hyperfleet.errors import HyperFleetError
 
@@ -26,6 +28,10 @@ _MAX_ADDRESS: Final = 16_384  # characters; what proxies let through, twice
 _SHOWN: Final = 1_024  # characters of a path that logs and problems repeat
 _TIME_LIMIT: Final = "time_limit"  # where the state of a request has it
 _SANE_ID: Final = re.compile(rb"[\x21-\x7e]{1,128}")
+
+# The request that the task that runs now serves, for the log. In the fast lanes it is not set before there is something
+# to say.
+REQUEST: Final[ContextVar[Scope | None]] = ContextVar("hyperfleet.request", default=None)
 
 
 # Ids of requests are made for every one of them, so cheaply: of this process, and counted.
@@ -49,6 +55,7 @@ async def send_problem(problem: Problem, scope: Scope, send: Send, error: Except
 def lift_time_limit(scope: Scope) -> None:
     """Let a request go on for as long as its caller is there: it is a stream, or has a limit of its own."""
     scope["state"][_TIME_LIMIT].reschedule(None)
+    tell_lasting(scope)
 
 
 class Envelope(Struct, frozen=True):
@@ -65,7 +72,11 @@ class Envelope(Struct, frozen=True):
         request_id = id_of(scope)
         scope["state"] = {**scope.get("state", {}), "request_id": request_id, "path": scope["path"][:_SHOWN]}
         reply = _Reply(send, request_id, scope["method"] == "HEAD")
-        problem = await self._pass_on(scope, _Upload(receive), reply)
+        token = REQUEST.set(scope)
+        try:
+            problem = await self._pass_on(scope, _Upload(receive), reply)
+        finally:
+            REQUEST.reset(token)
         if problem is not None:
             await reply.make_up(problem, Request(scope, receive))
 
@@ -129,10 +140,12 @@ class _Reply:
 def _log_failure(error: Exception, scope: Scope) -> None:
     """Tell the log what went wrong: what we know by name in a line, the rest with where it came from."""
     state = scope["state"]
+    token = REQUEST.set(scope)
     if isinstance(error, HyperFleetError):
         _LOG.warning("request %s: %s: %s", state["request_id"], type(error).__name__, error)
     else:
         _LOG.error("request %s failed: %s %r", state["request_id"], scope["method"], state["path"], exc_info=error)
+    REQUEST.reset(token)
 
 
 async def _receive_nothing() -> Message:
@@ -152,5 +165,5 @@ def _under_base(scope: Scope) -> Scope:
     path = scope["path"]
     for alias in ALIASES:
         if path.startswith(f"{alias}/"):
-            return {**scope, "path": BASE + path.removeprefix(alias)}
+            return tell_scope({**scope, "path": BASE + path.removeprefix(alias)})
     return scope

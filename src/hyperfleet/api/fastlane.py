@@ -18,6 +18,7 @@ from hyperfleet.api.envelope import id_of, send_problem
 from hyperfleet.api.problems import from_error
 from hyperfleet.api.requests import is_id
 from hyperfleet.api.responses import WORTHWHILE
+from hyperfleet.api.traffic import tell_template
 from hyperfleet.api.wire import ALIASES, BASE
 from hyperfleet.errors import StoreError
 from hyperfleet.ports import Answer
@@ -42,6 +43,7 @@ class FastLane:
         self._store = context.store
         tops = [kind for kind in context.kinds if kind.parent is None]
         self._kinds = {f"{base}/{kind.plural}": kind.name for base in (BASE, *ALIASES) for kind in tops}
+        self._templates = {kind.name: f"{BASE}/{kind.plural}/{{id}}" for kind in tops}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a usual reading of one resource; pass everything else on."""
@@ -60,6 +62,7 @@ class FastLane:
         try:
             answer = await self._store.read_answer(kind, id_, caller.scope)
         except StoreError as error:
+            tell_template(scope, self._templates[kind])
             await send_problem(from_error(error), scope, send, error)
             return True
         except Exception as error:  # noqa: BLE001  # whatever it is, it is told on the ordinary way
@@ -67,6 +70,7 @@ class FastLane:
             return False
         if answer is None or len(answer.body) >= WORTHWHILE:
             return False
+        tell_template(scope, self._templates[kind])
         await _send(answer, scope, send)
         return True
 

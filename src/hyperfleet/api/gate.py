@@ -11,16 +11,22 @@ from typing import Final
 from msgspec import Struct
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from hyperfleet.api.callers import CALLER
-from hyperfleet.api.problems import Problem
+from hyperfleet.api.callers import CALLER, challenge
+from hyperfleet.api.exchanges import PROBES
+from hyperfleet.api.pace import Pace
+from hyperfleet.api.problems import RETRY_AFTER, Problem
 from hyperfleet.services.callers import Caller, Doorkeeper, Rejection
 
 ANONYMOUS: Final = Caller("anonymous")  # everybody, where nobody is asked who they are
 
-_SCHEME: Final = b"bearer "
-_CHALLENGE: Final = 'Bearer realm="hyperfleet"'
-_UNKNOWN: Final = Problem(
-    "Unauthenticated", "send a token: `Authorization: Bearer …`", headers={"WWW-Authenticate": _CHALLENGE}
+_SCHEME: Final = b"bearer"
+# No credentials, or such as we do not know: then RFC 6750 wants a challenge that tells of no error.
+_UNKNOWN: Final = Problem("Unauthenticated", "send a token: `Authorization: Bearer …`", headers=challenge())
+_TWICE: Final = Problem(
+    "InvalidRequest", "the header Authorization is there more than once", headers=challenge("invalid_request")
+)
+_EMPTY: Final = Problem(
+    "InvalidRequest", "the header Authorization has no token behind `Bearer`", headers=challenge("invalid_request")
 )
 
 
@@ -29,23 +35,44 @@ class Gate(Struct, frozen=True):
 
     app: ASGIApp
     doorkeeper: Doorkeeper | None  # None: nobody is asked
+    pace: Pace | None = None  # None: everybody may ask as fast as they can
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Find out who sends a request, and pass it on."""
         if scope["type"] == "http":
-            scope[CALLER] = ANONYMOUS if self.doorkeeper is None else await _identify(scope, self.doorkeeper)
+            scope[CALLER] = await self._find(scope)
         await self.app(scope, receive, send)
 
+    async def _find(self, scope: Scope) -> Caller | Problem:
+        doorkeeper, pace = self.doorkeeper, self.pace
+        found = ANONYMOUS if doorkeeper is None else await _identify(scope, doorkeeper, pace)
+        if pace is None or scope["path"] in PROBES:
+            return found
+        return pace.admit(found, scope, is_known=doorkeeper is not None)
 
-async def _identify(scope: Scope, doorkeeper: Doorkeeper) -> Caller | Problem:
+
+async def _identify(scope: Scope, doorkeeper: Doorkeeper, pace: Pace | None) -> Caller | Problem:
     credentials = [value for name, value in scope["headers"] if name == b"authorization"]
-    if len(credentials) != 1 or credentials[0][: len(_SCHEME)].lower() != _SCHEME:
+    if not credentials:
         return _UNKNOWN
-    token = bytes(credentials[0][len(_SCHEME) :]).strip()
-    found = doorkeeper.recognize(token) or await doorkeeper.identify(token)
+    scheme, _, rest = bytes(credentials[0]).partition(b" ")
+    token = rest.strip()
+    if len(credentials) > 1:
+        return _TWICE
+    if scheme.lower() != _SCHEME:
+        return _UNKNOWN
+    if not token:
+        return _EMPTY
+    known = doorkeeper.recognize(token)
+    if known is not None:
+        return known
+    if pace is not None and (refusal := pace.refuse_guess(scope)):
+        return refusal
+    found = await doorkeeper.identify(token)
     return _turn_away(found) if isinstance(found, Rejection) else found
 
 
 def _turn_away(rejection: Rejection) -> Problem:
-    challenge = f'{_CHALLENGE}, error="invalid_token"'
-    return Problem("InvalidToken", rejection.reason, headers={"WWW-Authenticate": challenge})
+    if rejection.is_passing:
+        return Problem("IssuerUnavailable", rejection.reason, headers={"Retry-After": RETRY_AFTER})
+    return Problem("InvalidToken", rejection.reason, headers=challenge("invalid_token", rejection.reason))

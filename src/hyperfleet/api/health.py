@@ -31,7 +31,7 @@ def routes(context: Context) -> list[Route]:
 
     async def ready(_: Request) -> Response:
         """Say whether reads and writes can be taken now, and if not, why."""
-        reasons = await _find_reasons(context)
+        reasons = await find_reasons(context)
         if reasons:
             return _answer(Readiness("notReady", reasons), 503)
         return _answer(Readiness("ready"))
@@ -39,7 +39,7 @@ def routes(context: Context) -> list[Route]:
     return [Route("/healthz", live), Route("/readyz", ready)]
 
 
-async def _find_reasons(context: Context) -> tuple[Unreadiness, ...]:
+async def find_reasons(context: Context) -> tuple[Unreadiness, ...]:
     """Return everything that stands in the way, not only the first thing."""
     reasons = []
     if store := await _ask_store(context):

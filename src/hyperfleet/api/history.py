@@ -38,11 +38,11 @@ class _History(Struct, frozen=True):
 
     async def read(self, request: Request) -> Response:
         """Answer one page of a resource's history, the newest first."""
-        target, store = target_of(request, self.kind), self.context.store
-        search = read_history_query(parameters_of(request), target.id, self.context.clock.now())
+        target, store, scope = target_of(request, self.kind), self.context.store, caller_of(request).scope
+        search = read_history_query(parameters_of(request), target.id, scope, self.context.clock.now())
         if search.errors:
             raise Refused(from_query(search.errors))
-        if not await store.remembers(self.kind.name, target.id, caller_of(request).scope, target.parent_id):
+        if not await store.remembers(self.kind.name, target.id, scope, target.parent_id):
             raise Refused(from_refusal(not_found(target)))
         found = await store.read_transitions(replace(search.query, limit=search.query.limit + 1))
         return answer_made(request, self._present(target, search, found))

@@ -204,7 +204,7 @@ class _Reader:
         if not isinstance(value, str):
             self.error(at, "WrongType", f"the value of a label must be a string, not {name_type(value)}")
         elif value and (len(value) > MAX_LABEL or not LABEL_PATTERN.fullmatch(value)):
-            message = f"the value {quote(value)} must have at most {MAX_LABEL} letters, digits and -_."
+            message = f"the value must have at most {MAX_LABEL} letters, digits and -_."
             self.error(at, "BadFormat", message)
 
 

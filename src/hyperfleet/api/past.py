@@ -49,7 +49,7 @@ async def answer_past_reports(request: Request, context: Context, target: Target
     at = _read_at(given, context)
     version = await _find(request, context, target, at)
     listed = {adapter["name"] for adapter in msgspec.json.decode(restore(version))["status"]["adapters"]}
-    reports = await find_reports(context.store, target, at, listed)
+    reports = await find_reports(context.store, target, caller_of(request).scope, at, listed)
     if isinstance(reports, Refusal):
         raise Refused(from_refusal(reports))
     return answer_made(request, status_object(_resource_of(version.entry), reports, None, context.kinds))

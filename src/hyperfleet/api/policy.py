@@ -8,6 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from hyperfleet.api.callers import require_everything
 from hyperfleet.api.context import Context
 from hyperfleet.api.problems import Problem, Refused
 from hyperfleet.api.responses import answer_made, answer_written
@@ -29,6 +30,7 @@ def routes(context: Context) -> list[Route]:
 
     async def reload(request: Request) -> Response:
         """Read the policy file again and put it in force; with problems in it, nothing changes."""
+        require_everything(request)
         try:
             version = await context.policies.activate()
         except DocumentError as error:

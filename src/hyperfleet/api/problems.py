@@ -17,6 +17,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from hyperfleet.aggregation import BodyProblem
+from hyperfleet.api.traffic import tell_problem
 from hyperfleet.errors import HyperFleetError
 from hyperfleet.services.results import Refusal
 
@@ -38,11 +39,10 @@ CATALOGUE: Final[Mapping[str, Entry]] = {
     "InvalidBody": Entry(400, "The body is not what it should be", "Correct what `errors` lists; it lists everything."),
     "InvalidQuery": Entry(400, "A query parameter is wrong", "Correct the parameters that `errors` names."),
     "InvalidHeader": Entry(400, "A header is wrong", "Correct the header that `errors` names."),
-    "InvalidLabels": Entry(400, "The labels are not allowed", "Correct what `errors` lists."),
     "InvalidRequest": Entry(400, "The request is not understood", "Compare it with /openapi.json."),
     "Unauthenticated": Entry(401, "Nobody knows who you are", "Send a token in the header `Authorization`."),
     "InvalidToken": Entry(401, "The token is not accepted", "Get a new token from whoever gave you this one."),
-    "Forbidden": Entry(403, "You may not do this", "Ask an administrator for the role that `detail` names."),
+    "Forbidden": Entry(403, "You may not do this", "Ask an administrator for the role or tenant that `detail` names."),
     "NotYourAdapter": Entry(
         403, "You may not report as this adapter", "Report under the names that your token is bound to."
     ),
@@ -79,13 +79,21 @@ CATALOGUE: Final[Mapping[str, Entry]] = {
     "BodyTooLarge": Entry(413, "The body is too large", "Send less, or several requests."),
     "UriTooLong": Entry(414, "The address is too long", "Use fewer or shorter query parameters."),
     "UnsupportedMediaType": Entry(415, "The body is in a form we do not read", "Send JSON: `application/json`."),
+    "InvalidLabels": Entry(422, "The labels are not allowed", "Correct what `errors` lists."),
     "InvalidSpec": Entry(422, "The spec does not fit the schema of its kind", "Correct what `errors` lists."),
     "IdempotencyKeyReused": Entry(
         422, "The idempotency key belongs to another request", "Use a new key for every new request."
     ),
     "InvalidPolicy": Entry(422, "The policy has problems", "Correct what `errors` lists; the old one stays in force."),
+    "RateLimited": Entry(429, "You ask too fast", "Wait for the time in `Retry-After`; send many reports as a batch."),
+    "TooManyWatches": Entry(
+        429, "You watch too much at once", "Close what you no longer need, or watch a list in place of each resource."
+    ),
     "InternalError": Entry(500, "Something went wrong here", "Retry; if it stays, tell us the `requestId`."),
     "Overloaded": Entry(503, "More is asked than can be done now", "Retry after the time in `Retry-After`."),
+    "IssuerUnavailable": Entry(
+        503, "Whoever issued the token cannot be asked now", "Retry; the token may be good, nobody can tell yet."
+    ),
     "StoreUnavailable": Entry(
         503, "The database cannot be reached", "Retry; a write may have happened, and repeating it does no harm."
     ),
@@ -205,7 +213,7 @@ def from_error(error: Exception) -> Problem:
 def from_code(code: str) -> Problem:
     """Tell what needs no more words than the catalogue has."""
     entry = CATALOGUE[code]
-    headers = {"Retry-After": RETRY_AFTER} if entry.status == 503 else {}
+    headers = {"Retry-After": RETRY_AFTER} if entry.status in (429, 503) else {}
     return Problem(code, entry.title, headers=headers)
 
 
@@ -216,6 +224,7 @@ def faults(errors: Iterable[BodyProblem], place: Place = "pointer") -> tuple[Fau
 
 def answer_problem(problem: Problem, request: Request) -> Response:
     """Answer a request with a problem."""
+    tell_problem(request.scope, problem.code)
     state = request.scope.get("state", {})
     document = problem.document(state.get("path", request.scope["path"]), state.get("request_id", UNSET))
     headers = {**problem.headers, "Cache-Control": "no-store"}

@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from hyperfleet.aggregation import read_plain
+from hyperfleet.aggregation import BodyProblem, read_plain
 from hyperfleet.api.callers import guest_of
 from hyperfleet.api.context import Context
 from hyperfleet.api.envelope import id_of, send_problem
@@ -21,6 +21,7 @@ from hyperfleet.api.patience import Patience
 from hyperfleet.api.problems import Problem, from_code, from_error, from_refusal
 from hyperfleet.api.requests import ID, is_suspicious
 from hyperfleet.api.submissions import generation_key_of
+from hyperfleet.api.traffic import tell_template
 from hyperfleet.api.wire import ALIASES, BASE, brief_report_answer, outcome_of, path_of
 from hyperfleet.model.kind import Kind
 from hyperfleet.model.report import ADAPTER_PATTERN, Report
@@ -45,6 +46,11 @@ class ReportLane:
         self._context = context
         self._patience = Patience(context.limits.time.total_seconds())
         self._places = [(kind, _pattern_of(kind, context)) for kind in context.kinds]
+        self._templates = {
+            (kind.name, is_put): f"{BASE}{path_of(kind, context.kinds)}/{{id}}/statuses{'/adapters/{adapter}' * is_put}"
+            for kind in context.kinds
+            for is_put in (False, True)
+        }
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Take in a plain report; pass everything else on."""
@@ -56,13 +62,16 @@ class ReportLane:
             await self._app(scope, receive, send)
             return
         target, adapter = place
+        tell_template(scope, self._templates[target.kind.name, bool(adapter)])
         upload = _Upload(receive, promised)
         try:
             with self._patience:
                 raw = await upload.read()
                 is_plain = len(raw) == promised and not is_suspicious(raw, self._context.limits.depth)
-                report = read_plain(raw, adapter) if is_plain else None
-                answer = await self._take(report, target, raw, caller) if report is not None else None
+                redacted = self._context.redactor.clean(raw)
+                report = read_plain(redacted.body, adapter) if is_plain else None
+                submission = None if report is None else self._submission(report, raw)
+                answer = await self._take(submission, redacted.notes, target, caller) if submission else None
         except TimeoutError:
             await send_problem(from_code("Timeout" if upload.is_read else "RequestTimeout"), scope, send)
         except Exception as error:  # noqa: BLE001  # nobody is around us: whatever it is, the caller gets an answer
@@ -88,14 +97,18 @@ class ReportLane:
                 return (Target(kind, id_, parent), adapter or "") if is_put == bool(adapter) else None
         return None
 
-    async def _take(self, report: Report, target: Target, raw: bytes, caller: Caller) -> bytes | Problem:
+    def _submission(self, report: Report, raw: bytes) -> Submission:
+        return Submission(report, self._context.new_id(REPORT_PREFIX), "", generation_key_of(raw))
+
+    async def _take(
+        self, submission: Submission, notes: tuple[BodyProblem, ...], target: Target, caller: Caller
+    ) -> bytes | Problem:
         """Take in a report; return the body of the answer, or what is wrong with it."""
-        submission = Submission(report, self._context.new_id(REPORT_PREFIX), "", generation_key_of(raw))
         command = TakeReports(target, (submission,), caller)
         result = await self._context.committer.submit(command)
         if isinstance(result, Refusal):
             return from_refusal(result)
-        return _encode(brief_report_answer(result, tuple([outcome_of(each, ()) for each in result.verdicts])))
+        return _encode(brief_report_answer(result, tuple([outcome_of(each, notes) for each in result.verdicts])))
 
 
 class _Upload:

@@ -283,7 +283,9 @@ def idempotency_key_of(request: Request, caller: Caller) -> str:
         return ""
     if not _PRINTABLE.fullmatch(key) or len(key) > _MAX_KEY:
         raise Refused(from_header("Idempotency-Key", f"must be 1 to {_MAX_KEY} printable ASCII characters"))
-    return "\n".join((caller.tenant, caller.name, request.scope["path"], key))
+    tenants = caller.scope.tenants
+    whose = (caller.name, None if tenants is None else sorted(tenants))
+    return msgspec.json.encode((*whose, request.scope["path"], key)).decode()
 
 
 def digest_of(body: object) -> str:

@@ -98,6 +98,7 @@ class _Resources(Struct, frozen=True):
             parent_id=parent_of(request, self.context.kinds, self.kind),
             key=key,
             digest=digest_of(body) if key else "",
+            tenancy=self.context.tenancy,
         )
         written = _done(await self.context.committer.submit(command))
         href = href_of(self.kind, written.record.resource.id, command.parent_id, self.context.kinds)
@@ -155,6 +156,7 @@ class _Resources(Struct, frozen=True):
             caller,
             self.context.check_spec,
             replace(wanted, generation=generation),
+            self.context.tenancy,
         )
         record = _done(await self.context.committer.submit(command)).record
         return answer_written(request, 200, record.answer, record.revision)

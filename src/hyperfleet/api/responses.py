@@ -73,6 +73,12 @@ def prefers(request: Request, media_type: str) -> bool:
     return other > weights.get("application/json", weights.get("application/*", weights.get("*/*", 0.0)))
 
 
+def accepts_gzip(request: Request) -> bool:
+    """Tell whether a reader takes gzip."""
+    weights = _read_weights(request.headers.get("accept-encoding", ""))
+    return weights.get("gzip", weights.get("*", 0.0)) > 0
+
+
 def answer_written(
     request: Request, status: int, body: bytes, revision: int = 0, headers: Mapping[str, str] | None = None
 ) -> Response:

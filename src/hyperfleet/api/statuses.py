@@ -56,6 +56,7 @@ from hyperfleet.api.wire import (
 )
 from hyperfleet.model.kind import Kind
 from hyperfleet.ports import Record
+from hyperfleet.services.audit import note_refusal
 from hyperfleet.services.callers import Caller
 from hyperfleet.services.past import AT
 from hyperfleet.services.reports import REPORT_PREFIX, RetireAdapter, Submission, TakeReports
@@ -132,7 +133,7 @@ class _Statuses(Struct, frozen=True):
         """Take in the report of the adapter that the path names."""
         target, adapter = target_of(request, self.kind), adapter_of(request)
         body = await read_json(request, self.context.limits)
-        return await self._take(request, target, read_report_of(body, adapter))
+        return await self._take(request, target, read_report_of(body, adapter, self.context.redactor))
 
     async def retire_adapter(self, request: Request) -> Response:
         """Forget what an adapter reported, because it will report no more."""
@@ -146,11 +147,12 @@ class _Statuses(Struct, frozen=True):
 
     def _read(self, raw: bytes) -> Reading:
         """Read a body with reports: the short way if it is one plain report, else the long way."""
-        limits = self.context.limits
-        plain = None if is_suspicious(raw, limits.depth) else read_plain(raw)
+        limits, redactor = self.context.limits, self.context.redactor
+        redacted = redactor.clean(raw)
+        plain = None if is_suspicious(raw, limits.depth) else read_plain(redacted.body)
         if plain is None:
-            return read_reports(parse_json(raw, limits), limits.batch)
-        return Reading((Sent(plain, generation_key=generation_key_of(raw)),))
+            return read_reports(parse_json(raw, limits), limits.batch, redactor)
+        return Reading((Sent(plain, notes=redacted.notes, generation_key=generation_key_of(raw)),))
 
     async def _take(
         self, request: Request, target: Target, reading: Reading, *, first: int = 201, is_brief: bool = True
@@ -190,7 +192,8 @@ class _Statuses(Struct, frozen=True):
         if generation == record.resource.generation:  # who was retired is not told of
             reports = tuple(each for each in reports if each.report.observed_generation == generation)
         elif generation is not None:
-            reports = await self.context.store.read_reports_at(target.id, generation)
+            scope = caller_of(request).scope
+            reports = await self.context.store.read_reports_at(target.id, scope, generation)
         if not reports:
             raise Refused(Problem("NotFound", f"nobody has reported on {target.id} at generation {generation}"))
         return answer_made(request, status_object(record.resource, reports, generation, self.context.kinds))
@@ -218,7 +221,10 @@ class _Batches(Struct, frozen=True):
         entries, errors = read_batch(body, limits.batch)
         if errors:
             raise Refused(from_body(errors))
-        read = [read_batch_entry(entry, f"/reports/{index}", self.context.kinds) for index, entry in enumerate(entries)]
+        read = [
+            read_batch_entry(entry, f"/reports/{index}", self.context.kinds, self.context.redactor)
+            for index, entry in enumerate(entries)
+        ]
         results = await self._submit(request, read)
         refused = sum(1 for result in results if result.problem is not UNSET)
         answer = BatchAnswer(tuple(results), len(results) - refused, refused)
@@ -233,6 +239,7 @@ class _Batches(Struct, frozen=True):
                 commands[index] = self._command(entry, caller)
             except Refused as refused:
                 results[index] = _refused(index, refused.problem)
+                note_refusal(entry.target, refused.problem.code)
         answers = await self.context.committer.submit_all(list(commands.values()))
         for index, answer in zip(commands, answers, strict=True):
             results[index] = _result(index, entries[index], answer)

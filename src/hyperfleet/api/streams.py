@@ -16,6 +16,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from hyperfleet.api.callers import caller_of_scope
 from hyperfleet.api.envelope import lift_time_limit
 from hyperfleet.errors import StoreError
 
@@ -38,8 +39,8 @@ T = TypeVar("T")
 class Seats(Protocol):
     """Where those sit who are served for long; there are only so many."""
 
-    def seat(self) -> AbstractContextManager[None]:
-        """Take a seat for the length of a block; raise `Overloaded` if none is left."""
+    def seat(self, caller: str) -> AbstractContextManager[None]:
+        """Let a caller take a seat for the length of a block; raise `Overloaded` if none is left."""
         ...
 
 
@@ -63,7 +64,7 @@ class EventStream(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send the frames until they end or the caller has gone."""
-        with self._seats.seat():
+        with self._seats.seat(caller_of_scope(scope).name):
             lift_time_limit(scope)
             await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
             if scope["method"] != "HEAD":

@@ -17,6 +17,7 @@ from hyperfleet.documents import pointer
 from hyperfleet.documents.wording import count, quote
 from hyperfleet.model.kind import Kind, Kinds
 from hyperfleet.model.report import Report
+from hyperfleet.services.redaction import Redactor
 from hyperfleet.services.results import Target
 
 CAMEL_GENERATION: Final = "observedGeneration"
@@ -56,11 +57,11 @@ class BatchEntry(Struct, frozen=True):
     errors: tuple[BodyProblem, ...] = ()
 
 
-def read_reports(body: object, most: int) -> Reading:
+def read_reports(body: object, most: int, redactor: Redactor) -> Reading:
     """Read one report, or several under `adapterStatuses`."""
     key = next((key for key in _BUNDLE_KEYS if isinstance(body, dict) and key in body), None)
     if key is None or not isinstance(body, dict):
-        return _reading([_read_part("", body)], is_bundle=False)
+        return _reading([_read_part("", body, redactor)], is_bundle=False)
     entries, at = body[key], f"/{key}"
     if not isinstance(entries, list) or not 1 <= len(entries) <= most:
         found = count(len(entries), "report") if isinstance(entries, list) else name_type(entries)
@@ -72,19 +73,19 @@ def read_reports(body: object, most: int) -> Reading:
         if other not in (key, *_IGNORED_KEYS)
     ]
     placed = [(f"{at}/{index}", entry) for index, entry in enumerate(entries)]
-    parts = [_read_part(place, entry) for place, entry in placed]
+    parts = [_read_part(place, entry, redactor) for place, entry in placed]
     errors = [*strays, *_find_mixture([key], placed), *_find_duplicates(parts)]
     return _reading(parts, is_bundle=True, errors=errors)
 
 
-def read_report_of(body: object, adapter: str) -> Reading:
+def read_report_of(body: object, adapter: str, redactor: Redactor) -> Reading:
     """Read the report of the adapter that the path names; the body need not name it again."""
     if isinstance(body, dict):
         if body.get("adapter") not in (None, adapter):
             message = f"the path says {adapter}"
             return Reading(errors=(BodyProblem("/adapter", "Contradiction", message),))
         body = {**body, "adapter": adapter}
-    return _reading([_read_part("", body)], is_bundle=False)
+    return _reading([_read_part("", body, redactor)], is_bundle=False)
 
 
 def generation_key_of(raw: bytes) -> str:
@@ -104,7 +105,7 @@ def read_batch(body: object, most: int) -> tuple[list[object], tuple[BodyProblem
     return entries, ()
 
 
-def read_batch_entry(entry: object, at: str, kinds: Kinds) -> BatchEntry:
+def read_batch_entry(entry: object, at: str, kinds: Kinds, redactor: Redactor) -> BatchEntry:
     """Read one entry of a batch: a report, and which resource it is about."""
     if not isinstance(entry, dict):
         return BatchEntry(errors=(BodyProblem(at, "WrongType", f"an entry must be an object, not {name_type(entry)}"),))
@@ -112,7 +113,7 @@ def read_batch_entry(entry: object, at: str, kinds: Kinds) -> BatchEntry:
     ids = {key: value for key, value in entry.items() if key in names}
     target, errors = _read_target(ids, names, at)
     rest = {key: value for key, value in entry.items() if key not in names}
-    part = _read_part(at, rest)
+    part = _read_part(at, rest, redactor)
     mixture = _find_mixture(ids, [(at, rest)])
     return BatchEntry(target, part.sent, (*errors, *mixture, *part.errors))
 
@@ -125,11 +126,13 @@ class _Part(Struct, frozen=True):
     errors: tuple[BodyProblem, ...]
 
 
-def _read_part(at: str, body: object) -> _Part:
-    read = read_report(body, at)
+def _read_part(at: str, body: object, redactor: Redactor) -> _Part:
+    redacted = redactor.redact(body, at)
+    read = read_report(redacted.body, at)
     is_snake = isinstance(body, dict) and SNAKE_GENERATION in body
     key = SNAKE_GENERATION if is_snake else CAMEL_GENERATION
-    return _Part(at, Sent(read.report, at, read.notes, key) if read.report is not None else None, read.errors)
+    notes = (*read.notes, *redacted.notes)
+    return _Part(at, Sent(read.report, at, notes, key) if read.report is not None else None, read.errors)
 
 
 def _reading(parts: list[_Part], *, is_bundle: bool, errors: Iterable[BodyProblem] = ()) -> Reading:

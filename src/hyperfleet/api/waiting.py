@@ -60,7 +60,7 @@ class _Waits(Struct, frozen=True):
         wait = _Wait(tail, waiting, Interest(self.kind.name, scope, target.parent_id, target.id), start, first)
         if prefers(request, EVENT_STREAM):
             return EventStream(tail, wait.tell())
-        with tail.seat():
+        with tail.seat(caller_of(request).name):
             lift_time_limit(request.scope)
             answer = await attend(request.receive, wait.answer())
         return answer_written(request, 200, msgspec.json.encode(answer))

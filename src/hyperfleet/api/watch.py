@@ -135,9 +135,8 @@ class View(Struct, frozen=True):
 
     def is_over(self, stretch: Stretch) -> bool:
         """Tell whether nothing can follow a stretch: the one resource that is watched was removed."""
-        watched = self.interest.resource_id
-        return watched is not None and any(
-            entry.type == "Removed" and entry.resource_id == watched for entry in stretch.entries
+        return self.interest.resource_id is not None and any(
+            entry.type == "Removed" and self.interest.concerns(entry) for entry in stretch.entries
         )
 
     def _follow(self, stretch: Stretch) -> Passage:

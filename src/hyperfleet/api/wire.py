@@ -98,6 +98,7 @@ class MetadataAnswer(Struct, frozen=True, rename="camel"):
     ]
     labels: Mapping[str, str]
     created_by: str | UnsetType = UNSET
+    tenant: Annotated[str | UnsetType, Meta(description="Whose it is, where there are tenants.")] = UNSET
     deletion_timestamp: Time | UnsetType = UNSET
     cluster_id: Annotated[str | UnsetType, Meta(description="Of whatever is below a cluster.")] = UNSET
     parent_id: Annotated[str | UnsetType, Meta(description="Of whatever is below something else.")] = UNSET
@@ -176,6 +177,7 @@ def _present_metadata(kind: Kind, resource: Resource) -> MetadataAnswer:
         resource.updated_time or resource.created_time,
         resource.labels,
         resource.created_by or UNSET,
+        resource.tenant or UNSET,
         resource.deletion_time or UNSET,
         parent_id if is_below_cluster else UNSET,
         UNSET if is_below_cluster else parent_id,

@@ -102,9 +102,11 @@ class MemoryStore:
         children = children_of(self._opened(), parent_id)
         return tuple(child for child in children if scope.admits(child.resource.tenant))
 
-    async def read_reports_at(self, resource_id: str, generation: int) -> tuple[StoredReport, ...]:
+    async def read_reports_at(self, resource_id: str, scope: Scope, generation: int) -> tuple[StoredReport, ...]:
         """Return the last report of each adapter at one generation, by adapter name."""
         contents = self._opened()
+        if not past.is_visible(contents, resource_id, scope):
+            return ()
         record = contents.records.get(resource_id)
         current = record.reports if record else {}
         reports = contents.log.last_at(resource_id, generation)
@@ -113,7 +115,10 @@ class MemoryStore:
 
     async def read_transitions(self, query: HistoryQuery) -> tuple[Recorded, ...]:
         """Return transitions of a resource, the newest first; at most `query.limit`."""
-        return select_history((each for id_, each in self._opened().history if id_ == query.resource_id), query)
+        contents = self._opened()
+        if not past.is_visible(contents, query.resource_id, query.scope):
+            return ()
+        return select_history((each for id_, each in contents.history if id_ == query.resource_id), query)
 
     async def remembers(self, kind: str, id_: str, scope: Scope, parent_id: str | None = None) -> bool:
         """Tell whether a resource is there or was, as far as events are kept."""
@@ -164,17 +169,17 @@ class MemoryStore:
         is_known = past.is_known(past.events_of(contents, id_), kind, scope, parent_id)
         return past.read_version(contents, id_, at) if is_known else None
 
-    async def read_versions(self, resource_id: str, since: datetime) -> tuple[Entry, ...]:
+    async def read_versions(self, resource_id: str, scope: Scope, since: datetime) -> tuple[Entry, ...]:
         """Return a resource's events with an answer from the one in force at `since` on, as far as they are kept."""
-        return past.read_versions(self._opened(), resource_id, since)
+        return past.read_versions(self._opened(), resource_id, scope, since)
 
-    async def read_reports_past(self, resource_id: str, at: datetime) -> tuple[StoredReport, ...]:
+    async def read_reports_past(self, resource_id: str, scope: Scope, at: datetime) -> tuple[StoredReport, ...]:
         """Return the last report of each adapter that was received until then; raise `Forgotten` as above."""
-        return past.read_reports(self._opened(), resource_id, at)
+        return past.read_reports(self._opened(), resource_id, scope, at)
 
-    async def read_report_log(self, resource_id: str, since: datetime) -> tuple[StoredReport, ...]:
+    async def read_report_log(self, resource_id: str, scope: Scope, since: datetime) -> tuple[StoredReport, ...]:
         """Return accepted reports in their order: the last of each adapter before `since`, then all from then on."""
-        return past.read_report_log(self._opened(), resource_id, since)
+        return past.read_report_log(self._opened(), resource_id, scope, since)
 
     async def walk(self, after: str, limit: int, scope: Scope) -> tuple[Record, ...]:
         """Return the resources of all kinds whose ids come after one, in the order of ids."""

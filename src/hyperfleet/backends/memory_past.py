@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
 from hyperfleet.backends.memory_contents import Contents
+from hyperfleet.backends.memory_log import Row
 from hyperfleet.backends.past import Horizon, WalkedLog, was_there
 from hyperfleet.backends.pruning import Step, choose_victims, expired
 from hyperfleet.errors import Forgotten
@@ -26,6 +27,14 @@ def is_known(entries: Sequence[Entry], kind: str, scope: Scope, parent_id: str |
         return False
     newest = entries[-1]
     return newest.kind == kind and scope.admits(newest.tenant) and parent_id in (None, newest.parent_id)
+
+
+def is_visible(contents: Contents, resource_id: str, scope: Scope) -> bool:
+    """Tell whether what is kept of a resource may be seen: its newest event knows whose it is, and only that."""
+    if scope.tenants is None:
+        return True
+    entries = events_of(contents, resource_id)
+    return bool(entries) and scope.admits(entries[-1].tenant)
 
 
 def read_events(contents: Contents, after: int, limit: int) -> Entries:
@@ -56,27 +65,32 @@ def read_version(contents: Contents, resource_id: str, at: datetime) -> Version 
     return Version(entry, last.position, last.time, heard)
 
 
-def read_versions(contents: Contents, resource_id: str, since: datetime) -> tuple[Entry, ...]:
+def read_versions(contents: Contents, resource_id: str, scope: Scope, since: datetime) -> tuple[Entry, ...]:
     """Return a resource's events with an answer from the one in force at a moment on."""
-    entries = [entry for entry in events_of(contents, resource_id) if entry.answer is not None]
+    events = events_of(contents, resource_id)
+    entries = [entry for entry in events if entry.answer is not None and scope.admits(entry.tenant)]
     before = [entry for entry in entries if entry.time <= since]
     return (*before[-1:], *(entry for entry in entries if entry.time > since))
 
 
-def read_reports(contents: Contents, resource_id: str, at: datetime) -> tuple[StoredReport, ...]:
+def read_reports(contents: Contents, resource_id: str, scope: Scope, at: datetime) -> tuple[StoredReport, ...]:
     """Return the last report of each adapter that was received until a moment, by adapter name."""
     contents.horizons["reports"].require_time(at)
-    log = contents.log.read(resource_id)
+    log = _read_log(contents, resource_id, scope)
     reports = {stored.report.adapter: stored for row, stored in log if row.stored.last_heard <= at}
     return tuple(report for _, report in sorted(reports.items()))
 
 
-def read_report_log(contents: Contents, resource_id: str, since: datetime) -> tuple[StoredReport, ...]:
+def read_report_log(contents: Contents, resource_id: str, scope: Scope, since: datetime) -> tuple[StoredReport, ...]:
     """Return the last report of each adapter before a moment, then all from then on, in their order."""
-    log = contents.log.read(resource_id)
+    log = _read_log(contents, resource_id, scope)
     last = {stored.report.adapter: row.sequence for row, stored in log if row.stored.last_heard < since}
     wanted = set(last.values())
     return tuple(stored for row, stored in log if row.stored.last_heard >= since or row.sequence in wanted)
+
+
+def _read_log(contents: Contents, resource_id: str, scope: Scope) -> list[tuple[Row, StoredReport]]:
+    return contents.log.read(resource_id) if is_visible(contents, resource_id, scope) else []
 
 
 def _entry(position: int, draft: Draft) -> Entry:

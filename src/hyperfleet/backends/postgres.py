@@ -165,10 +165,10 @@ class PostgresStore:
         async with self._opened().points.take() as connection:
             return await reading.read_children(connection, parent_id, scope)
 
-    async def read_reports_at(self, resource_id: str, generation: int) -> tuple[StoredReport, ...]:
+    async def read_reports_at(self, resource_id: str, scope: Scope, generation: int) -> tuple[StoredReport, ...]:
         """Return the last report of each adapter at one generation, by adapter name."""
         async with self._opened().points.take() as connection:
-            return await reading.read_reports_at(connection, resource_id, generation)
+            return await reading.read_reports_at(connection, resource_id, scope, generation)
 
     async def read_transitions(self, query: HistoryQuery) -> tuple[Recorded, ...]:
         """Return transitions of a resource, the newest first; at most `query.limit`."""
@@ -221,20 +221,20 @@ class PostgresStore:
         async with self._opened().points.take() as connection:
             return await past.read_version(connection, kind, id_, scope, at, parent_id)
 
-    async def read_versions(self, resource_id: str, since: datetime) -> tuple[Entry, ...]:
+    async def read_versions(self, resource_id: str, scope: Scope, since: datetime) -> tuple[Entry, ...]:
         """Return a resource's events with an answer from the one in force at `since` on, as far as they are kept."""
         async with self._opened().points.take() as connection:
-            return await past.read_versions(connection, resource_id, since)
+            return await past.read_versions(connection, resource_id, scope, since)
 
-    async def read_reports_past(self, resource_id: str, at: datetime) -> tuple[StoredReport, ...]:
+    async def read_reports_past(self, resource_id: str, scope: Scope, at: datetime) -> tuple[StoredReport, ...]:
         """Return the last report of each adapter that was received until then; raise `Forgotten` as above."""
         async with self._opened().points.take() as connection:
-            return await past.read_reports(connection, resource_id, at)
+            return await past.read_reports(connection, resource_id, scope, at)
 
-    async def read_report_log(self, resource_id: str, since: datetime) -> tuple[StoredReport, ...]:
+    async def read_report_log(self, resource_id: str, scope: Scope, since: datetime) -> tuple[StoredReport, ...]:
         """Return accepted reports in their order: the last of each adapter before `since`, then all from then on."""
         async with self._opened().scans.take() as connection:
-            return await past.read_report_log(connection, resource_id, since)
+            return await past.read_report_log(connection, resource_id, scope, since)
 
     async def walk(self, after: str, limit: int, scope: Scope) -> tuple[Record, ...]:
         """Return the resources of all kinds whose ids come after one, in the order of ids."""

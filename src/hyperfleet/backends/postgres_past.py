@@ -63,27 +63,33 @@ async def read_version(
         if entry.position == position:
             return Version(entry, position)
         Horizon(time=reports_horizon).require_time(at)
-        heard = heard_since(await _last_reports(connection, id_, _FOREVER, position), entry.position)
+        heard = heard_since(await _last_reports(connection, id_, scope, _FOREVER, position), entry.position)
         return Version(entry, position, time, heard)
 
 
-async def read_versions(connection: Connection, resource_id: str, since: datetime) -> tuple[Entry, ...]:
+async def read_versions(connection: Connection, resource_id: str, scope: Scope, since: datetime) -> tuple[Entry, ...]:
     """Return a resource's events with an answer from the one in force at a moment on."""
-    return _entries(await connection.fetch(SQL["read_full_events"], as_storable(resource_id), since))
+    parameters = (as_storable(resource_id), since, tenants_of(scope))
+    return _entries(await connection.fetch(SQL["read_full_events"], *parameters))
 
 
-async def read_reports(connection: Connection, resource_id: str, at: datetime) -> tuple[StoredReport, ...]:
+async def read_reports(
+    connection: Connection, resource_id: str, scope: Scope, at: datetime
+) -> tuple[StoredReport, ...]:
     """Return the last report of each adapter that was received until a moment, by adapter name."""
     async with transaction(connection, SNAPSHOT):
         (await read_horizon(connection, "reports")).require_time(at)
-        return tell_last(await _last_reports(connection, resource_id, at))
+        return tell_last(await _last_reports(connection, resource_id, scope, at))
 
 
-async def read_report_log(connection: Connection, resource_id: str, since: datetime) -> tuple[StoredReport, ...]:
+async def read_report_log(
+    connection: Connection, resource_id: str, scope: Scope, since: datetime
+) -> tuple[StoredReport, ...]:
     """Return the last report of each adapter before a moment, then all from then on, in their order."""
     async with transaction(connection, SNAPSHOT):
-        before = await _last_reports(connection, resource_id, since - _MICROSECOND)
-        after = await connection.fetch(SQL["read_reports_since"], as_storable(resource_id), since)
+        before = await _last_reports(connection, resource_id, scope, since - _MICROSECOND)
+        parameters = (as_storable(resource_id), since, tenants_of(scope))
+        after = await connection.fetch(SQL["read_reports_since"], *parameters)
         return tell_log(before, _log_rows(after))
 
 
@@ -94,10 +100,11 @@ async def walk(connection: Connection, after: str, limit: int, scope: Scope) -> 
 
 
 async def _last_reports(
-    connection: Connection, resource_id: str, until: datetime, position: int | None = None
+    connection: Connection, resource_id: str, scope: Scope, until: datetime, position: int | None = None
 ) -> list[LogRow]:
     """Return the last row of each adapter and generation until a time and an event's position."""
-    return _log_rows(await connection.fetch(SQL["read_last_reports"], as_storable(resource_id), until, position))
+    parameters = (as_storable(resource_id), until, position, tenants_of(scope))
+    return _log_rows(await connection.fetch(SQL["read_last_reports"], *parameters))
 
 
 def _log_rows(rows: Iterable[Any]) -> list[LogRow]:

@@ -54,13 +54,16 @@ async def read_children(connection: Connection, parent_id: str, scope: Scope) ->
     return tuple(record_with_reports(row) for row in rows)
 
 
-async def read_reports_at(connection: Connection, resource_id: str, generation: int) -> tuple[StoredReport, ...]:
+async def read_reports_at(
+    connection: Connection, resource_id: str, scope: Scope, generation: int
+) -> tuple[StoredReport, ...]:
     """Return the last report of each adapter at a generation: the current one if it is of it, else from the log.
 
     The log is read last: a report that is no longer current by then has been logged.
     """
-    now = await connection.fetch(SQL["read_reports_now"], *_bound(resource_id, generation))
-    then = await connection.fetch(SQL["read_reports_then"], *_bound(resource_id, generation))
+    parameters = _bound(resource_id, generation, tenants_of(scope))
+    now = await connection.fetch(SQL["read_reports_now"], *parameters)
+    then = await connection.fetch(SQL["read_reports_then"], *parameters)
     reports = {
         adapter: as_heard(decode_report(body), report_id, effective, received)
         for adapter, report_id, effective, received, body in then
@@ -101,7 +104,7 @@ async def read_transitions(connection: Connection, query: HistoryQuery) -> tuple
     """Return transitions of a resource, the newest first."""
     subjects = list(query.subjects) if query.subjects else None
     span, before = (query.since, query.until), query.before or BEYOND_ALL
-    parameters = (query.resource_id, subjects, *span, *before, query.limit)
+    parameters = (query.resource_id, subjects, *span, *before, query.limit, tenants_of(query.scope))
     rows = await connection.fetch(SQL["read_transitions"], *_bound(*parameters))
     return tuple(TransitionRow(*row).recorded() for row in rows)
 

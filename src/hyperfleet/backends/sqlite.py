@@ -155,9 +155,9 @@ class SqliteStore:
         """Return the children of a resource."""
         return await self._opened().scan(reading.read_children, parent_id, scope)
 
-    async def read_reports_at(self, resource_id: str, generation: int) -> tuple[StoredReport, ...]:
+    async def read_reports_at(self, resource_id: str, scope: Scope, generation: int) -> tuple[StoredReport, ...]:
         """Return the last report of each adapter at one generation, by adapter name."""
-        return await self._opened().scan(reading.read_reports_at, resource_id, generation)
+        return await self._opened().scan(reading.read_reports_at, resource_id, scope, generation)
 
     async def read_transitions(self, query: HistoryQuery) -> tuple[Recorded, ...]:
         """Return transitions of a resource, the newest first; at most `query.limit`."""
@@ -202,17 +202,17 @@ class SqliteStore:
         """Return a resource as it was; None: it was not there yet. Raise `Forgotten` if that can no longer be told."""
         return await self._opened().scan(past.read_version, kind, id_, scope, at, parent_id)
 
-    async def read_versions(self, resource_id: str, since: datetime) -> tuple[Entry, ...]:
+    async def read_versions(self, resource_id: str, scope: Scope, since: datetime) -> tuple[Entry, ...]:
         """Return a resource's events with an answer from the one in force at `since` on, as far as they are kept."""
-        return await self._opened().scan(past.read_versions, resource_id, since)
+        return await self._opened().scan(past.read_versions, resource_id, scope, since)
 
-    async def read_reports_past(self, resource_id: str, at: datetime) -> tuple[StoredReport, ...]:
+    async def read_reports_past(self, resource_id: str, scope: Scope, at: datetime) -> tuple[StoredReport, ...]:
         """Return the last report of each adapter that was received until then; raise `Forgotten` as above."""
-        return await self._opened().scan(past.read_reports, resource_id, at)
+        return await self._opened().scan(past.read_reports, resource_id, scope, at)
 
-    async def read_report_log(self, resource_id: str, since: datetime) -> tuple[StoredReport, ...]:
+    async def read_report_log(self, resource_id: str, scope: Scope, since: datetime) -> tuple[StoredReport, ...]:
         """Return accepted reports in their order: the last of each adapter before `since`, then all from then on."""
-        return await self._opened().scan(past.read_report_log, resource_id, since)
+        return await self._opened().scan(past.read_report_log, resource_id, scope, since)
 
     async def walk(self, after: str, limit: int, scope: Scope) -> tuple[Record, ...]:
         """Return the resources of all kinds whose ids come after one, in the order of ids."""

@@ -15,10 +15,11 @@ from typing import Final
 from msgspec import Struct
 
 from hyperfleet.backends.migrations import pending
-from hyperfleet.backends.sqlite_connection import MIGRATIONS, connect, read_versions, translating
+from hyperfleet.backends.sqlite_connection import MIGRATIONS, be_patient, connect, read_versions, translating
 from hyperfleet.errors import SchemaMismatch, StoreUnavailable
 
 _PAGES: Final = 1_024  # copied at once: writers wait meanwhile, some milliseconds
+_DAMAGED: Final = {sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT}
 _BESIDE: Final = ("-wal", "-shm", "-journal")  # what SQLite puts beside a file
 
 Progress = Callable[[int, int], None]  # pages that are done, and all of them
@@ -122,22 +123,23 @@ def _flush(path: Path) -> None:
 
 @contextmanager
 def _nobody_else(target: Path) -> Iterator[None]:
-    """Make sure that nothing has a database open, and keep it so: SQLite gives up its log to the only one."""
+    """Make sure that nothing has a database open, and keep it so; what is damaged beyond that is nobody's."""
     if not target.exists():
         yield
         return
     with translating(target), closing(connect(target, cache_mib=1)) as connection:
-        connection.execute("pragma busy_timeout = 0")
-        connection.execute("pragma locking_mode = exclusive")
-        try:
-            (mode,) = connection.execute("pragma journal_mode = delete").fetchone()
-            connection.execute("begin exclusive")
-        except sqlite3.OperationalError as error:
-            raise _in_use(target) from error
-        if mode != "delete":
-            raise _in_use(target)
+        if not _take(connection):
+            raise StoreUnavailable(f"{target} is in use: stop the server that has it open, then restore")
         yield
 
 
-def _in_use(target: Path) -> StoreUnavailable:
-    return StoreUnavailable(f"{target} is in use: stop the server that has it open, then restore")
+def _take(connection: sqlite3.Connection) -> bool:
+    """Lock a database: SQLite gives up its log only if nobody else has it open."""
+    be_patient(connection, is_patient=False)
+    try:
+        connection.execute("pragma locking_mode = exclusive")
+        (mode,) = connection.execute("pragma journal_mode = delete").fetchone()
+        connection.execute("begin exclusive")
+    except sqlite3.DatabaseError as error:
+        return error.sqlite_errorcode & 0xFF in _DAMAGED
+    return bool(mode == "delete")

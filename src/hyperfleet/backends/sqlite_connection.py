@@ -20,7 +20,7 @@ MIGRATIONS: Final = load_migrations("sqlite")
 
 _BUSY_TIMEOUT: Final = 10_000  # ms that a writer waits for those of other processes
 _PAGE_SIZE: Final = 8192  # a resource fits in one page; with 4096 most need a second, and the file grows by half
-_CHECKPOINT: Final = 4_000  # pages of log before it is moved into the file: 32 MB, some seconds of heavy load
+_CHECKPOINT: Final = 32_000  # pages of log at which a commit moves it into the file, if the checkpointer has not
 _FULL: Final = 2  # `pragma synchronous`: a commit is on the disk when it returns
 _CONTENTION: Final = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 _FORBIDDEN: Final = {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM}

@@ -67,27 +67,32 @@ def read_version(
         if entry.position == position:
             return Version(entry, position)
         read_horizon(connection, "reports").require_time(at)
-        heard = heard_since(_last_reports(connection, id_, _FOREVER, position), entry.position)
+        heard = heard_since(_last_reports(connection, id_, scope, _FOREVER, position), entry.position)
         return Version(entry, position, from_micros(time), heard)
 
 
-def read_versions(connection: sqlite3.Connection, resource_id: str, since: datetime) -> tuple[Entry, ...]:
+def read_versions(connection: sqlite3.Connection, resource_id: str, scope: Scope, since: datetime) -> tuple[Entry, ...]:
     """Return a resource's events with an answer from the one in force at a moment on."""
-    return _entries(connection.execute(SQL["read_full_events"], (resource_id, to_micros(since))))
+    parameters = (resource_id, to_micros(since), tenants_of(scope))
+    return _entries(connection.execute(SQL["read_full_events"], parameters))
 
 
-def read_reports(connection: sqlite3.Connection, resource_id: str, at: datetime) -> tuple[StoredReport, ...]:
+def read_reports(
+    connection: sqlite3.Connection, resource_id: str, scope: Scope, at: datetime
+) -> tuple[StoredReport, ...]:
     """Return the last report of each adapter that was received until a moment, by adapter name."""
     with transaction(connection, "deferred"):
         read_horizon(connection, "reports").require_time(at)
-        return tell_last(_last_reports(connection, resource_id, to_micros(at)))
+        return tell_last(_last_reports(connection, resource_id, scope, to_micros(at)))
 
 
-def read_report_log(connection: sqlite3.Connection, resource_id: str, since: datetime) -> tuple[StoredReport, ...]:
+def read_report_log(
+    connection: sqlite3.Connection, resource_id: str, scope: Scope, since: datetime
+) -> tuple[StoredReport, ...]:
     """Return the last report of each adapter before a moment, then all from then on, in their order."""
     with transaction(connection, "deferred"):
-        before = _last_reports(connection, resource_id, to_micros(since - _MICROSECOND))
-        after = connection.execute(SQL["read_reports_since"], (resource_id, to_micros(since)))
+        before = _last_reports(connection, resource_id, scope, to_micros(since - _MICROSECOND))
+        after = connection.execute(SQL["read_reports_since"], (resource_id, to_micros(since), tenants_of(scope)))
         return tell_log(before, _log_rows(after))
 
 
@@ -99,10 +104,10 @@ def walk(connection: sqlite3.Connection, after: str, limit: int, scope: Scope) -
 
 
 def _last_reports(
-    connection: sqlite3.Connection, resource_id: str, until: int, position: int | None = None
+    connection: sqlite3.Connection, resource_id: str, scope: Scope, until: int, position: int | None = None
 ) -> list[LogRow]:
     """Return the last row of each adapter and generation until a time and an event's position."""
-    return _log_rows(connection.execute(SQL["read_last_reports"], (resource_id, until, position)))
+    return _log_rows(connection.execute(SQL["read_last_reports"], (resource_id, until, position, tenants_of(scope))))
 
 
 def _log_rows(rows: Iterable[Any]) -> list[LogRow]:

@@ -85,11 +85,14 @@ def read_children(connection: sqlite3.Connection, parent_id: str, scope: Scope) 
         return read_records(connection, [id_ for (id_,) in rows])
 
 
-def read_reports_at(connection: sqlite3.Connection, resource_id: str, generation: int) -> tuple[StoredReport, ...]:
+def read_reports_at(
+    connection: sqlite3.Connection, resource_id: str, scope: Scope, generation: int
+) -> tuple[StoredReport, ...]:
     """Return the last report of each adapter at a generation: the current one if it is of it, else from the log."""
+    parameters = (resource_id, generation, tenants_of(scope))
     with transaction(connection, "deferred"):
-        now = connection.execute(SQL["read_reports_now"], (resource_id, generation)).fetchall()
-        then = connection.execute(SQL["read_reports_then"], (resource_id, generation)).fetchall()
+        now = connection.execute(SQL["read_reports_now"], parameters).fetchall()
+        then = connection.execute(SQL["read_reports_then"], parameters).fetchall()
     reports = {
         adapter: as_heard(decode_report(body), report_id, from_micros(effective), from_micros(received))
         for adapter, report_id, effective, received, body in then
@@ -174,7 +177,8 @@ def read_transitions(connection: sqlite3.Connection, query: HistoryQuery) -> tup
     """Return transitions of a resource, the newest first."""
     subjects = as_list(query.subjects) if query.subjects else None
     span = [None if instant is None else to_micros(instant) for instant in (query.since, query.until)]
-    parameters = (query.resource_id, subjects, *span, *(query.before or BEYOND_ALL), query.limit)
+    before = query.before or BEYOND_ALL
+    parameters = (query.resource_id, subjects, *span, *before, query.limit, tenants_of(query.scope))
     rows = connection.execute(SQL["read_transitions"], parameters)
     return tuple(
         TransitionRow(at, subject, before, after, from_micros(time), _instant(since), *rest).recorded()

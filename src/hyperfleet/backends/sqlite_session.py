@@ -1,19 +1,22 @@
 """The connections and threads of an open SQLite file.
 
-One connection writes, for one transaction after the other. One serves point reads, in the event loop. A few serve
-lists, each in whichever thread took the job. `SqliteStore` says what is done with them.
+One connection writes, for one transaction after the other, and another one moves its log into the file. One serves
+point reads, in the event loop. A few serve lists, each in whichever thread took the job. `SqliteStore` says what is
+done with them.
 """
 
 from __future__ import annotations
 
 import asyncio
 import sqlite3
+import time
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Concatenate, Final, ParamSpec, Self, TypeVar
 
+from hyperfleet.backends.sqlite_checkpoint import Checkpointer
 from hyperfleet.backends.sqlite_connection import be_patient, connect, make_durable, migrate, translating
 from hyperfleet.ports import Clock
 
@@ -24,6 +27,7 @@ _SCANNERS: Final = 2  # lists at once; the processor is the limit, and writers w
 # The pages that connections keep for themselves: the system keeps the rest of the file in memory that is not ours.
 _WRITER_CACHE: Final = 16  # MiB
 _READER_CACHE: Final = 8
+_QUICK: Final = 0.0005  # seconds: to hand a commit to the thread and to be told of its end takes about as long
 
 
 class Session:
@@ -35,6 +39,8 @@ class Session:
         self._writer = writer
         self.point, *self._scanners = readers
         self._turn = asyncio.Lock()  # one transaction at a time
+        self.checkpointer = Checkpointer(path, writer, self._turn)
+        self._commit_time = _QUICK  # seconds, of the last few commits
         self._is_behind = False  # the thread may still be at what came before, so the next transaction is begun there
         self._writing = ThreadPoolExecutor(1, "sqlite-writer")
         self._scanning = ThreadPoolExecutor(len(self._scanners), "sqlite-reader")
@@ -59,9 +65,9 @@ class Session:
     async def writing(self) -> AsyncIterator[sqlite3.Connection]:
         """Begin a transaction, let the caller run its statements, and commit; whatever it raises undoes them.
 
-        Only what may wait is done in the thread that writes: the commit and, if another process is writing, the begin.
-        Its jobs run in their order, so a caller that is cancelled leaves nothing half done: what was begun is undone
-        before anybody else begins.
+        Only what may wait is done in the thread that writes: the commit, unless those before it were quick, and, if
+        another process is writing, the begin. Its jobs run in their order, so a caller that is cancelled leaves nothing
+        half done: what was begun is undone before anybody else begins.
         """
         async with self._turn:
             try:
@@ -72,11 +78,24 @@ class Session:
                 self._is_behind = False
                 with translating(self._path):
                     yield self._writer
-                await self._run(_commit)
+                await self._commit()
             except BaseException:
                 self._is_behind = True
                 self._writing.submit(_roll_back, self._writer)
                 raise
+
+    async def _commit(self) -> None:
+        if self._commit_time < _QUICK:
+            with translating(self._path):
+                self._time_commit(self._writer)
+        else:
+            await self._run(self._time_commit)
+        self.checkpointer.notice()
+
+    def _time_commit(self, connection: sqlite3.Connection) -> None:
+        began = time.perf_counter()
+        connection.execute("commit")
+        self._commit_time += (time.perf_counter() - began - self._commit_time) / 4
 
     async def _run(self, job: Callable[[sqlite3.Connection], None]) -> None:
         def run() -> None:
@@ -98,10 +117,12 @@ class Session:
 
         async with self._turn:
             try:
-                return await asyncio.get_running_loop().run_in_executor(self._writing, run)
+                result = await asyncio.get_running_loop().run_in_executor(self._writing, run)
             except asyncio.CancelledError:
                 self._is_behind = True
                 raise
+            self.checkpointer.notice()
+            return result
 
     async def scan(self, job: Callable[Concatenate[sqlite3.Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Do a job with a connection that reads, as soon as one is free."""
@@ -118,6 +139,7 @@ class Session:
 
     async def close(self) -> None:
         """Finish what was begun, then let go."""
+        self.checkpointer.stop()
         async with self._turn:  # comes after all who wait for theirs
             await asyncio.to_thread(self._let_go)
 
@@ -125,6 +147,7 @@ class Session:
         """Close every connection and move the log into the file; blocks."""
         self._scanning.shutdown()
         self._writing.shutdown()
+        self.checkpointer.close()
         for reader in (self.point, *self._scanners):
             reader.close()
         # Another process may be reading: then the log stays, and whoever closes last moves it.
@@ -150,10 +173,6 @@ def _begin(connection: sqlite3.Connection) -> None:
         connection.execute("begin immediate")
     finally:
         be_patient(connection, is_patient=False)
-
-
-def _commit(connection: sqlite3.Connection) -> None:
-    connection.execute("commit")
 
 
 def _roll_back(connection: sqlite3.Connection) -> None:

@@ -8,9 +8,11 @@ found, `failures` says what went wrong, and `exits` has every exit code.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import click
 
@@ -36,7 +38,7 @@ def main() -> None:
 
 def run(arguments: Sequence[str], session: Session) -> int:
     """Run a command line; return the exit code. No traceback reaches a person."""
-    _accept_all_characters()
+    _prepare_streams()
     try:
         command.main(list(arguments), prog_name="hyperfleet", standalone_mode=False, obj=session)
         sys.stdout.flush()
@@ -54,8 +56,10 @@ def run(arguments: Sequence[str], session: Session) -> int:
     return OK
 
 
-def _accept_all_characters() -> None:
-    """Write a question mark for what a terminal has no character for."""
+def _prepare_streams() -> None:
+    """Write a question mark for what a terminal has no character for; write nowhere if a stream is closed."""
+    sys.stdout = sys.stdout or Path(os.devnull).open("w")
+    sys.stderr = sys.stderr or Path(os.devnull).open("w")
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
@@ -63,5 +67,6 @@ def _accept_all_characters() -> None:
 
 def _drop_output() -> None:
     """Send what is still to be written nowhere: Python would try again at the end, and complain on its own."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
+    with contextlib.suppress(ValueError):  # it may be no file
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())

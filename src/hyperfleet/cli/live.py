@@ -27,7 +27,7 @@ class Frames:
             from rich.live import Live
 
             console = Console(no_color=not self._session.has_colour, highlight=False)
-            self._live = Live(console=console, auto_refresh=False, vertical_overflow="visible")
+            self._live = Live(console=console, auto_refresh=False, vertical_overflow="crop")
             self._live.start()
         return self
 

@@ -116,7 +116,7 @@ def find(fleet: Fleet, target: Target) -> Resource:
     """Read the resource that is meant; say which others there are if there is none, or if there are several."""
     from hyperfleet.client.errors import Ambiguous, NotFound
 
-    if target.name is None:
+    if not target.name:
         raise Misuse(f"say which {target.noun.title}, by name or id")
     operations: Any = operations_on(fleet, target.noun)
     parent = find_cluster(fleet, target.cluster) if target.noun is NODE_POOL and target.cluster else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import logging
 import os
 import socket
 import sys
@@ -10,13 +11,14 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from hyperfleet.cli.exits import FALSE, OK, UNAVAILABLE
-from hyperfleet.errors import DocumentError, StoreUnavailable
+from hyperfleet.cli.exits import FALSE, OK, UNAVAILABLE, USAGE
+from hyperfleet.errors import DocumentError, HyperFleetError, StoreUnavailable
 from hyperfleet.settings import SETTINGS, Setting, conceal, find_strangers, resolve
 
 if TYPE_CHECKING:
     from hyperfleet.settings import Resolution, Settings
 
+_LOG: Final = logging.getLogger(__name__)
 _BY_KEY: Final = {setting.key: setting for setting in SETTINGS}
 # The flags that set something, and the key of what they set.
 FLAGS: Final = {
@@ -93,7 +95,7 @@ def serve(config: str | None, check: bool, insecure_listen: bool, **texts: str |
     directory and uses the policy that is built in, unless that data has got one from a file before.
 
     \b
-    Signals: SIGTERM and Ctrl-C stop it in good order, SIGHUP lets it read its policy again.
+    Signals: SIGTERM and Ctrl-C stop it in good order, SIGHUP lets it read its policy and its tokens again.
     Exit codes: 0 stopped as told, 1 a worker had to be killed, 2 settings or policy are wrong, 69 the database or the
     address is not available. With --check: 0 good, 1 not good.
     """
@@ -110,23 +112,39 @@ def _run(settings: Settings) -> int:
     """Run the server; what a person can cause ends as a sentence."""
     from hyperfleet import serving
 
-    click.echo(f"Data: {conceal(settings.database)}", err=True)
-    click.echo(f"Policy: {settings.policy or 'in force or else built in'}", err=True)
+    if settings.log_format == "text":  # a log of objects has no other lines; `--check` tells the same
+        click.echo(f"Data: {conceal(settings.database)}", err=True)
+        click.echo(f"Policy: {settings.policy or 'in force or else built in'}", err=True)
+        click.echo(f"Callers: {_describe_auth(settings)}", err=True)
     try:
         return serving.serve(settings)
     except StoreUnavailable as error:
-        return _fail(conceal(str(error)))
+        return _fail(conceal(str(error)), settings)
+    except HyperFleetError as error:
+        if settings.log_format == "text":
+            raise
+        return _fail(conceal(str(error)), settings, USAGE)
     except socket.gaierror:
-        return _fail(f"{settings.listen} cannot be listened at: no such host is known")
+        return _fail(f"{settings.listen} cannot be listened at: no such host is known", settings)
     except OSError as error:
         if error.errno not in _LISTEN_ERRORS:
             raise
-        return _fail(f"{settings.listen} {_LISTEN_ERRORS[error.errno]}")
+        return _fail(f"{settings.listen} {_LISTEN_ERRORS[error.errno]}", settings)
 
 
-def _fail(sentence: str) -> int:
-    click.echo(f"Error: {sentence}", err=True)
-    return UNAVAILABLE
+def _describe_auth(settings: Settings) -> str:
+    auth = settings.auth
+    known_by = [*(["a file of tokens"] if auth.tokens else []), *(f"tokens of {each.issuer}" for each in auth.issuers)]
+    return f"known by {' and '.join(known_by)}" if known_by else "nobody is asked who they are (docs/security.md)"
+
+
+def _fail(sentence: str, settings: Settings, code: int = UNAVAILABLE) -> int:
+    """Say why it ended, in the form that the log has by now; return the exit code."""
+    if settings.log_format == "json":
+        _LOG.critical(sentence)
+    else:
+        click.echo(f"Error: {sentence}", err=True)
+    return code
 
 
 def _check(flags: dict[str, str | None], config: str | None) -> int:
@@ -156,6 +174,9 @@ def _check_files(settings: Settings) -> None:
     for problem in problems:
         click.echo(str(problem), err=True)
     bootstrap.spec_checker(settings)
+    bootstrap.open_doorkeeper(settings)
+    for problem in bootstrap.check_tls(settings):
+        click.echo(str(problem), err=True)
 
 
 def _show(resolution: Resolution) -> None:

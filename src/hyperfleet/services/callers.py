@@ -40,6 +40,7 @@ class Rejection(Struct, frozen=True):
     """Why credentials were not accepted: a sentence for their owner, which tells nothing of ours."""
 
     reason: str
+    is_passing: bool = False  # the same credentials may be accepted later
 
 
 class Doorkeeper(Protocol):

@@ -11,8 +11,10 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from datetime import datetime
-from typing import Any, Final, TypeVar
+from time import perf_counter
+from typing import Any, Final, Literal, Protocol, TypeVar
 
 from msgspec import Struct
 
@@ -21,12 +23,31 @@ from hyperfleet.model.resource import Resource
 from hyperfleet.ports import Changes, Loaded, Needs, Store
 from hyperfleet.services.commands import Command, Placeable, Wants
 from hyperfleet.services.policies import PolicyBook, PolicyMoved
+from hyperfleet.services.tracing import HERE, UNTRACED, Span, TracePoint, Tracer
 from hyperfleet.services.workspace import Rules, Workspace
 
 _LOG: Final = logging.getLogger(__name__)
 _ATTEMPTS: Final = 8  # of a transaction that others get in the way of; each waits a little longer than the one before
 
 R = TypeVar("R", bound=Placeable)
+
+Hindrance = Literal["contention", "policy"]
+
+
+class Witness(Protocol):
+    """Is told what became of transactions, and must be quick about it."""
+
+    def committed(self, loaded: Loaded, changes: Changes, commands: int, seconds: float) -> None:
+        """Learn of a transaction that was committed."""
+        ...
+
+    def hindered(self, cause: Hindrance) -> None:
+        """Learn of one that must be tried again."""
+        ...
+
+    def failed(self, error: Exception, commands: int) -> None:
+        """Learn of one that was given up."""
+        ...
 
 
 class Capacity(Struct, frozen=True):
@@ -44,6 +65,7 @@ class _Job(Struct, eq=False):
     command: Command[Any]
     wants: Wants
     future: asyncio.Future[Any]
+    origin: TracePoint | None  # where in a trace it was submitted
 
     def answer(self, result: Placeable) -> None:
         if not self.future.done():  # the one who asked may have gone
@@ -61,7 +83,7 @@ class Committer:
         """Write to `store` with the policy in force; `start` sets it going."""
         self._store = store
         self._policies = policies
-        self._capacity = capacity
+        self.capacity = capacity
         self._queue: deque[_Job] = deque()
         self._arrival = asyncio.Event()
         self._under_way: set[str] = set()  # what the transactions that run now are about
@@ -69,6 +91,8 @@ class Committer:
         self._is_closing = False
         self.on_wake: Callable[[datetime], None] | None = None  # told the earliest deadline of each transaction
         self.on_commit: Callable[[], None] | None = None  # told of each transaction
+        self.witness: Witness | None = None  # told what became of it
+        self.tracer: Tracer = UNTRACED  # shows each transaction
 
     @property
     def waiting(self) -> int:
@@ -78,7 +102,7 @@ class Committer:
     @property
     def room(self) -> int:
         """Return how many commands more would be taken."""
-        return 0 if self._is_closing else max(self._capacity.queue - len(self._queue), 0)
+        return 0 if self._is_closing else max(self.capacity.queue - len(self._queue), 0)
 
     @property
     def is_full(self) -> bool:
@@ -87,7 +111,7 @@ class Committer:
 
     def start(self) -> None:
         """Set the writers going."""
-        self._writers = [asyncio.create_task(self._write()) for _ in range(self._capacity.writers)]
+        self._writers = [asyncio.create_task(self._write()) for _ in range(self.capacity.writers)]
 
     async def close(self) -> None:
         """Take nothing more, finish what waits, stop."""
@@ -110,7 +134,7 @@ class Committer:
         if self.is_full:
             raise Overloaded("the server is stopping" if self._is_closing else "too many writes are waiting")
         future: asyncio.Future[R] = asyncio.get_running_loop().create_future()
-        self._queue.append(_Job(command, command.wants, future))
+        self._queue.append(_Job(command, command.wants, future, HERE.get()))
         self._arrival.set()
         return future
 
@@ -131,7 +155,7 @@ class Committer:
 
     def _is_time(self) -> bool:
         """Tell whether to begin a transaction: at once if none runs, else when it is worth one of its own."""
-        return not self._under_way or len(self._queue) >= self._capacity.company
+        return not self._under_way or len(self._queue) >= self.capacity.company
 
     def _take_batch(self) -> list[_Job]:
         """Take what has gathered, except what is about resources that another writer is at: commands keep their order.
@@ -141,14 +165,14 @@ class Committer:
         batch: list[_Job] = []
         left: list[_Job] = []
         busy = set(self._under_way)
-        for _ in range(min(len(self._queue), 4 * self._capacity.batch)):
+        for _ in range(min(len(self._queue), 4 * self.capacity.batch)):
             job = self._queue.popleft()
             if busy.isdisjoint(job.wants.ids):
                 batch.append(job)
             else:
                 left.append(job)
                 busy.update(job.wants.ids)
-            if len(batch) == self._capacity.batch:
+            if len(batch) == self.capacity.batch:
                 break
         self._queue.extendleft(reversed(left))
         return batch
@@ -156,7 +180,8 @@ class Committer:
     async def _commit(self, batch: list[_Job]) -> None:
         """Commit a batch; if something unforeseen is in it, find it by committing one by one."""
         try:
-            base, results, wake = await self._transact(batch)
+            with self._show(batch):
+                base, transaction = await self._transact(batch)
         except Exception as error:  # noqa: BLE001  # a fault in one command must not take its neighbours with it
             is_common = isinstance(error, HyperFleetError) and not isinstance(error, Contended)
             if len(batch) > 1 and not is_common:
@@ -167,29 +192,45 @@ class Committer:
                 _LOG.error("a write failed unexpectedly", exc_info=error)
             for job in batch:
                 job.fail(error)
+            if self.witness is not None:
+                self.witness.failed(error, len(batch))
         else:
-            for job, result in zip(batch, results, strict=True):
+            for job, result in zip(batch, transaction.results, strict=True):
                 job.answer(result.at(base))
-            self._tell_wake(wake)
+            self._tell_wake(transaction.earliest_wake)
             if self.on_commit is not None:
                 self.on_commit()
+            if self.witness is not None:
+                transaction.tell(self.witness)
+
+    def _show(self, batch: list[_Job]) -> AbstractContextManager[Span | None]:
+        """Show a transaction in traces: once, for all who take part in it."""
+        origins = [job.origin for job in batch if job.origin is not None]
+        return self.tracer.span("commit", {"hyperfleet.batch.size": len(batch)}, origins)
 
     def _tell_wake(self, wake: datetime | None) -> None:
         if wake is not None and self.on_wake is not None:
             self.on_wake(wake)
 
-    async def _transact(self, batch: list[_Job]) -> tuple[int, list[Placeable], datetime | None]:
-        """Write commands in one transaction; return the position before it, results, and the earliest deadline."""
+    def _tell_hindrance(self, cause: Hindrance) -> None:
+        if self.witness is not None:
+            self.witness.hindered(cause)
+
+    async def _transact(self, batch: list[_Job]) -> tuple[int, _Transaction]:
+        """Write commands in one transaction; return the position before it, and what came of it."""
         for attempt in range(_ATTEMPTS):
             transaction = _Transaction(batch, self._policies.rules)
             try:
                 base = await self._store.transact(transaction.needs, transaction.work)
             except PolicyMoved:
+                self._tell_hindrance("policy")
                 await self._policies.refresh()
             except Contended:
+                self._tell_hindrance("contention")
                 await asyncio.sleep(0.002 * 2**attempt)
             else:
-                return base, transaction.results, transaction.earliest_wake
+                transaction.seconds = perf_counter() - transaction.begun
+                return base, transaction
         raise Contended(f"other writers were in the way {_ATTEMPTS} times in a row")
 
 
@@ -201,6 +242,9 @@ class _Transaction:
         self._rules = rules
         self.results: list[Placeable] = []
         self.earliest_wake: datetime | None = None
+        self.begun = perf_counter()
+        self.seconds = 0.0  # that it took
+        self._outcome: tuple[Loaded, Changes] | None = None
         self.needs = _merge([job.wants for job in batch], rules)
 
     def work(self, loaded: Loaded) -> Changes:
@@ -212,7 +256,13 @@ class _Transaction:
         changes = workspace.changes()
         wakes = [record.wake_at for record in (*changes.inserted, *changes.updated) if record.wake_at is not None]
         self.earliest_wake = min(wakes, default=None)
+        self._outcome = loaded, changes
         return changes
+
+    def tell(self, witness: Witness) -> None:
+        """Tell what was loaded and written."""
+        if self._outcome is not None:
+            witness.committed(*self._outcome, len(self._commands), self.seconds)
 
 
 def _merge(wants: Sequence[Wants], rules: Rules) -> Needs:

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from hyperfleet.aggregation import BodyProblem
 from hyperfleet.documents.wording import quote
 from hyperfleet.model.condition import MAX_TYPE, TYPE_PATTERN
-from hyperfleet.ports import HistoryQuery, Recorded
+from hyperfleet.ports import HistoryQuery, Recorded, Scope
 from hyperfleet.services.parameters import Parameters, split_list
 from hyperfleet.services.search import DEFAULT_LIMIT, MAX_LIMIT
 
@@ -48,12 +48,15 @@ class HistorySearch(Struct, frozen=True):
     errors: tuple[BodyProblem, ...] = ()
 
 
-def read_history_query(parameters: Mapping[str, Sequence[str]], resource_id: str, now: datetime) -> HistorySearch:
+def read_history_query(
+    parameters: Mapping[str, Sequence[str]], resource_id: str, scope: Scope, now: datetime
+) -> HistorySearch:
     """Read the parameters of a resource's history."""
     given = Parameters(parameters)
     given.refuse_unknown(PARAMETERS)
     query = HistoryQuery(
         resource_id,
+        scope,
         _read_subjects(given),
         given.instant("since", now),
         given.instant("until", now),

@@ -25,6 +25,7 @@ class Loop:
         self._nudge = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._is_stopping = False
+        self.on_failure: Callable[[str], None] | None = None  # told our name when a turn failed
 
     def start(self) -> None:
         """Set the loop going."""
@@ -59,4 +60,6 @@ class Loop:
             _LOG.warning("%s: %s; trying again", self._name, error)
         except Exception as error:  # noqa: BLE001  # one bad turn must not end the loop
             _LOG.error("%s failed unexpectedly; trying again", self._name, exc_info=error)
+        if self.on_failure is not None:
+            self.on_failure(self._name)
         return _PAUSE_AFTER_ERROR

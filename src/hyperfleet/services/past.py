@@ -49,7 +49,7 @@ async def find_version(store: Store, target: Target, scope: Scope, at: datetime)
 
 
 async def find_reports(
-    store: Store, target: Target, at: datetime, listed: Collection[str]
+    store: Store, target: Target, scope: Scope, at: datetime, listed: Collection[str]
 ) -> tuple[StoredReport, ...] | Refusal:
     """Return what every adapter had last reported; `listed` are those that the resource's status told of then.
 
@@ -57,7 +57,7 @@ async def find_reports(
     said Unknown is never told of by a status, so that nothing shows when it was retired: it is taken to be there.
     """
     try:
-        reports = await store.read_reports_past(target.id, at)
+        reports = await store.read_reports_past(target.id, scope, at)
     except Forgotten as error:
         return _refuse_forgotten(target, at, error)
     found = tuple(

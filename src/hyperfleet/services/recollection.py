@@ -17,7 +17,7 @@ from hyperfleet.model.event import EventType
 from hyperfleet.model.report import AVAILABLE, StoredReport
 from hyperfleet.model.resource import Resource
 from hyperfleet.model.status import Status
-from hyperfleet.ports import Entry, Store
+from hyperfleet.ports import Entry, Scope, Store
 from hyperfleet.services.lives import Past, Step
 from hyperfleet.services.pacing import Pace
 
@@ -47,12 +47,14 @@ class Recollection(Struct, frozen=True):
     is_whole: bool
 
 
-async def recollect(store: Store, resource_id: str, since: datetime, recall: Recall, pace: Pace) -> Recollection | None:
+async def recollect(
+    store: Store, resource_id: str, scope: Scope, since: datetime, recall: Recall, pace: Pace
+) -> Recollection | None:
     """Read what happened to a resource since then; None: nothing of it is kept."""
-    entries = await store.read_versions(resource_id, since)
+    entries = await store.read_versions(resource_id, scope, since)
     if not entries:
         return None
-    log = await store.read_report_log(resource_id, since)
+    log = await store.read_report_log(resource_id, scope, since)
     first, version = entries[0], recall(entries[0])
     is_born = first.type == "Created" and first.time >= since
     begin = max(first.time, since)

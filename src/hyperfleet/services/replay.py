@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from hyperfleet.documents.durations import tell_duration
 from hyperfleet.errors import Forgotten
 from hyperfleet.model.resource import Resource
-from hyperfleet.ports import EVERYTHING, Record, Store
+from hyperfleet.ports import Record, Scope, Store
 from hyperfleet.services.lives import Course, Life, Living
 from hyperfleet.services.pacing import Pace
 from hyperfleet.services.recollection import Recall, recollect
@@ -97,10 +97,11 @@ class Replay:
     """Compares what two policies make of the same past."""
 
     def __init__(
-        self, store: Store, present: Rules, candidate: Rules, span: Span, recall: Recall, limit: int = 100
+        self, store: Store, scope: Scope, present: Rules, candidate: Rules, span: Span, recall: Recall, limit: int = 100
     ) -> None:
         """Live what happened within `span` again; `recall` reads stored answers. Tell of up to `limit` resources."""
         self._store = store
+        self._scope = scope
         self._present = present
         self._candidate = candidate
         self._recall = recall
@@ -134,20 +135,21 @@ class Replay:
     async def _look_for_gaps(self, resource_id: str) -> None:
         """Find out whether reports were forgotten that came after the beginning: the log itself does not tell."""
         try:
-            await self._store.read_reports_past(resource_id, self.span.begin)
+            await self._store.read_reports_past(resource_id, self._scope, self.span.begin)
         except Forgotten:
             self.is_complete = False
 
     async def relive(self, record: Record) -> Lives | None:
         """Live the lives of a resource, after those of all below it that its status depends on."""
-        past = await recollect(self._store, record.resource.id, self.span.begin, self._recall, self._pace)
+        since, id_ = self.span.begin, record.resource.id
+        past = await recollect(self._store, id_, self._scope, since, self._recall, self._pace)
         if past is None:
             return None
         self.reports += past.count
         self.is_complete = self.is_complete and past.is_whole
         resource = record.resource
         reads_children = self._present.wants_children(resource) or self._candidate.wants_children(resource)
-        children = await self._store.read_children(resource.id, EVERYTHING) if reads_children else ()
+        children = await self._store.read_children(resource.id, self._scope) if reads_children else ()
         below = [lives for child in children if (lives := await self.relive(child)) is not None]
         return Lives(
             await self._live(Living(past.past, self._present.policies, [each.present for each in below])),

@@ -17,6 +17,7 @@ from hyperfleet.ports import Cause, NameKey, Record, Remembered
 from hyperfleet.services.callers import Caller
 from hyperfleet.services.commands import Wants
 from hyperfleet.services.results import Change, Preconditions, Refusal, Target, Written, not_found
+from hyperfleet.services.tenancy import Home, Tenancy
 from hyperfleet.services.workspace import Workspace
 
 CheckSpec = Callable[[str, Mapping[str, Any]], tuple[BodyProblem, ...]]  # (kind, spec) → what its schema minds
@@ -38,20 +39,26 @@ class Create(Struct, frozen=True):
     parent_id: str | None = None
     key: str = ""  # an idempotency key, with whose it is and where it was sent
     digest: str = ""  # of the request with that key
+    tenancy: Tenancy = Tenancy()
 
     @property
     def wants(self) -> Wants:
         """Load the parent, whoever has the name, and what was answered to the same key."""
-        parents = (self.parent_id,) if self.parent_id else ()
-        return Wants(ids=parents, names=(self._name_key,), keys=(self.key,) if self.key else ())
+        keys = (self.key,) if self.key else ()
+        if self.parent_id:
+            return Wants(ids=(self.parent_id,), names=(self._name_in(""),), keys=keys)
+        home = self.tenancy.settle(self.labels, self.caller)
+        return Wants(names=(self._name_in(home.tenant),) if isinstance(home, Home) else (), keys=keys)
 
     def apply(self, workspace: Workspace) -> Written | Refusal:
         """Add it, unless this very request was already done or something stands in the way."""
         earlier = workspace.remembered(self.key) if self.key else None
         if earlier is not None:
             return self._repeat(earlier, workspace)
-        tenant, refusal = self._find_place(workspace)
-        refusal = refusal or self._check(workspace)
+        home = self._find_home(workspace)
+        if isinstance(home, Refusal):
+            return home
+        refusal = self._check(home, workspace)
         if refusal is not None:
             return refusal
         now = workspace.now
@@ -63,8 +70,8 @@ class Create(Struct, frozen=True):
             generation_time=now,
             created_time=now,
             spec=self.spec,
-            labels=self.labels,
-            tenant=tenant,
+            labels=home.labels,
+            tenant=home.tenant,
             parent_id=self.parent_id,
             created_by=self.caller.name,
         )
@@ -73,24 +80,26 @@ class Create(Struct, frozen=True):
             workspace.remember(Remembered(self.key, self.digest, self.id, record.answer, now))
         return Written(record)
 
-    def _find_place(self, workspace: Workspace) -> tuple[str, Refusal | None]:
-        """Return the tenant it will belong to: the parent's, or the caller's."""
+    def _find_home(self, workspace: Workspace) -> Home | Refusal:
+        """Return whose it will be."""
         if self.parent_id is None:
-            return self.caller.tenant, None
+            return self.tenancy.settle(self.labels, self.caller)
         parent = workspace.get(self.parent_id)
         if parent is None or parent.resource.kind != self.kind.parent:
-            return "", _no_parent(self.kind, self.parent_id)
+            return _no_parent(self.kind, self.parent_id)
         if not self.caller.scope.admits(parent.resource.tenant):
-            return "", _no_parent(self.kind, self.parent_id)
+            return _no_parent(self.kind, self.parent_id)
         if parent.resource.is_deleting:
-            return "", Refusal("ParentBeingDeleted", f"{self.parent_id} is being deleted; nothing can be added to it")
-        return parent.resource.tenant, None
+            return Refusal("ParentBeingDeleted", f"{self.parent_id} is being deleted; nothing can be added to it")
+        return self.tenancy.settle_below(parent.resource, self.labels)
 
-    def _check(self, workspace: Workspace) -> Refusal | None:
+    def _check(self, home: Home, workspace: Workspace) -> Refusal | None:
         errors = self.check_spec(self.kind.name, self.spec)
         if errors:
             return Refusal("InvalidSpec", f"the spec does not fit the schema of a {self.kind.name}", errors)
-        owner = workspace.owner_of(self._name_key)
+        if len(home.labels) > MAX_LABELS:
+            return _too_many_labels(home.labels)
+        owner = workspace.owner_of(self._name_in("" if self.parent_id else home.tenant))
         if owner is not None:
             problem = BodyProblem("/name", "NameTaken", f"{self.name} is the name of {owner}")
             return Refusal("NameTaken", f"there is already a {self.kind.name} named {self.name}", (problem,))
@@ -103,9 +112,7 @@ class Create(Struct, frozen=True):
         status = workspace.blank_status(resource)
         return Written(Record(resource, status, answer=earlier.answer), is_repeated=True)
 
-    @property
-    def _name_key(self) -> NameKey:
-        tenant = "" if self.parent_id else self.caller.tenant
+    def _name_in(self, tenant: str) -> NameKey:
         return NameKey(tenant, self.kind.name, self.parent_id or "", self.name)
 
 
@@ -117,6 +124,7 @@ class Edit(Struct, frozen=True):
     caller: Caller
     check_spec: CheckSpec
     preconditions: Preconditions = Preconditions()
+    tenancy: Tenancy = Tenancy()
 
     @property
     def wants(self) -> Wants:
@@ -133,7 +141,9 @@ class Edit(Struct, frozen=True):
             return refusal
         before, change = record.resource, self.change
         spec = _changed(before.spec, change.spec, is_merge=change.is_merge)
-        labels = _changed(before.labels, change.labels, is_merge=change.is_merge)
+        labels = self._keep_tenant(before, _changed(before.labels, change.labels, is_merge=change.is_merge))
+        if isinstance(labels, Refusal):
+            return labels
         if is_same(spec, before.spec) and labels == before.labels:
             return Written(record)
         if before.is_deleting:
@@ -155,10 +165,10 @@ class Edit(Struct, frozen=True):
         if size > MAX_SPEC:
             message = f"the spec would have {size} bytes; at most {MAX_SPEC} are allowed"
             return Refusal("InvalidSpec", message, (BodyProblem("/spec", "TooLarge", message),))
-        if len(labels) > MAX_LABELS:
-            message = f"{len(labels)} labels; at most {MAX_LABELS} are allowed"
-            return Refusal("InvalidLabels", message, (BodyProblem("/labels", "TooMany", message),))
-        return None
+        return _too_many_labels(labels) if len(labels) > MAX_LABELS else None
+
+    def _keep_tenant(self, before: Resource, labels: Mapping[str, Any]) -> Mapping[str, Any] | Refusal:
+        return self.tenancy.keep(before.labels, labels, self.change.labels)
 
 
 class Delete(Struct, frozen=True):
@@ -256,6 +266,11 @@ def merge_patch(target: object, patch: Mapping[str, Any]) -> dict[str, Any]:
         else:
             merged[key] = value
     return merged
+
+
+def _too_many_labels(labels: Mapping[str, Any]) -> Refusal:
+    message = f"{len(labels)} labels; at most {MAX_LABELS} are allowed"
+    return Refusal("InvalidLabels", message, (BodyProblem("/labels", "TooMany", message),))
 
 
 def _no_parent(kind: Kind, parent_id: str) -> Refusal:

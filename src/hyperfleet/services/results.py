@@ -30,6 +30,7 @@ RefusalCode = Literal[
     "TooManyAdapters",
     "Forgotten",
     "NotYourAdapter",
+    "Forbidden",
 ]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from hyperfleet.errors import StoreError
@@ -25,6 +25,8 @@ class Retention:
         self._store = store
         self._prunings = prunings
         self.loop = Loop("retention", self._turn)
+        self.on_pruned: Callable[[str, int], None] | None = None  # told of each log how many rows went
+        self.on_failure: Callable[[str], None] | None = None  # told which log was not pruned
 
     async def _turn(self) -> float:
         claim = await self._store.claim("retention")
@@ -37,7 +39,11 @@ class Retention:
     async def _prune(self, pruning: Pruning) -> None:
         """Prune one log; that it fails is no reason to leave the others."""
         try:
-            while await self._store.prune(pruning, _BATCH):
+            while rows := await self._store.prune(pruning, _BATCH):
+                if self.on_pruned is not None:
+                    self.on_pruned(pruning.log, rows)
                 await asyncio.sleep(_BREATH)
         except StoreError as error:
             _LOG.warning("%s were not pruned: %s", pruning.log, error)
+            if self.on_failure is not None:
+                self.on_failure(pruning.log)

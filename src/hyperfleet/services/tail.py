@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Hashable, Iterator
 from typing import Any, Final, TypeVar
 
 from msgspec import Struct, field
 
-from hyperfleet.errors import Forgotten, Overloaded, StoreError
+from hyperfleet.errors import Forgotten, Overloaded, StoreError, TooManyWatches
 from hyperfleet.ports import Entries, Entry, Store
 from hyperfleet.services.loops import Loop
 
@@ -80,11 +80,13 @@ class Stretch(Struct, eq=False):
 class Tail:
     """The newest stretches of the log, and those who wait for the next one."""
 
-    def __init__(self, store: Store, most: int = DEFAULT_WATCHERS) -> None:
-        """Follow the log of `store` for up to `most` watchers; `loop` sets it going."""
+    def __init__(self, store: Store, most: int = DEFAULT_WATCHERS, most_each: int | None = None) -> None:
+        """Follow the log of `store` for up to `most` watchers, and of one caller `most_each`; `loop` sets it going."""
         self._store = store
         self._most = most
+        self._most_each = most if most_each is None else most_each
         self._watchers = 0
+        self._shares: Counter[str] = Counter()  # by caller
         self._stretches: dict[int, Stretch] = {}  # by the position before them, the oldest first, without a gap
         self._fresh: deque[Stretch] = deque(maxlen=_FRESH)
         self._pages: deque[Stretch] = deque(maxlen=_PAGES)
@@ -102,6 +104,11 @@ class Tail:
         self.loop = Loop("watch", self._turn)
 
     @property
+    def watchers(self) -> int:
+        """Return how many watch."""
+        return self._watchers
+
+    @property
     def is_closing(self) -> bool:
         """Tell whether everybody is to go."""
         return self._closing.is_set()
@@ -109,19 +116,25 @@ class Tail:
     # for watchers
 
     @contextlib.contextmanager
-    def seat(self) -> Iterator[None]:
-        """Let one more watch for the length of a block."""
+    def seat(self, caller: str = "") -> Iterator[None]:
+        """Let one more watch for the length of a block; `caller` is whose watch it is."""
         if self.is_closing:
             raise Overloaded("the server is stopping")
         if self._watchers >= self._most:
             raise Overloaded(f"{self._most} watches are open already")
+        if self._shares[caller] >= self._most_each:
+            raise TooManyWatches(f"{caller} has {self._most_each} watches open already")
         self._watchers += 1
+        self._shares[caller] += 1
         if self._watchers == 1:
             self.loop.nudge()
         try:
             yield
         finally:
             self._watchers -= 1
+            self._shares[caller] -= 1
+            if not self._shares[caller]:
+                del self._shares[caller]
 
     async def read(self, after: int, patience: float) -> Stretch | None:
         """Return the next stretch after a position, when there is one; None: not for so many seconds, or we stop.

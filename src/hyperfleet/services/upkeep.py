@@ -48,11 +48,12 @@ class Recompute(Struct, frozen=True):
 async def recompute_all(committer: Committer, ids: Sequence[str], cause: Cause) -> None:
     """Compute statuses anew, leaving half of the queue to requests; what goes wrong with one is raised."""
     rest = list(ids)
-    while rest:
-        room = (committer.room + 1) // 2
-        now, rest = rest[:room], rest[room:]
-        if not now:
-            await asyncio.sleep(_BREATH)
-        for result in await committer.submit_all([Recompute(id_, cause) for id_ in now]):
-            if isinstance(result, BaseException):
-                raise result
+    with committer.tracer.span(f"recompute: {cause.kind}", {"hyperfleet.resources": len(rest)}):
+        while rest:
+            room = (committer.room + 1) // 2
+            now, rest = rest[:room], rest[room:]
+            if not now:
+                await asyncio.sleep(_BREATH)
+            for result in await committer.submit_all([Recompute(id_, cause) for id_ in now]):
+                if isinstance(result, BaseException):
+                    raise result

@@ -54,7 +54,7 @@ class Verification:
                 self._on_checked(self.checked)
 
     async def _records(self, kind: Kind) -> AsyncIterator[Record]:
-        query = Query(kind.name, limit=_PAGE)
+        query = Query(kind.name, EVERYTHING, limit=_PAGE)
         while page := await self._store.find(query):
             for answer in page:
                 record = await self._store.read_record(kind.name, answer.id, EVERYTHING)
@@ -84,7 +84,7 @@ class Verification:
 
     async def _check_history(self, record: Record) -> list[Finding]:
         """Follow the transitions of each subject: each must start where the one before it ended."""
-        recorded = await self._store.read_transitions(HistoryQuery(record.resource.id, limit=_HISTORY))
+        recorded = await self._store.read_transitions(HistoryQuery(record.resource.id, EVERYTHING, limit=_HISTORY))
         known = [entry for entry in recorded if entry.position <= record.revision]  # it may have moved on meanwhile
         findings = []
         last: dict[str, str | None] = {}

@@ -33,19 +33,20 @@ class Interest(Struct, frozen=True):
 
     def move_of(self, entry: Entry) -> Move | None:
         """Return what an event means to this interest; None: nothing."""
-        if entry.type == "Reported" or not self._concerns(entry):
+        if entry.type == "Reported" or not self.concerns(entry):
             return None
         was, is_now = self._matches(entry)
         if was:
             return "modified" if is_now else "deleted"
         return "added" if is_now else None
 
-    def _concerns(self, entry: Entry) -> bool:
+    def concerns(self, entry: Entry) -> bool:
+        """Tell whether an event is of a resource that may be seen and is, or could be, one of ours."""
         return (
-            entry.kind == self.kind
+            self.scope.admits(entry.tenant)
+            and entry.kind == self.kind
             and self.resource_id in (None, entry.resource_id)
             and self.parent_id in (None, entry.parent_id)
-            and self.scope.admits(entry.tenant)
         )
 
     def _matches(self, entry: Entry) -> tuple[bool, bool]:

@@ -5,15 +5,35 @@ the environment and flags on top of these; `Address` and `Database` are what two
 composition root and the command line use this: everything below gets values as arguments.
 """
 
-from hyperfleet.settings.endpoints import Address, Database, conceal, parse_address, parse_database
+from hyperfleet.settings.endpoints import (
+    Address,
+    Database,
+    conceal,
+    parse_address,
+    parse_collector,
+    parse_database,
+    parse_networks,
+)
 from hyperfleet.settings.layers import Named
 from hyperfleet.settings.resolution import CONFIG_VARIABLE, Resolution, find_strangers, resolve
-from hyperfleet.settings.tree import SETTINGS, Limits, Retention, Setting, Settings, settings_schema
+from hyperfleet.settings.tree import (
+    AUDIT_WORDS,
+    SETTINGS,
+    Auth,
+    Limits,
+    Retention,
+    Setting,
+    Settings,
+    Tls,
+    settings_schema,
+)
 
 __all__ = [
+    "AUDIT_WORDS",
     "CONFIG_VARIABLE",
     "SETTINGS",
     "Address",
+    "Auth",
     "Database",
     "Limits",
     "Named",
@@ -21,10 +41,13 @@ __all__ = [
     "Retention",
     "Setting",
     "Settings",
+    "Tls",
     "conceal",
     "find_strangers",
     "parse_address",
+    "parse_collector",
     "parse_database",
+    "parse_networks",
     "resolve",
     "settings_schema",
 ]

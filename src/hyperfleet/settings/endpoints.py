@@ -7,7 +7,8 @@ nothing here quotes such a URL, `str` of a `Database` has none, and `conceal` ta
 from __future__ import annotations
 
 import re
-from ipaddress import ip_address
+from collections.abc import Iterable
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from typing import Final, Literal
 from urllib.parse import urlsplit
 
@@ -27,6 +28,9 @@ _CREDENTIALS: Final = re.compile(
 _PARAMETER: Final = re.compile(r"((?:ssl)?password=)[^&\s\"']+", re.IGNORECASE)
 
 _ENCODE: Final = "write / as %2F, : as %3A, @ as %40, ? as %3F and # as %23 where they are part of a name or password"
+
+
+Network = IPv4Network | IPv6Network
 
 
 class Address(Struct, frozen=True):
@@ -153,6 +157,30 @@ def _postgres_url(text: str) -> str:
     if not is_clear or not all(_POSTGRES_HOST.fullmatch(host) for host in hosts):
         raise ValueError(f"expected postgresql://USER:PASSWORD@HOST:PORT/NAME, this one cannot be read: {_ENCODE}")
     return "postgresql" + text[len(parts.scheme) :]
+
+
+def parse_collector(text: str) -> str:
+    """Read the URL of a collector of traces; without a path, the one that OTLP has by convention."""
+    try:
+        parts = urlsplit(text)
+        is_clear = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_clear = False
+    if not is_clear or parts.query or parts.fragment:
+        raise ValueError("expected the URL of a collector, such as http://localhost:4318")  # it may have a password
+    return text if parts.path.strip("/") else text.rstrip("/") + "/v1/traces"
+
+
+def parse_networks(texts: Iterable[str]) -> tuple[Network, ...]:
+    """Read addresses and networks such as 10.0.0.0/8."""
+    return tuple(map(_parse_network, texts))
+
+
+def _parse_network(text: str) -> Network:
+    try:
+        return ip_network(text)
+    except ValueError as error:
+        raise ValueError(f"{error}; expected an address or a network such as 10.0.0.0/8") from None
 
 
 def conceal(text: str) -> str:

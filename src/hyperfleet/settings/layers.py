@@ -15,10 +15,10 @@ from typing import Final
 from msgspec import Struct, inspect
 from msgspec.structs import replace
 
-from hyperfleet.documents import Document, Place, Places, Problem, bind, load, salvage
-from hyperfleet.documents.nodes import Entry, MappingNode, Node, Plain, ScalarNode
+from hyperfleet.documents import Document, Place, Places, Problem, bind, good_items, load, read, salvage
+from hyperfleet.documents.nodes import Entry, ListNode, MappingNode, Node, Plain, ScalarNode
 from hyperfleet.settings.endpoints import conceal, parse_database
-from hyperfleet.settings.tree import BY_KEY, SETTINGS, Setting, Settings
+from hyperfleet.settings.tree import AUDIT_WORDS, BY_KEY, SETTINGS, Audit, Auth, Setting, Settings, Tls
 
 # What people write for yes and no in an environment; a file has YAML's own two words.
 _SWITCHES: Final = {
@@ -26,6 +26,7 @@ _SWITCHES: Final = {
     **dict.fromkeys(("false", "no", "off", "0"), False),
 }
 _WHOLE_NUMBER: Final = re.compile(r"[-+]?[0-9]{1,18}")
+_NUMBER: Final = re.compile(r"[-+]?[0-9]{1,18}(\.[0-9]{1,18})?")
 
 
 class Named(Place, frozen=True):
@@ -127,11 +128,30 @@ def _to_node(info: inspect.Type, text: str) -> Node:
     """Take a text for what its setting wants: `Cluster=a.json,NodePool=b.json` for a mapping, `8` for a number."""
     if isinstance(info, inspect.DictType):
         return MappingNode(0, 0, tuple(_to_entry(item) for item in text.split(",") if item.strip()))
+    if isinstance(info, inspect.UnionType):  # what may also be nothing
+        return _to_node(next(_bare(each) for each in info.types if not isinstance(each, inspect.NoneType)), text)
+    if isinstance(info, inspect.VarTupleType):
+        return _to_list(info, text)
     if isinstance(info, inspect.BoolType):
         return _scalar(text, _SWITCHES.get(text.strip().lower(), text))
     if isinstance(info, inspect.IntType) and _WHOLE_NUMBER.fullmatch(text.strip()):
         return _scalar(text, int(text))
+    if isinstance(info, inspect.FloatType) and _NUMBER.fullmatch(text.strip()):
+        return _scalar(text, float(text))
     return _scalar(text, text)
+
+
+def _bare(info: inspect.Type) -> inspect.Type:
+    return info.type if isinstance(info, inspect.Metadata) else info
+
+
+def _to_list(info: inspect.VarTupleType, text: str) -> Node:
+    """Take a text for a list: `a,b` or, as in a file, `[a, b]`; one of mappings has no simpler form than YAML."""
+    if isinstance(info.item_type, inspect.StructType) or text.lstrip().startswith("["):
+        documents = read(text, "").documents
+        return documents[0].root if documents else _scalar(text, text)
+    items = [item.strip() for item in text.split(",") if item.strip()]
+    return ListNode(0, 0, tuple(_scalar(item, item) for item in items))
 
 
 def _to_entry(item: str) -> Entry:
@@ -146,10 +166,45 @@ def _scalar(text: str, value: Plain) -> ScalarNode:
 def anchor(settings: Settings, directory: Path) -> Settings:
     """Make every path absolute, so that it means the same wherever the process goes."""
     schemas = {kind: os.path.abspath(directory / path) for kind, path in settings.spec_schemas.items()}
-    policy = settings.policy and os.path.abspath(directory / settings.policy)
+    policy = _anchor_path(settings.policy, directory)
     return replace(
-        settings, spec_schemas=schemas, policy=policy, database=_anchor_database(settings.database, directory)
+        settings,
+        spec_schemas=schemas,
+        policy=policy,
+        database=_anchor_database(settings.database, directory),
+        auth=_anchor_auth(settings.auth, directory),
+        tls=_anchor_tls(settings.tls, directory),
+        audit=_anchor_audit(settings.audit, directory),
     )
+
+
+def _anchor_audit(audit: Audit, directory: Path) -> Audit:
+    return audit if audit.to in AUDIT_WORDS else replace(audit, to=_anchor_path(audit.to, directory))
+
+
+def _anchor_auth(auth: Auth, directory: Path) -> Auth:
+    issuers = [
+        replace(
+            issuer,
+            jwks=issuer.jwks if issuer.has_address else _anchor_path(issuer.jwks, directory),
+            secret_file=_anchor_path(issuer.secret_file, directory),
+        )
+        for _, issuer in good_items(auth.issuers)
+    ]
+    return replace(auth, tokens=_anchor_path(auth.tokens, directory), issuers=tuple(issuers))
+
+
+def _anchor_tls(tls: Tls, directory: Path) -> Tls:
+    return replace(
+        tls,
+        certificate=_anchor_path(tls.certificate, directory),
+        key=_anchor_path(tls.key, directory),
+        client_ca=_anchor_path(tls.client_ca, directory),
+    )
+
+
+def _anchor_path(path: str | None, directory: Path) -> str | None:
+    return path and os.path.abspath(directory / path)
 
 
 def _anchor_database(text: str, directory: Path) -> str:

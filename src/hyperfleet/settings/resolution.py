@@ -6,6 +6,7 @@ types cannot say. Everything that is wrong in any of them is raised at once, as 
 
 from __future__ import annotations
 
+import importlib.util
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import timedelta
@@ -16,12 +17,13 @@ from typing import Any, Final, TypeVar
 from msgspec import Struct
 from msgspec.structs import fields, replace
 
+from hyperfleet.access.issuer import Issuer
 from hyperfleet.documents import Place, Places, Problem
 from hyperfleet.documents.pointer import join
 from hyperfleet.documents.wording import suggest
 from hyperfleet.errors import SettingsError
 from hyperfleet.model.kind import Kinds
-from hyperfleet.settings.endpoints import parse_address, parse_database
+from hyperfleet.settings.endpoints import parse_address, parse_collector, parse_database, parse_networks
 from hyperfleet.settings.layers import Layer, Named, anchor, read_file, read_texts
 from hyperfleet.settings.tree import BY_KEY, BY_VARIABLE, PREFIX, SETTINGS, Setting, Settings
 
@@ -115,6 +117,25 @@ def _check_schemas(schemas: Mapping[str, str]) -> None:
             raise ValueError(f'unknown kind "{name}"{suggest(name, known) or "."} Known are {", ".join(known)}')
 
 
+def _check_collector(url: str | None) -> None:
+    if url is None:
+        return
+    parse_collector(url)
+    try:
+        found = importlib.util.find_spec("opentelemetry.exporter.otlp.proto.http")
+    except ImportError:  # already what it is a part of is not there
+        found = None
+    if found is None:
+        raise ValueError("traces need packages that are not installed. Install them: pip install 'hyperfleet[tracing]'")
+
+
+def _check_issuers(issuers: Sequence[Issuer]) -> None:
+    names = [issuer.issuer for issuer in issuers]
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"the issuer {name} is there twice: give it all its audiences in one entry")
+
+
 def _check_positive(duration: timedelta) -> None:
     if not duration:
         raise ValueError("expected more than 0s")
@@ -125,7 +146,15 @@ _CHECKS: Final[dict[str, Callable[[Any], object]]] = {
     "database": parse_database,
     "policy": _check_path,
     "specSchemas": _check_schemas,
+    "auth.tokens": _check_path,
+    "auth.issuers": _check_issuers,
+    "tls.certificate": _check_path,
+    "tls.key": _check_path,
+    "tls.clientCa": _check_path,
+    "audit.to": _check_path,
+    "trustedProxies": parse_networks,
     "limits.requestTimeout": _check_positive,
+    "tracing.endpoint": _check_collector,
     **{setting.key: _check_positive for setting in SETTINGS if setting.key.startswith("retention.")},
 }
 
@@ -135,12 +164,14 @@ _CROWDED: Final = (
     "a request may have {} reports (limits.maxBatchReports), but only {} writes may wait (limits.maxQueuedWrites): "
     "such a request would always be refused. Raise the second or lower the first"
 )
-_RELATED: Final = ("insecureListen", "database", *_CROWDING)
+_RELATED: Final = ("insecureListen", "database", "auth.tokens", "auth.issuers", *_CROWDING)
 _EXPOSED: Final = (
     "{} can be reached from other machines, and this server does not ask anybody who they are: whoever reaches it can "
-    "change the whole fleet. Listen on 127.0.0.1; or, if something in front of it lets only the right ones through, "
-    "say so with --insecure-listen (insecureListen: true)"
+    "change the whole fleet. Listen on 127.0.0.1; or let it ask (auth.tokens, auth.issuers; docs/security.md); or, if "
+    "something in front of it lets only the right ones through, say so with --insecure-listen (insecureListen: true)"
 )
+_HALF_TLS: Final = "a certificate needs its key, and a key its certificate: set tls.certificate and tls.key together"
+_TLS: Final = ("tls.certificate", "tls.key", "tls.clientCa")
 
 
 def _check_values(layer: Layer) -> Iterator[Problem]:
@@ -161,8 +192,12 @@ def _check_together(settings: Settings, layers: Sequence[Layer]) -> Iterator[Pro
         address, database = parse_address(settings.listen), parse_database(settings.database)
     except ValueError:
         return
-    if not (address.is_loopback or settings.insecure_listen or "insecureListen" in bad):
+    is_guarded = settings.auth.is_asking or not bad.isdisjoint(("auth.tokens", "auth.issuers"))
+    if not (address.is_loopback or is_guarded or settings.insecure_listen or "insecureListen" in bad):
         yield Problem(_last_place(("listen",), layers), _EXPOSED.format(address), "Exposed")
+    tls = settings.tls
+    if (tls.certificate is None) != (tls.key is None) or (tls.client_ca and tls.certificate is None):
+        yield Problem(_last_place(_TLS, layers), _HALF_TLS, "NotAllowed")
     limits = settings.limits
     if limits.max_batch_reports > limits.max_queued_writes and not bad.intersection(_CROWDING):
         message = _CROWDED.format(limits.max_batch_reports, limits.max_queued_writes)

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Final, Literal
 
 from msgspec import NODEFAULT, Meta, Struct, field, inspect
 
+from hyperfleet.access.issuer import Issuer
 from hyperfleet.documents.durations import Duration, format_duration
 from hyperfleet.documents.pointer import join
 from hyperfleet.documents.schema import describe_schema
@@ -22,6 +23,8 @@ PREFIX: Final = "HYPERFLEET_"
 
 KIB: Final = 1024
 MIB: Final = 1024 * KIB
+
+AUDIT_WORDS: Final = (None, "log", "none")  # any other place for the audit log is a file
 
 SchemaFile = Annotated[
     str, Meta(min_length=1, extra={"expected": "the path of a JSON Schema (in the environment: Cluster=PATH)"})
@@ -55,6 +58,17 @@ class Limits(_Group, frozen=True, kw_only=True):
     max_watches: Annotated[
         int, Meta(ge=1, le=100_000, description="Watches and waits that one worker serves beside; more get 503")
     ] = 1_000
+    max_watches_per_caller: Annotated[
+        int, Meta(ge=1, le=100_000, description="Of these, how many one caller may have; more get 429")
+    ] = 100
+    max_requests_per_second: Annotated[
+        Annotated[int, Meta(ge=1, le=1_000_000)] | None,
+        Meta(description="Requests of one caller that one worker answers; more get 429. Without it any number"),
+    ] = None
+    max_burst: Annotated[
+        Annotated[int, Meta(ge=1, le=10_000_000)] | None,
+        Meta(description="Requests that may come at once after a quiet time; without it, those of two seconds"),
+    ] = None
     request_timeout: Annotated[
         Duration, Meta(description="After this long a request is answered 503, or 408 if its body is still awaited")
     ] = timedelta(seconds=30)
@@ -71,6 +85,111 @@ class Retention(_Group, frozen=True, kw_only=True):
     idempotency_keys: Annotated[
         Duration, Meta(description="How long a repeated request with the same key gets the first answer")
     ] = timedelta(days=1)
+
+
+class Tenancy(_Group, frozen=True, kw_only=True):
+    """Whose the resources are."""
+
+    label: Annotated[
+        Annotated[
+            str,
+            Meta(
+                pattern=r"^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$",
+                max_length=253 + 1 + 63,
+                extra={"expected": "the key of a label, such as team or example.com/team"},
+            ),
+        ]
+        | None,
+        Meta(description="The label that names the tenant of a new resource; without one, a resource is its creator's"),
+    ] = None
+
+
+class Redaction(_Group, frozen=True, kw_only=True):
+    """Secrets in reports: they are taken out on the way in, so that nobody ever sees or stores them."""
+
+    enabled: Annotated[bool, Meta(description="Put [redacted] for what looks like a secret in a report")] = True
+    keys: Annotated[
+        tuple[Annotated[str, Meta(min_length=1, max_length=100, extra={"expected": "a key such as pin"})], ...],
+        Meta(description="Keys of secrets beside the usual ones (in the environment: KEY,KEY)"),
+    ] = ()
+
+
+class Audit(_Group, frozen=True, kw_only=True):
+    """Who wrote what, from where, and who was refused: a JSON object on one line for each."""
+
+    to: Annotated[
+        Annotated[str, Meta(min_length=1)] | None,
+        Meta(description="log, none, or a file to append to; without it the log, if callers are asked who they are"),
+    ] = None
+    reports: Annotated[bool, Meta(description="Record also reports that are taken: nearly all writes are")] = True
+
+
+class Tracing(_Group, frozen=True, kw_only=True):
+    """Traces of requests and writes, for OpenTelemetry. Needs `pip install 'hyperfleet[tracing]'`."""
+
+    endpoint: Annotated[
+        Annotated[str, Meta(min_length=1)] | None,
+        Meta(description="Where traces are sent, by OTLP over HTTP: http://HOST:4318; without it there are none"),
+    ] = None
+    sample_ratio: Annotated[
+        float, Meta(ge=0, le=1, description="The share of requests that are traced; who traces already decides")
+    ] = 0.1
+    service_name: Annotated[str, Meta(min_length=1, description="What this server is called in traces")] = "hyperfleet"
+
+
+FilePath = Annotated[str, Meta(min_length=1)]
+
+
+class Auth(_Group, frozen=True, kw_only=True):
+    """Who is let in, and how they are known. With neither tokens nor issuers nobody is asked who they are."""
+
+    tokens: Annotated[
+        FilePath | None, Meta(description="The file with tokens, whose they are and what they may do")
+    ] = None
+    issuers: Annotated[
+        tuple[Issuer, ...], Meta(description="Whose JWTs are taken (in the environment: a list in YAML or JSON)")
+    ] = ()
+
+    @property
+    def is_asking(self) -> bool:
+        """Tell whether callers are asked who they are."""
+        return self.tokens is not None or bool(self.issuers)
+
+
+class Tls(_Group, frozen=True, kw_only=True):
+    """Encryption of what goes over the network. Changed files are read at the next start."""
+
+    certificate: Annotated[
+        FilePath | None, Meta(description="The file with the certificate of this server, and those above it (PEM)")
+    ] = None
+    key: Annotated[FilePath | None, Meta(description="The file with the key of that certificate (PEM)")] = None
+    client_ca: Annotated[
+        FilePath | None, Meta(description="A file with certificates (PEM): only clients that have one of theirs get in")
+    ] = None
+    min_version: Annotated[
+        Literal["tls1.2", "tls1.3"], Meta(description="The oldest version of TLS that is spoken")
+    ] = "tls1.3"
+
+
+class Metrics(_Group, frozen=True, kw_only=True):
+    """What `/metrics` tells, and whom."""
+
+    public: Annotated[
+        bool,
+        Meta(description="Let scrapers without a token see the figures of the server, and none of the fleet"),
+    ] = False
+    per_resource: Annotated[
+        bool, Meta(description="Tell the conditions of every single resource, 18 lines or more for each cluster")
+    ] = False
+    max_resources: Annotated[
+        int, Meta(ge=1, le=1_000_000, description="Resources of a kind that are told one by one; the others are not")
+    ] = 10_000
+    max_adapters: Annotated[
+        int, Meta(ge=1, le=10_000, description="Adapters that are told apart; the others are counted as other")
+    ] = 100
+    refresh_interval: Annotated[
+        Duration, Meta(description="How old the figures of the fleet may be; scrapes in between cost the store nothing")
+    ] = timedelta(seconds=5)
 
 
 class Settings(_Group, frozen=True, kw_only=True):
@@ -102,11 +221,28 @@ class Settings(_Group, frozen=True, kw_only=True):
     log_level: Annotated[
         Literal["debug", "info", "warning", "error"], Meta(description="The least that is worth a line in the log")
     ] = "info"
+    log_format: Annotated[
+        Literal["text", "json"], Meta(description="Lines for people, or a JSON object on each line for machines")
+    ] = "text"
+    access_log: Annotated[bool, Meta(description="Log every request: route, status, duration, caller")] = False
+    trusted_proxies: Annotated[
+        tuple[
+            Annotated[str, Meta(min_length=2, extra={"expected": "an address or a network such as 10.0.0.0/8"})], ...
+        ],
+        Meta(description="Proxies whose X-Forwarded-For is believed: addresses or networks (in the environment: A,B)"),
+    ] = ()
     drain_timeout: Annotated[
         Duration, Meta(description="How long a stopping server waits for the requests it is serving")
     ] = timedelta(seconds=20)
+    auth: Auth = Auth()
+    tls: Tls = Tls()
     limits: Limits = Limits()
     retention: Retention = Retention()
+    metrics: Metrics = Metrics()
+    redaction: Redaction = Redaction()
+    audit: Audit = Audit()
+    tracing: Tracing = Tracing()
+    tenancy: Tenancy = Tenancy()
 
     def __repr__(self) -> str:
         """Show every setting but no password, for this may end up in a log."""
@@ -160,6 +296,10 @@ def write_value(value: object) -> str:
             return format_duration(value)
         case Mapping():
             return "{" + ", ".join(f"{key}: {item}" for key, item in value.items()) + "}"
+        case Issuer():
+            return value.issuer
+        case tuple():
+            return "[" + ", ".join(map(write_value, value)) + "]"
         case _:
             return conceal(str(value))
 

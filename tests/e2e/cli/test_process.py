@@ -134,6 +134,25 @@ def test_a_watch_survives_a_restart_of_the_server(tmp_path: Path) -> None:
     assert (tmp_path / "out").read_text().split() == ["cluster/first", "cluster/second"]
 
 
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+def test_closed_streams_are_no_mistake_of_ours(server: Server, closed: str) -> None:
+    done = subprocess.run(  # noqa: S603  # our own command
+        ["/bin/bash", "-c", f"{' '.join(command('get', 'clusters', '--limit', '1'))} {closed}"],
+        env=environment(HYPERFLEET_SERVER=server.url),
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_without_a_command_there_is_help() -> None:
+    done = run_command()
+    assert done.returncode == 2
+    assert "Usage: hyperfleet" in done.stderr
+
+
 READING = [
     "get clusters",
     "describe x",

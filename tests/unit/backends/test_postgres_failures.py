@@ -80,7 +80,7 @@ def test_a_killed_server_is_unavailable_and_then_there_again_with_all_that_was_c
 ) -> None:
     async def story(store: PostgresStore) -> None:
         await write(store, created(make_record("cls-1")))
-        await asyncio.gather(*(store.count(Query("Cluster")) for _ in range(8)))
+        await asyncio.gather(*(store.count(Query("Cluster", EVERYTHING)) for _ in range(8)))
         assert await store.read_answer("Cluster", "cls-1", EVERYTHING)
         await asyncio.to_thread(postgres_server.kill9)
         await everything_is_unavailable(store)
@@ -90,7 +90,7 @@ def test_a_killed_server_is_unavailable_and_then_there_again_with_all_that_was_c
         answer = await store.read_answer("Cluster", "cls-1", EVERYTHING)
         assert answer is not None
         assert answer.revision == 2
-        assert await store.count(Query("Cluster")) == 1
+        assert await store.count(Query("Cluster", EVERYTHING)) == 1
         claim = await store.claim("task")
         assert claim is not None
         async with claim:
@@ -105,7 +105,7 @@ async def everything_is_unavailable(store: PostgresStore) -> None:
     with pytest.raises(StoreUnavailable):
         await store.read_record("Cluster", "cls-1", EVERYTHING)
     with pytest.raises(StoreUnavailable):
-        await store.find(Query("Cluster"))
+        await store.find(Query("Cluster", EVERYTHING))
     with pytest.raises(StoreUnavailable):
         await write(store, changed(make_record("cls-1")))
     with pytest.raises(StoreUnavailable):
@@ -176,7 +176,7 @@ def test_a_statement_that_takes_too_long_is_given_up(postgres_url: str) -> None:
         with pytest.raises(StoreUnavailable, match="statement timeout"):
             async with store._opened().scans.take() as connection:
                 await connection.execute("select pg_sleep(60)")
-        assert await store.count(Query("Cluster")) == 0
+        assert await store.count(Query("Cluster", EVERYTHING)) == 0
 
     run(postgres_url, story, timeouts=Timeouts(statement=0.2))
 

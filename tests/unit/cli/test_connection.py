@@ -73,7 +73,7 @@ def test_without_anything_it_is_where_serve_listens(tmp_path: Path) -> None:
 
 def test_a_context_that_is_not_there_names_those_that_are(tmp_path: Path) -> None:
     environment = write_config(tmp_path)
-    with pytest.raises(Misuse, match='has no context "prd" .--context., did you mean "prod"'):
+    with pytest.raises(Misuse, match=r'has no context "prd" .--context., did you mean "prod"'):
         choose(flags(context="prd"), environment)
     with pytest.raises(Misuse, match="there are prod, test"):
         choose(flags(context="zzz"), environment)

@@ -51,6 +51,17 @@ def test_a_removed_cluster_is_told_of(terminal: Terminal, scene: Scene) -> None:
     assert done.out == "cluster/search\ncluster/search\n", "marked, then gone"
 
 
+def test_a_watch_of_one_ends_when_it_is_gone(terminal: Terminal, scene: Scene) -> None:
+    def remove() -> None:
+        path = f"/clusters/{scene.clusters['search']['id']}"
+        terminal.server.delete(path)
+        terminal.server.post(f"{path}/force-delete", {"reason": "test"})
+
+    done = terminal.run("get", "cluster", "search", "-w", then=[("synced", remove), ("what never comes", nothing)])
+    assert done.code == 0
+    assert [line.split()[1] for line in done.out.splitlines()] == ["PHASE", "Provisioning", "Deleting", "Removed"]
+
+
 def test_documents_of_a_watch_stand_one_after_the_other(terminal: Terminal, scene: Scene) -> None:
     arguments = ("watch", "cl", "-l", "env=test", "--output-watch-events", "-o", "json")
     done = terminal.run(*arguments, then=[("synced", lambda: recover(scene)), ("modified", nothing)])

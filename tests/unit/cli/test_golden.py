@@ -13,8 +13,6 @@ from tests.unit.cli.terminal import Terminal
 from tests.unit.cli.transcripts import GOLDEN, commands_of, transcribe
 
 WRITES = os.environ.get("HYPERFLEET_TEST_WRITE_GOLDEN") == "1"
-# What has no transcript: it writes to databases or runs servers, and has tests of its own.
-ELSEWHERE = {"serve", "demo", "sim", "db", "rules", "token", "completion", "config", "edit"}
 
 
 @pytest.mark.parametrize("file", sorted(GOLDEN.glob("*.txt")), ids=lambda file: file.stem)

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from hyperfleet.api.past import restore
-from hyperfleet.ports import Entry, Scope, Version
+from hyperfleet.ports import EVERYTHING, Entry, Scope, Version
 from hyperfleet.services.callers import Caller
 from hyperfleet.services.parameters import Parameters
 from hyperfleet.services.past import find_reports, find_version, read_moment
@@ -91,10 +91,10 @@ def test_reports_of_those_that_the_status_told_of_or_that_said_unknown() -> None
             await desk.create("a")
             for adapter, available in (("dns", "True"), ("retired", "True"), ("undecided", "Unknown")):
                 await desk.report("cls-a", adapter, available)
-            reports = await find_reports(desk.store, target_of("cls-a"), NOW, {"dns"})
+            reports = await find_reports(desk.store, target_of("cls-a"), EVERYTHING, NOW, {"dns"})
             assert not isinstance(reports, Refusal)
             assert [each.report.adapter for each in reports] == ["dns", "undecided"]
-            before = await find_reports(desk.store, target_of("cls-a"), NOW - timedelta(seconds=1), {"dns"})
+            before = await find_reports(desk.store, target_of("cls-a"), EVERYTHING, NOW - timedelta(seconds=1), {"dns"})
             assert isinstance(before, Refusal)
 
     asyncio.run(story())

@@ -225,7 +225,7 @@ class TestParameters:
         assert search({"groupBy": "phase"}, read_elsewhere=READ_ELSEWHERE | {"groupBy"}).errors == ()
 
     def test_nothing_given(self) -> None:
-        assert query_of() == Query("Cluster")
+        assert query_of() == Query("Cluster", EVERYTHING)
         assert not search({}).is_paged
 
     def test_whose_and_where_is_kept(self) -> None:

@@ -19,7 +19,7 @@ from tests.unit.services.desk import START, Desk, open_desk
 
 ADAPTERS = ("validation", "dns", "monitoring", "ghost", "nodepool")
 VERDICTS = ("True", "True", "False/Broken/no such zone", "False/JobRunning", "Unknown")
-QUERIES = (Query(CLUSTER.name, limit=1_000), Query(NODE_POOL.name, limit=1_000))
+QUERIES = (Query(CLUSTER.name, EVERYTHING, limit=1_000), Query(NODE_POOL.name, EVERYTHING, limit=1_000))
 
 
 async def build(desk: Desk, random: Random) -> None:

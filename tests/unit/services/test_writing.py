@@ -14,7 +14,7 @@ from msgspec import Struct
 from hyperfleet.aggregation import load_policies
 from hyperfleet.errors import Overloaded
 from hyperfleet.model.kind import CLUSTER, NODE_POOL
-from hyperfleet.ports import Cause, HistoryQuery, Scope
+from hyperfleet.ports import EVERYTHING, Cause, HistoryQuery, Scope
 from hyperfleet.services.callers import ANYBODY, Caller
 from hyperfleet.services.commands import Wants
 from hyperfleet.services.committer import Capacity
@@ -132,7 +132,7 @@ def test_commands_of_one_batch_are_done_as_if_each_were_alone() -> None:
         assert phases == ["Provisioning", "Ready", "Failed"]
         record = await desk.must_read("cls-a")
         assert record.revision == 4
-        recorded = await desk.store.read_transitions(HistoryQuery("cls-a"))
+        recorded = await desk.store.read_transitions(HistoryQuery("cls-a", EVERYTHING))
         moves = [entry.transition.after for entry in reversed(recorded) if entry.transition.subject == "phase"]
         assert moves == ["Pending", "Provisioning", "Ready", "Failed"]
 
@@ -144,7 +144,7 @@ def test_a_transition_names_the_report_that_caused_it() -> None:
         await desk.create("a")
         result = await desk.report("cls-a", "dns", "False/Broken")
         assert isinstance(result, Reported)
-        newest = (await desk.store.read_transitions(HistoryQuery("cls-a")))[0]
+        newest = (await desk.store.read_transitions(HistoryQuery("cls-a", EVERYTHING)))[0]
         assert newest.cause == Cause("report", result.verdicts[0].report_id)
         assert newest.policy == "1"
 
@@ -234,7 +234,7 @@ def test_a_heartbeat_does_not_move_the_alarm_and_the_alarm_then_finds_nothing() 
         desk.clock.pass_time(timedelta(minutes=3))
         await desk.wake("cls-a")
         assert (await desk.must_read("cls-a")).status.phase == "Degraded"
-        assert (await desk.store.read_transitions(HistoryQuery("cls-a")))[0].cause == Cause("deadline")
+        assert (await desk.store.read_transitions(HistoryQuery("cls-a", EVERYTHING)))[0].cause == Cause("deadline")
 
     run(story)
 
@@ -300,7 +300,7 @@ def test_a_deletion_reaches_the_children_and_waits_for_them() -> None:
         for adapter in ("dns", "validation"):
             await desk.report("cls-a", adapter, "False/Gone", generation=2, extra={"Finalized": "True"})
         assert await desk.read("cls-a") is None
-        newest = (await desk.store.read_transitions(HistoryQuery("cls-a")))[0].transition
+        newest = (await desk.store.read_transitions(HistoryQuery("cls-a", EVERYTHING)))[0].transition
         assert (newest.before, newest.after, newest.reason) == ("Deleting", None, "Removed")
 
     run(story)
@@ -344,7 +344,7 @@ def test_force_delete_needs_a_delete_and_takes_everything() -> None:
         assert done.is_gone
         assert await desk.read("cls-a") is None
         assert await desk.read("np-p") is None
-        newest = (await desk.store.read_transitions(HistoryQuery("cls-a")))[0].transition
+        newest = (await desk.store.read_transitions(HistoryQuery("cls-a", EVERYTHING)))[0].transition
         assert newest.message == "forced by eve: the cloud account is gone"
 
     run(story, BOTH_KINDS)
@@ -375,7 +375,7 @@ def test_a_parent_that_looks_at_its_children_moves_in_their_transaction() -> Non
         assert await pools_ready() != "True"
         await desk.report("np-p", "machines", "True")
         assert await pools_ready() == "True"
-        assert (await desk.store.read_transitions(HistoryQuery("cls-a")))[0].cause == Cause("child", "np-p")
+        assert (await desk.store.read_transitions(HistoryQuery("cls-a", EVERYTHING)))[0].cause == Cause("child", "np-p")
 
     run(story, SUMMARY)
 
@@ -525,7 +525,7 @@ def test_a_deletion_goes_on_from_what_its_children_made_of_the_parent() -> None:
         await desk.create("p", kind=NODE_POOL, parent_id="cls-a")
         await desk.report("np-p", "machines", "True")
         await desk.delete("cls-a")
-        recorded = await desk.store.read_transitions(HistoryQuery("cls-a"))
+        recorded = await desk.store.read_transitions(HistoryQuery("cls-a", EVERYTHING))
         moves = [entry.transition for entry in reversed(recorded) if entry.transition.subject == "PoolsReady"]
         assert all(before.after == after.before for before, after in pairwise(moves))
 

@@ -5,10 +5,27 @@
 {{- if not .Values.database.existingSecret }}true{{ end }}
 {{- end }}
 
-{{/* These two are said when it is rendered, rather than by a pod that does not start. */}}
+{{/* Callers are asked who they are. */}}
+{{- define "hyperfleet.isAsking" -}}
+{{- if or .Values.auth.tokensKey .Values.auth.issuers }}true{{ end }}
+{{- end }}
+
+{{/* These are said when it is rendered, rather than by a pod that does not start or a scrape that fails. */}}
 {{- define "hyperfleet.requireGuard" -}}
-{{- if not (or .Values.auth.settings .Values.insecureListen) }}
-{{- fail "Pods can be reached by the whole cluster: give auth.settings, or, if something in front of them lets only the right ones through, insecureListen: true" }}
+{{- if not (or (include "hyperfleet.isAsking" .) .Values.insecureListen) }}
+{{- fail "Pods can be reached by the whole cluster: give auth.tokensKey or auth.issuers, or, if something in front of them lets only the right ones through, insecureListen: true" }}
+{{- end }}
+{{- end }}
+
+{{- define "hyperfleet.requireTokens" -}}
+{{- if and .Values.auth.tokensKey (not .Values.auth.existingSecret) }}
+{{- fail "auth.tokensKey is a key of a Secret: give auth.existingSecret" }}
+{{- end }}
+{{- end }}
+
+{{- define "hyperfleet.requireScraper" -}}
+{{- if and (include "hyperfleet.isAsking" .) (not .Values.serviceMonitor.bearerToken.existingSecret) (not (dig "metrics" "public" false .Values.settings)) }}
+{{- fail "Prometheus has no token: give serviceMonitor.bearerToken.existingSecret, or settings.metrics.public: true for the figures of the server alone" }}
 {{- end }}
 {{- end }}
 

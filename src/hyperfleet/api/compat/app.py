@@ -22,6 +22,7 @@ from hyperfleet.api.compat.problems import NO_ENDPOINT, Declined, answer_decline
 from hyperfleet.api.context import Context
 from hyperfleet.api.problems import Refused, from_http_error
 from hyperfleet.api.routing import Endpoint
+from hyperfleet.api.traffic import tell_problem, tell_scope
 from hyperfleet.api.wire import BASE
 from hyperfleet.errors import HyperFleetError
 from hyperfleet.services.callers import Role
@@ -82,7 +83,8 @@ def _without_slash(app: ASGIApp) -> ASGIApp:
     """Let one slash at the end of a path be the same as none."""
 
     async def pass_on(scope: Scope, receive: Receive, send: Send) -> None:
-        await app({**scope, "path": scope["path"].removesuffix("/")}, receive, send)
+        below = {**scope, "path": scope["path"].removesuffix("/"), "route": None}
+        await app(tell_scope(below, PREFIX), receive, send)
 
     return pass_on
 
@@ -126,6 +128,7 @@ def _answer_error(request: Request, error: Exception, context: Context) -> Respo
         case Declined():
             declined = error
         case Refused():
+            tell_problem(request.scope, error.problem.code)
             declined = from_problem(error.problem)
         case _:
             _LOG.warning("request %s: %s: %s", request.state.request_id, type(error).__name__, error)

@@ -19,6 +19,7 @@ Schema = dict[str, Any]
 
 _REF: Final = "#/components/schemas/{name}"
 _JSON: Final = "application/json"
+_SECURITY: Final[Schema] = {"securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}}}
 _TEXT: Final[Schema] = {"type": "string"}
 _MAP: Final[Schema] = {"type": "object", "additionalProperties": _TEXT}
 _OBJECT: Final[Schema] = {"type": "object"}
@@ -66,6 +67,7 @@ _LIST: Final = (*_PAGES, ("search", _TEXT), ("order", _TEXT), *_FIELDS)
 
 def describe(context: Context) -> Schema:
     """Return the OpenAPI document."""
+    is_asking = context.doorkeeper is not None
     _, schemas = msgspec.json.schema_components([ResourceShape, AdapterStatus, ErrorBody], ref_template=_REF)
     paths: Schema = {}
     for place in list_places(context):
@@ -74,7 +76,8 @@ def describe(context: Context) -> Schema:
         "openapi": "3.1.0",
         "info": {"title": "HyperFleet, as the Go clients know it", "version": __version__},
         "paths": paths,
-        "components": {"schemas": dict(sorted(schemas.items()))},
+        "components": {"schemas": dict(sorted(schemas.items())), **(_SECURITY if is_asking else {})},
+        **({"security": [{"bearer": []}]} if is_asking else {}),
     }
 
 

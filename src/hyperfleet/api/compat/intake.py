@@ -24,6 +24,7 @@ from hyperfleet.api.requests import read_json
 from hyperfleet.model.condition import MAX_REASON
 from hyperfleet.model.kind import Kind
 from hyperfleet.model.report import REQUIRED_CONDITIONS, Report
+from hyperfleet.services.redaction import Redactor
 from hyperfleet.services.results import Change
 
 # How far the clock of an adapter may be off.
@@ -101,9 +102,9 @@ def read_reason(body: Mapping[str, Any]) -> str:
 # ── reports ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def read_adapter_report(body: Mapping[str, Any], now: datetime) -> Report:
+def read_adapter_report(body: Mapping[str, Any], now: datetime, redactor: Redactor) -> Report:
     """Read what an adapter reports; unknown fields are ignored."""
-    known = {key: body[key] for key in _REPORT_KEYS if key in body}
+    known = redactor.redact({key: body[key] for key in _REPORT_KEYS if key in body}).body
     metadata, conditions = known.get("metadata"), known.get("conditions")
     if isinstance(metadata, dict):
         known["metadata"] = {key: metadata[key] for key in METADATA if key in metadata}

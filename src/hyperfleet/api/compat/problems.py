@@ -18,6 +18,7 @@ from starlette.responses import Response
 
 from hyperfleet.api import problems
 from hyperfleet.api.problems import Fault, Problem
+from hyperfleet.services.tracing import HERE
 
 PREFIX: Final = "HYPERFLEET-"
 TYPES: Final = "https://api.hyperfleet.io/errors/"  # a name, not an address: clients compare it
@@ -58,7 +59,7 @@ CATALOGUE: Final[Mapping[str, Entry]] = {
 }
 
 # Ours that are not told by their status alone.
-_CODES: Final[Mapping[str, str]] = {"NameTaken": EXISTS, "InvalidRequest": BAD_REQUEST}
+_CODES: Final[Mapping[str, str]] = {"NameTaken": EXISTS, "InvalidRequest": BAD_REQUEST, "Unauthenticated": "AUT-001"}
 _CODES_BY_STATUS: Final[Mapping[int, str]] = {
     400: INVALID,
     401: "AUT-002",
@@ -153,7 +154,7 @@ def from_error(error: Exception) -> Declined:
 
 def answer_declined(declined: Declined, request: Request, now: datetime) -> Response:
     """Answer a request with a problem."""
-    entry, state = CATALOGUE[declined.code], request.scope.get("state", {})
+    entry, state, here = CATALOGUE[declined.code], request.scope.get("state", {}), HERE.get()
     body = ErrorBody(
         f"{TYPES}{entry.slug}",
         entry.title,
@@ -162,7 +163,7 @@ def answer_declined(declined: Declined, request: Request, now: datetime) -> Resp
         state.get("path", request.scope["path"]),
         f"{PREFIX}{declined.code}",
         now,
-        state.get("request_id", ""),
+        here.trace_id if here is not None else state.get("request_id", ""),
         declined.errors or UNSET,
     )
     headers = {**declined.headers, "Vary": "Authorization"}

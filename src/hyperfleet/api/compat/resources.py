@@ -74,6 +74,7 @@ class _Resources(Struct, frozen=True):
             caller=caller_of(request),
             check_spec=self.context.check_spec,
             parent_id=parent_id,
+            tenancy=self.context.tenancy,
         )
         result = await self.context.committer.submit(command)
         if isinstance(result, Refusal):
@@ -90,7 +91,8 @@ class _Resources(Struct, frozen=True):
         """Give a resource another spec, other labels, or both."""
         body = await read_object(request, self.context.limits)
         target = await self.place.find_target(request)
-        command = Edit(target, read_patch(body, target.kind), caller_of(request), self.context.check_spec)
+        context, change = self.context, read_patch(body, target.kind)
+        command = Edit(target, change, caller_of(request), context.check_spec, tenancy=context.tenancy)
         result = await self.context.committer.submit(command)
         if isinstance(result, Refusal):
             raise self._decline(result, target)

@@ -50,7 +50,8 @@ class _Statuses(Struct, frozen=True):
     async def put(self, request: Request) -> Response:
         """Take in a report."""
         context = self.place.context
-        report = read_adapter_report(await read_object(request, context.limits), context.clock.now())
+        body = await read_object(request, context.limits)
+        report = read_adapter_report(body, context.clock.now(), context.redactor)
         target = await self.place.find_target(request)
         submission = Submission(report, context.new_id(REPORT_PREFIX), generation_key="observed_generation")
         result = await context.committer.submit(TakeReports(target, (submission,), caller_of(request)))

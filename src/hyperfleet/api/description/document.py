@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
 from typing import Any, Final
 
@@ -18,6 +18,20 @@ from hyperfleet.api.wire import ALIASES, BASE
 _DATA: Final = ("example", "examples", "enum", "const")  # keys below which nothing is a schema
 _REF: Final = "#/components/schemas/{name}"
 _ALWAYS: Final = ("UriTooLong", "InternalError", "Overloaded", "StoreUnavailable", "Timeout")  # whatever is asked
+_CALLERS: Final = ("InvalidRequest", "Unauthenticated", "InvalidToken", "Forbidden", "IssuerUnavailable")
+_SCHEME: Final = "bearer"
+_BEARER: Final = {
+    "type": "http",
+    "scheme": "bearer",
+    "description": "A token of this server's file, or a JWT of an issuer that it knows. Each operation names the role "
+    "that its caller needs in `x-required-role`; an admin has every one, and whoever has any is a reader.",
+}
+# Of problems; 429 and 503 tell when to come back, 401 how to be let in.
+_PROBLEM_HEADERS: Final[Mapping[int, tuple[str, ...]]] = {
+    401: ("WWW-Authenticate",),
+    429: ("Retry-After",),
+    503: ("Retry-After",),
+}
 _ABOUT: Final = """\
 Knows and tells the status of a fleet of Kubernetes clusters. Adapters report; the API computes one status of all \
 reports in the same write and stores it; reads return what is stored.
@@ -27,19 +41,23 @@ are camelCase. Every error is a problem document (RFC 9457) with a stable `code`
 """
 
 
-def describe(operations: Sequence[Operation]) -> Schema:
-    """Return the OpenAPI document of `operations`, whose paths are complete."""
+def describe(operations: Sequence[Operation], *, is_asking: bool = False) -> Schema:
+    """Return the OpenAPI document of `operations`, whose paths are complete; `is_asking`: callers need a token."""
     _, schemas = msgspec.json.schema_components(_find_types(operations), ref_template=_REF)
     paths: dict[str, Schema] = defaultdict(dict)
     for operation in operations:
-        paths[operation.path][operation.method] = _hoist(_describe_operation(operation), schemas)
+        paths[operation.path][operation.method] = _hoist(_describe_operation(operation, is_asking), schemas)
     return {
         "openapi": "3.1.0",
         "info": {"title": "HyperFleet", "version": version("hyperfleet"), "description": _ABOUT},
         "servers": [{"url": "/", "description": f"What is below {BASE} is also below {' and '.join(ALIASES)}."}],
         "tags": [{"name": tag} for tag in dict.fromkeys(operation.tag for operation in operations)],
         "paths": dict(paths),
-        "components": {"parameters": _share_parameters(operations), "schemas": dict(sorted(schemas.items()))},
+        "components": {
+            "parameters": _share_parameters(operations),
+            "schemas": dict(sorted(schemas.items())),
+            **({"securitySchemes": {_SCHEME: _BEARER}} if is_asking else {}),
+        },
     }
 
 
@@ -50,16 +68,22 @@ def _find_types(operations: Iterable[Operation]) -> list[type[Struct]]:
     return list(dict.fromkeys(shape for group in groups for shape in group if isinstance(shape, type)))
 
 
-def _describe_operation(operation: Operation) -> Schema:
+def _describe_operation(operation: Operation, is_asking: bool) -> Schema:
+    is_guarded = is_asking and operation.role is not None
+    refusals = (*_refusals_of_callers(operation), *operation.refusals) if is_guarded else operation.refusals
     described: Schema = {
         "operationId": operation.id,
         "tags": [operation.tag],
         "summary": operation.summary,
         "responses": {
             **{str(success.status): _describe_success(success) for success in operation.successes},
-            **_describe_refusals((*operation.refusals, *_refusals_of_all(operation))),
+            **_describe_refusals((*refusals, *_refusals_of_all(operation))),
         },
     }
+    if operation.role is not None:
+        described["x-required-role"] = operation.role
+    if is_guarded:
+        described["security"] = [{_SCHEME: []}]
     if operation.description:
         described["description"] = operation.description
     if operation.parameters:
@@ -69,9 +93,15 @@ def _describe_operation(operation: Operation) -> Schema:
     return described
 
 
+def _refusals_of_callers(operation: Operation) -> tuple[str, ...]:
+    """Return what is refused to callers who are not let in, or who may not do this."""
+    return (*_CALLERS, "NotYourAdapter") if operation.role == "reporter" else _CALLERS
+
+
 def _refusals_of_all(operation: Operation) -> tuple[str, ...]:
     """Return what is refused wherever it is asked; below the base path, no query parameter is ignored."""
-    return ("InvalidQuery", *_ALWAYS) if operation.path.startswith(BASE) else _ALWAYS
+    always = _ALWAYS if operation.role is None else ("RateLimited", *_ALWAYS)
+    return ("InvalidQuery", *always) if operation.path.startswith(BASE) else always
 
 
 def _share_parameters(operations: Iterable[Operation]) -> Schema:
@@ -128,7 +158,7 @@ def _describe_problems(status: int, codes: Sequence[str]) -> Schema:
     lines = [f"`{code}`: {CATALOGUE[code].title}" for code in codes]
     return {
         "description": "\n\n".join(lines),
-        "headers": describe_headers(("Retry-After",) if status == 503 else ()),
+        "headers": describe_headers(_PROBLEM_HEADERS.get(status, ())),
         "content": {MEDIA_TYPE: {"schema": _refer(ProblemDocument)}},
     }
 

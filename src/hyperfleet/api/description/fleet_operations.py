@@ -58,7 +58,7 @@ def _lists(path: str, name: str, tag: str, what: str, above: tuple[Parameter, ..
             "All filters must hold. Pages follow each other by `continue`, or are asked for by `page` and `size`. "
             + TOLD,
             (*above, *FILTERS, *PAGES, *WATCHING, IF_NONE_MATCH),
-            refusals=(*refusals, "Forgotten"),
+            refusals=(*refusals, "Forgotten", "TooManyWatches"),
         ),
         Operation(
             "get",
@@ -112,7 +112,7 @@ def _adapter_operations() -> list[Operation]:
             ),
             "When each was last heard of, what became of its reports, and how many resources wait for it. " + TOLD,
             (WATCH, IF_NONE_MATCH),
-            refusals=("InvalidHeader",),
+            refusals=("InvalidHeader", "TooManyWatches"),
         ),
         Operation(
             "get",
@@ -188,6 +188,26 @@ def server_operations() -> list[Operation]:
         _plain("/openapi.json", "getDescription", "Read this document", (Success(200, "It.", {"type": "object"}),)),
         _plain("/docs", "getDocs", "Read this document as a page", (Success(200, "It.", html, content_type=HTML),)),
         _plain("/problems", "listProblems", "List the codes of problems", (Success(200, "All of them.", Catalogue),)),
+        Operation(
+            "get",
+            "/metrics",
+            "getMetrics",
+            _SERVER,
+            "Read figures of the server and the fleet, for Prometheus",
+            (
+                Success(
+                    200,
+                    "All that the caller may see.",
+                    {"type": "string"},
+                    ("ETag?",),
+                    content_type="text/plain; version=0.0.4; charset=utf-8",
+                    other_types=("application/openmetrics-text; version=1.0.0; charset=utf-8",),
+                ),
+            ),
+            "In the text format of Prometheus, or as OpenMetrics if that is asked for. Callers who are bound to "
+            "tenants see figures of their own resources only. docs/operations.md tells what there is.",
+            refusals=("InvalidHeader",),
+        ),
         Operation(
             "get",
             "/problems/{code}",

@@ -29,6 +29,7 @@ HEADERS: Final[Mapping[str, Schema]] = {
     ),
     "Preference-Applied": _header("Which preference was honoured."),
     "Retry-After": _header("In how many seconds to try again.", {"type": "string", "pattern": "^[0-9]+$"}),
+    "WWW-Authenticate": _header("How to be let in (RFC 6750)."),
     "Allow": _header("The methods of this path."),
 }
 EVERY_ANSWER: Final = (REQUEST_ID,)

@@ -60,6 +60,7 @@ def _render_operation(operation: Operation, described: Schema, server: str) -> s
             f'<details id="{escape(operation.id)}"><summary><code class="method">{operation.method.upper()}</code> ',
             f"<code>{escape(operation.path)}</code> {_inline(operation.summary)}</summary>",
             f"<p>{_inline(operation.description)}</p>" if operation.description else "",
+            f"<p>Needs a token with the role {operation.role}.</p>" if "security" in described else "",
             _render_parameters(operation.parameters),
             _render_body(described.get("requestBody", {}).get("content", {})),
             _render_responses(described["responses"]),

@@ -87,7 +87,7 @@ def _read(place: Place) -> Operation:
         "The status was computed when it last changed; reading computes nothing. With `at`, what was answered then; "
         "404 if it was not there yet or no longer, 410 if that is no longer known. " + TOLD,
         (*place.item_parameters, FIELDS, AT, *WATCHING, IF_MATCH, IF_NONE_MATCH),
-        refusals=("InvalidHeader", "NotFound", "Forgotten", "PreconditionFailed"),
+        refusals=("InvalidHeader", "NotFound", "Forgotten", "PreconditionFailed", "TooManyWatches"),
     )
 
 

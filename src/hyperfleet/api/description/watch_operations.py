@@ -75,6 +75,6 @@ def operations_on(place: Place) -> list[Operation]:
             "is of the resource's generation, so waiting after an edit does not end with what was before. With "
             "`Accept: text/event-stream`, every version as an event `version`, then `result` or `failed`.",
             (*place.item_parameters, *_PARAMETERS),
-            refusals=("InvalidQuery", "NotFound", "WaitFailed", "Gone", "Forgotten", "WaitTimeout"),
+            refusals=("InvalidQuery", "NotFound", "WaitFailed", "Gone", "Forgotten", "WaitTimeout", "TooManyWatches"),
         )
     ]

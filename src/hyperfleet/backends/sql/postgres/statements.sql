@@ -178,6 +178,8 @@ insert into idempotency (key, digest, resource_id, answer, time)
 select * from unnest($1::text[], $2::text[], $3::text[], $4::bytea[], $5::timestamptz[]);
 
 -- ── reads ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+-- Those with a list of tenants, which is null for whoever may see everything. Logs do not say whose their rows are: the
+-- newest event of the resource does, and that of a living resource is never pruned. It is looked up once a statement.
 
 -- name: read_answers
 select id, kind, tenant, parent_id, answer, revision from resources where id = any ($1::text[]);
@@ -205,7 +207,10 @@ where parent_id = $1 and ($2::text[] is null or tenant = any ($2))
 order by id;
 
 -- name: read_reports_now
-select adapter, body from reports where resource_id = $1 and generation = $2;
+select adapter, body from reports
+where resource_id = $1 and generation = $2 and ($3::text[] is null or (
+        select tenant from events where resource_id = $1 order by position desc limit 1
+    ) = any ($3));
 
 -- name: read_reports_then
 -- The last logged of each adapter. One without a body said what the nearest before it said that has one.
@@ -216,7 +221,9 @@ select distinct on (adapter) adapter, report_id, effective_time, received_time, 
     order by said.sequence desc limit 1
 )) as body
 from report_log last
-where resource_id = $1 and generation = $2
+where resource_id = $1 and generation = $2 and ($3::text[] is null or (
+        select tenant from events where resource_id = $1 order by position desc limit 1
+    ) = any ($3))
 order by adapter, sequence desc;
 
 -- name: read_adapters
@@ -238,6 +245,9 @@ from transitions t
 where t.resource_id = $1 and ($2::text[] is null or t.subject = any ($2))
     and ($3::timestamptz is null or t.time >= $3) and ($4::timestamptz is null or t.time < $4)
     and (t.position, t.ordinal) < ($5::bigint, $6::integer)
+    and ($8::text[] is null or (
+        select tenant from events where resource_id = $1 order by position desc limit 1
+    ) = any ($8))
 order by t.position desc, t.ordinal desc limit $7;
 
 -- name: remembers
@@ -325,7 +335,7 @@ from events where resource_id = $1 and position <= $2 and type <> 'Reported' ord
 -- name: read_full_events
 select position, type, kind, resource_id, parent_id, tenant, generation, time, answer, facets
 from events where resource_id = $1 and type <> 'Reported' and answer is not null
-    and position >= coalesce((
+    and ($3::text[] is null or tenant = any ($3)) and position >= coalesce((
         select position from events
         where resource_id = $1 and type <> 'Reported' and answer is not null and time <= $2
         order by position desc limit 1
@@ -336,7 +346,13 @@ order by position;
 -- The last row of each adapter and generation that was received until a time and whose event came until a position,
 -- with the body of the row that it repeats. The index is walked from key to key, for most rows are heartbeats.
 with recursive keys (adapter, generation) as (
-    (select adapter, generation from report_log where resource_id = $1 order by adapter, generation limit 1)
+    (
+        select adapter, generation from report_log
+        where resource_id = $1 and ($4::text[] is null or (
+            select tenant from events where resource_id = $1 order by position desc limit 1
+        ) = any ($4))
+        order by adapter, generation limit 1
+    )
     union all
     select n.adapter, n.generation from keys k cross join lateral (
         select adapter, generation from report_log
@@ -360,7 +376,10 @@ from keys k cross join lateral (
 
 -- name: read_reports_since
 select sequence, adapter, generation, position, report_id, effective_time, received_time, body
-from report_log where resource_id = $1 and received_time >= $2;
+from report_log
+where resource_id = $1 and received_time >= $2 and ($3::text[] is null or (
+        select tenant from events where resource_id = $1 order by position desc limit 1
+    ) = any ($3));
 
 -- name: walk_resources
 select resource, status, answer, revision, wake_at, policy_version,

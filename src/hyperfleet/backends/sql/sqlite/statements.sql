@@ -124,6 +124,8 @@ on conflict (tenant, adapter) do update set
 insert into idempotency (key, digest, resource_id, answer, time) values (?, ?, ?, ?, ?);
 
 -- ── reading ──────────────────────────────────────────────────────────────────────────────────────────────────────
+-- A list of tenants is null for whoever may see everything. Logs do not say whose their rows are: the newest event of the
+-- resource does, and that of a living resource is never pruned. It is looked up once a statement.
 
 -- name: read_answer
 select answer, revision from resources where id = ? and kind = ?;
@@ -149,7 +151,10 @@ select id from resources
 where parent_id = ?1 and (?2 is null or tenant in (select value from json_each(?2)));
 
 -- name: read_reports_now
-select adapter, cast(body as blob) from reports where resource_id = ? and generation = ?;
+select adapter, cast(body as blob) from reports
+where resource_id = ?1 and generation = ?2
+  and (?3 is null or (select tenant from events where resource_id = ?1 order by position desc limit 1)
+      in (select value from json_each(?3)));
 
 -- The last report of each adapter at a generation; if it said what the one before said, that one's body.
 -- name: read_reports_then
@@ -159,7 +164,9 @@ select l.adapter, l.report_id, l.effective_time, l.received_time,
           and said.sequence <= l.sequence and said.body is not null
         order by said.sequence desc limit 1)
 from report_log l
-where l.sequence in (select max(sequence) from report_log where resource_id = ? and generation = ? group by adapter);
+where l.sequence in (select max(sequence) from report_log where resource_id = ?1 and generation = ?2 group by adapter)
+  and (?3 is null or (select tenant from events where resource_id = ?1 order by position desc limit 1)
+      in (select value from json_each(?3)));
 
 -- name: read_adapters
 select adapter, last_seen, skew_us, last_discard, aggregated, stored, replayed, stale_generation, out_of_order,
@@ -181,6 +188,8 @@ from transitions t
 where t.resource_id = ?1 and (?2 is null or t.subject in (select value from json_each(?2)))
   and (?3 is null or t.time >= ?3) and (?4 is null or t.time < ?4)
   and (t.position, t.ordinal) < (?5, ?6)
+  and (?8 is null or (select tenant from events where resource_id = ?1 order by position desc limit 1)
+      in (select value from json_each(?8)))
 order by t.position desc, t.ordinal desc limit ?7;
 
 -- The newest event tells; that of a living resource is never pruned.
@@ -249,6 +258,7 @@ from events where resource_id = ? and position <= ? and type <> 'Reported' order
 -- name: read_full_events
 select position, type, kind, resource_id, parent_id, tenant, generation, time, answer, facets
 from events where resource_id = ?1 and type <> 'Reported' and answer is not null
+  and (?3 is null or tenant in (select value from json_each(?3)))
   and position >= coalesce((select position from events
                             where resource_id = ?1 and type <> 'Reported' and answer is not null and time <= ?2
                             order by position desc limit 1), 0)
@@ -258,7 +268,10 @@ order by position;
 -- with the body of the row that it repeats. The index is walked from key to key, for most rows are heartbeats.
 -- name: read_last_reports
 with recursive keys (adapter, generation) as (
-    select * from (select adapter, generation from report_log where resource_id = ?1
+    select * from (select adapter, generation from report_log
+                   where resource_id = ?1 and (?4 is null or (
+                       select tenant from events where resource_id = ?1 order by position desc limit 1
+                   ) in (select value from json_each(?4)))
                    order by adapter, generation limit 1)
     union all
     select n.adapter, n.generation from keys k cross join report_log n on n.sequence = (
@@ -278,7 +291,9 @@ from keys k cross join report_log l on l.sequence = (
 
 -- name: read_reports_since
 select sequence, adapter, generation, position, report_id, effective_time, received_time, cast(body as blob)
-from report_log where resource_id = ? and received_time >= ?;
+from report_log where resource_id = ?1 and received_time >= ?2
+  and (?3 is null or (select tenant from events where resource_id = ?1 order by position desc limit 1)
+      in (select value from json_each(?3)));
 
 -- name: walk_resources
 select id from resources

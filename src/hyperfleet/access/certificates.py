@@ -1,0 +1,83 @@
+"""The files of TLS, looked at before they are used: what is wrong with them is told in words.
+
+Called where the server is started and by `serve --check`. Only a server that has a certificate loads this.
+"""
+
+from __future__ import annotations
+
+import ssl
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Final
+
+from cryptography import x509
+
+from hyperfleet.documents import Place, Problem
+
+_SOON: Final = timedelta(days=14)
+
+
+def check_files(certificate: str, key: str, client_ca: str | None, now: datetime) -> tuple[Problem, ...]:
+    """Return everything that is wrong with the files; that a certificate is out of date is a warning."""
+    problems = [problem for file in (certificate, key, client_ca) if file for problem in _check_readable(file)]
+    if problems:
+        return tuple(problems)
+    problems += _check_pair(certificate, key)
+    problems += _check_certificates(certificate, now)
+    if client_ca:
+        problems += _check_certificates(client_ca, now)
+    return tuple(problems)
+
+
+def _check_readable(file: str) -> list[Problem]:
+    try:
+        Path(file).read_bytes()
+    except OSError as error:
+        return [_problem(file, f"cannot be read: {error.strerror}")]
+    return []
+
+
+def _check_pair(certificate: str, key: str) -> list[Problem]:
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key, password=_ask_nobody)
+    except ssl.SSLError as error:
+        if error.reason == "KEY_VALUES_MISMATCH":
+            return [_problem(key, f"this is not the key of the certificate in {certificate}")]
+        return [_problem(key, f"certificate and key cannot be used: they must be PEM ({error.reason or error})")]
+    except ValueError:
+        return [_problem(key, "the key is encrypted: a server that starts by itself has nobody to ask for a password")]
+    return []
+
+
+def _ask_nobody() -> str:
+    """Stand for the password of a key, so that the terminal is not asked for one."""
+    raise ValueError
+
+
+def _check_certificates(file: str, now: datetime) -> list[Problem]:
+    """Check when the certificates of a file are valid."""
+    try:
+        certificates = x509.load_pem_x509_certificates(Path(file).read_bytes())
+    except ValueError:
+        return [_problem(file, "this file has no certificates: they must be PEM, beginning with -----BEGIN")]
+    return [problem for each in certificates for problem in _check_validity(each, file, now)]
+
+
+def _check_validity(certificate: x509.Certificate, file: str, now: datetime) -> list[Problem]:
+    subject = certificate.subject.rfc4514_string() or "without a subject"
+    begin, end = certificate.not_valid_before_utc, certificate.not_valid_after_utc
+    if now < begin:
+        return [_problem(file, f"the certificate {subject} is valid only from {_day(begin)} on", "warning")]
+    if now >= end:
+        return [_problem(file, f"the certificate {subject} has expired on {_day(end)}", "warning")]
+    if now >= end - _SOON:
+        return [_problem(file, f"the certificate {subject} expires on {_day(end)}", "warning")]
+    return []
+
+
+def _day(time: datetime) -> str:
+    return time.astimezone(UTC).date().isoformat()
+
+
+def _problem(file: str, message: str, level: str = "error") -> Problem:
+    return Problem(Place(file, 1, 1), message, "Unreadable", "warning" if level == "warning" else "error")

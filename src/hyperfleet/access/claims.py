@@ -1,0 +1,65 @@
+"""What the claims of a verified token make of a caller. A claim that is missing never opens a door. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, get_args
+
+from hyperfleet.access.issuer import EVERYBODY, Issuer
+from hyperfleet.ports import EVERYTHING, Scope
+from hyperfleet.services.callers import Caller, Rejection, Role
+
+ROLES: Final[tuple[Role, ...]] = get_args(Role)
+MAX_NAME: Final = 256  # characters; it stands in logs and in answers
+
+_NAMELESS: Final = Rejection("the token does not say whose it is")
+
+
+def read_caller(claims: Mapping[str, Any], issuer: Issuer) -> Caller | Rejection:
+    """Return whose token it is and what they may do."""
+    spelling = issuer.claims
+    name = _find(claims, spelling.name)
+    if not isinstance(name, str) or not 0 < len(name) <= MAX_NAME or not name.isprintable():
+        return _NAMELESS
+    tenants = _find(claims, spelling.tenants)
+    return make_caller(
+        issuer.prefix + name,
+        _map_roles(_texts(_find(claims, spelling.roles)), issuer.roles),
+        _texts(_find(claims, spelling.adapters)),
+        issuer.tenants if tenants is None else _texts(tenants),
+    )
+
+
+def make_caller(name: str, roles: Iterable[Role], adapters: Iterable[str], tenants: Iterable[str]) -> Caller:
+    """Put a caller together; `*` stands for all adapters or tenants, and nothing for none of them."""
+    has_roles, may_report_as, sees = frozenset(roles), frozenset(adapters), frozenset(tenants)
+    is_free = EVERYBODY in may_report_as or ("admin" in has_roles and not may_report_as)
+    return Caller(
+        name=name,
+        scope=EVERYTHING if EVERYBODY in sees else Scope(sees),
+        tenant=next(iter(sees)) if len(sees) == 1 and EVERYBODY not in sees else "",
+        roles=has_roles,
+        adapters=None if is_free else may_report_as,
+    )
+
+
+def _map_roles(values: Iterable[str], mapping: Mapping[str, Role]) -> list[Role]:
+    known = mapping or {role: role for role in ROLES}
+    return [known[value] for value in values if value in known]
+
+
+def _find(claims: Mapping[str, Any], path: str) -> Any:
+    """Return a claim, which may be inside others; a name with a dot in it, such as an address, is one, too."""
+    if path in claims:
+        return claims[path]
+    found: Any = claims
+    for key in path.split("."):
+        found = found.get(key) if isinstance(found, dict) else None
+    return found
+
+
+def _texts(value: Any) -> list[str]:
+    """Return the texts of a claim: a list, or one text in which spaces separate them, as in `scope`."""
+    if isinstance(value, str):
+        return value.split()
+    return [each for each in value if isinstance(each, str) and each] if isinstance(value, list) else []

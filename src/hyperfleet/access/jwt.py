@@ -1,0 +1,165 @@
+"""Checking a JWT, in an order in which nothing is believed before it is verified.
+
+Size and form, then the header, then who issued it, then the signature, with a key of that issuer and an algorithm that
+is set for it, and only then what the token says. Whatever is wrong, the answer is a sentence that quotes nothing.
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+from joserfc import jws
+from joserfc.errors import JoseError
+from msgspec import UNSET, Struct, UnsetType
+
+from hyperfleet.access.claims import read_caller
+from hyperfleet.access.issuer import SHARED_ALGORITHM, Issuer
+from hyperfleet.access.keys import Keys, VerifyingKey
+from hyperfleet.access.token_file import Ticket
+from hyperfleet.services.callers import Rejection
+
+_FORM: Final = re.compile(rb"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+")
+_TYPES: Final = frozenset({"jwt", "at+jwt"})  # an access token says one of these, or nothing (RFC 9068)
+
+_NO_JWT: Final = Rejection("this is not a token that is known here")
+_BAD_HEADER: Final = Rejection("the header of the token asks for what is not taken here")
+_WRONG_TYPE: Final = Rejection("this is another type of token than an access token")
+_UNKNOWN_ISSUER: Final = Rejection("the issuer of the token is not known here")
+_BAD_ALGORITHM: Final = Rejection("the token is signed with an algorithm that is not taken from its issuer")
+_UNKNOWN_KEY: Final = Rejection("the token is signed with a key that its issuer does not have")
+_ISSUER_AWAY: Final = Rejection("the issuer of the token cannot be asked for its keys now", is_passing=True)
+_BAD_SIGNATURE: Final = Rejection("the signature of the token does not fit it")
+_WRONG_AUDIENCE: Final = Rejection("the token is for somebody else")
+_ENDLESS: Final = Rejection("the token does not say until when it is good")
+_EXPIRED: Final = Rejection("the token has expired")
+_EARLY: Final = Rejection("the token is not good yet")
+_BAD_TIMES: Final = Rejection("the token has a time that is none")
+
+
+class _Header(Struct):
+    """What a header may say. Those that would have us take the key from the token itself are never followed."""
+
+    alg: str
+    typ: str | UnsetType = UNSET
+    kid: str | UnsetType = UNSET
+    crit: msgspec.Raw | UnsetType = UNSET
+    b64: msgspec.Raw | UnsetType = UNSET
+    jku: msgspec.Raw | UnsetType = UNSET
+    jwk: msgspec.Raw | UnsetType = UNSET
+    x5u: msgspec.Raw | UnsetType = UNSET
+
+    @property
+    def is_asking_too_much(self) -> bool:
+        """Tell whether it has anything that changes how a token is to be checked."""
+        return any(each is not UNSET for each in (self.crit, self.b64, self.jku, self.jwk, self.x5u))
+
+    @property
+    def has_good_type(self) -> bool:
+        """Tell whether it is the header of an access token."""
+        return self.typ is UNSET or self.typ.lower().removeprefix("application/") in _TYPES
+
+
+class _Unverified(Struct, frozen=True):
+    """What a token says of itself."""
+
+    header: _Header
+    claims: Mapping[str, Any]
+
+
+class Verifier:
+    """Checks the tokens of all issuers."""
+
+    def __init__(self, issuers: Mapping[str, tuple[Issuer, Keys]]) -> None:
+        """Know issuers by their names."""
+        self._issuers = issuers
+
+    async def verify(self, token: bytes, now: float) -> Ticket | Rejection:
+        """Return what a token is good for."""
+        said = _read(token)
+        if isinstance(said, Rejection):
+            return said
+        name = said.claims.get("iss")
+        issuer, keys = self._issuers.get(name if isinstance(name, str) else "", (None, None))
+        if issuer is None or keys is None:
+            return _UNKNOWN_ISSUER
+        key = await _find_key(said.header, issuer, keys)
+        if isinstance(key, Rejection):
+            return key
+        if not _is_signed(token, said.header.alg, key):
+            return _BAD_SIGNATURE
+        return _read_ticket(said.claims, issuer, now)
+
+
+def _read(token: bytes) -> _Unverified | Rejection:
+    if not _FORM.fullmatch(token):
+        return _NO_JWT
+    first, second, _ = token.split(b".")
+    try:
+        header = msgspec.json.decode(_decode(first), type=_Header)
+        claims = msgspec.json.decode(_decode(second), type=dict[str, Any])
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        return _NO_JWT
+    if header.is_asking_too_much:
+        return _BAD_HEADER
+    return _Unverified(header, claims) if header.has_good_type else _WRONG_TYPE
+
+
+def _decode(part: bytes) -> bytes:
+    return base64.urlsafe_b64decode(part + b"=" * (-len(part) % 4))
+
+
+async def _find_key(header: _Header, issuer: Issuer, keys: Keys) -> VerifyingKey | Rejection:
+    allowed = (SHARED_ALGORITHM,) if issuer.secret_file else issuer.algorithms
+    if header.alg not in allowed:
+        return _BAD_ALGORITHM
+    key = await keys.find(None if header.kid is UNSET else header.kid, header.alg)
+    return key or (_ISSUER_AWAY if keys.is_away else _UNKNOWN_KEY)
+
+
+def _is_signed(token: bytes, algorithm: str, key: VerifyingKey) -> bool:
+    registry = jws.JWSRegistry(algorithms=[algorithm], strict_check_header=False)
+    registry.max_header_length = registry.max_signature_length = len(token)  # which is bounded as a whole
+    try:
+        jws.deserialize_compact(token, key.key, registry=registry)
+    except (JoseError, ValueError, RecursionError):
+        return False
+    return True
+
+
+def _read_ticket(claims: Mapping[str, Any], issuer: Issuer, now: float) -> Ticket | Rejection:
+    """Return what a token is good for, now that it is known who says what is in it."""
+    audience = claims.get("aud")
+    if issuer.audiences.isdisjoint([audience] if isinstance(audience, str) else _texts(audience)):
+        return _WRONG_AUDIENCE
+    until = _check_times(claims, issuer.leeway.total_seconds(), now)
+    if isinstance(until, Rejection):
+        return until
+    caller = read_caller(claims, issuer)
+    return caller if isinstance(caller, Rejection) else Ticket(caller, until)
+
+
+def _texts(value: Any) -> list[str]:
+    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
+
+
+def _check_times(claims: Mapping[str, Any], leeway: float, now: float) -> float | Rejection:
+    """Return until when a token is good."""
+    if claims.get("exp") is None:
+        return _ENDLESS
+    times = {name: claims[name] for name in ("exp", "nbf", "iat") if claims.get(name) is not None}
+    if not all(_is_time(time) for time in times.values()):
+        return _BAD_TIMES
+    until = float(times["exp"]) + leeway
+    if until <= now:
+        return _EXPIRED
+    return _EARLY if max(times.get("nbf", 0), times.get("iat", 0)) > now + leeway else until
+
+
+def _is_time(value: object) -> bool:
+    """Tell whether a value is a number of seconds; to Python a boolean is a number, too."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

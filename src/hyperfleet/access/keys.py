@@ -1,0 +1,228 @@
+"""The keys of an issuer: read from a file or fetched from its address, and kept while it is away.
+
+`jwt` asks for one by its id. An id that nobody knows lets us ask the issuer again, for it may have changed its keys,
+but not more often than `_SHORTEST_PAUSE`: whoever sends many such ids costs the issuer nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, Final
+
+import httpx
+import msgspec
+from joserfc.errors import JoseError
+from joserfc.jwk import ECKey, Key, OctKey, RSAKey
+from msgspec import Struct
+
+from hyperfleet.access.issuer import SHARED_ALGORITHM, Issuer
+
+_LOG: Final = logging.getLogger(__name__)
+
+_SHORTEST_PAUSE: Final = 30.0  # seconds between two questions that tokens caused
+_REMOTE_PAUSE: Final = 300.0  # seconds after which an issuer is asked anyway: a key that it took back ends by then
+_LOCAL_PAUSE: Final = 2.0  # seconds; looking at a file costs next to nothing
+_RETRY_PAUSE: Final = 10.0  # seconds after a failure
+_TIMEOUT: Final = 5.0  # seconds for the whole answer of an issuer
+_MAX_BYTES: Final = 256 * 1024  # of a key set; one of ten keys has 10 kB
+_MAX_KEYS: Final = 100
+_SHORTEST_RSA: Final = 2048  # bits; what is shorter can be broken
+_SHORTEST_SECRET: Final = 32  # bytes, as many as HS256 makes of them
+
+_CURVES: Final = {"ES256": "P-256", "ES384": "P-384", "ES512": "P-521"}
+
+
+class VerifyingKey(Struct, frozen=True):
+    """A key, and what its owner says of it."""
+
+    key: Key
+    id: str | None = None
+    algorithm: str | None = None  # None: whichever fits the key
+
+    def fits(self, algorithm: str) -> bool:
+        """Tell whether signatures of an algorithm can be checked with it."""
+        if self.algorithm not in (None, algorithm):
+            return False
+        match self.key:
+            case OctKey():
+                return algorithm == SHARED_ALGORITHM
+            case RSAKey():
+                return algorithm[:2] in ("RS", "PS")
+            case ECKey():
+                return _CURVES.get(algorithm) == self.key.curve_name
+        return False
+
+
+class Keys:
+    """The keys of one issuer."""
+
+    def __init__(
+        self,
+        source: str,
+        read: Callable[[], Awaitable[bytes]],
+        parse: Callable[[bytes], tuple[VerifyingKey, ...]],
+        pause: float,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Know nothing yet; `source` is where they come from, for the log."""
+        self.is_away = True  # the last question was not answered
+        self.on_change: Callable[[], None] = lambda: None
+        self._source = source
+        self._read = read
+        self._parse = parse
+        self._pause = pause
+        self._clock = clock
+        self._keys: tuple[VerifyingKey, ...] = ()
+        self._raw: bytes | None = None
+        self._answers = 0
+        self._asked_at = float("-inf")
+        self._lock = asyncio.Lock()
+
+    def take(self, raw: bytes) -> None:
+        """Put keys in force; raise ValueError, and keep those that are, if these are no good."""
+        if raw == self._raw:
+            return
+        self._keys, self._raw = self._parse(raw), raw
+        self.on_change()
+
+    async def find(self, id_: str | None, algorithm: str) -> VerifyingKey | None:
+        """Return the key with an id; without one, the only one that fits."""
+        found = self._look_up(id_, algorithm)
+        is_worth_it = self._lock.locked() or self._clock() >= self._asked_at + _SHORTEST_PAUSE
+        if found is None and is_worth_it:
+            await self.refresh()
+            found = self._look_up(id_, algorithm)
+        return found
+
+    async def refresh(self) -> float:
+        """Ask for the keys; return in how many seconds to ask again. Several who want that at once ask once."""
+        answers = self._answers
+        async with self._lock:
+            if self._answers == answers:
+                self._asked_at = self._clock()
+                await self._ask()
+                self._answers += 1
+        return _RETRY_PAUSE if self.is_away else self._pause
+
+    async def _ask(self) -> None:
+        try:
+            self.take(await self._read())
+        except (OSError, ValueError, TimeoutError, httpx.HTTPError) as error:
+            what = str(error) or type(error).__name__
+            _LOG.warning("the keys of %s cannot be had, those that are known stay: %s", self._source, what)
+            self.is_away = True
+        else:
+            self.is_away = False
+
+    def _look_up(self, id_: str | None, algorithm: str) -> VerifyingKey | None:
+        fitting = [each for each in self._keys if each.fits(algorithm)]
+        if id_ is not None:
+            # A secret has no id, whatever a token says; a key set with one nameless key leaves no doubt either.
+            named = [each for each in fitting if each.id == id_]
+            fitting = named or [each for each in fitting if each.id is None]
+        return fitting[0] if len(fitting) == 1 else None
+
+
+def keys_of(issuer: Issuer, clock: Callable[[], float] = time.monotonic) -> Keys:
+    """Return the keys of an issuer. Those of files are read at once, and ValueError tells what is wrong with them."""
+    if issuer.jwks and issuer.has_address:
+        address = issuer.jwks
+        return Keys(address, lambda: _fetch(address), read_key_set, _REMOTE_PAUSE, clock)
+    file = issuer.jwks or issuer.secret_file or ""
+    keys = Keys(file, lambda: asyncio.to_thread(_read_file, file), _parser_of(issuer), _LOCAL_PAUSE, clock)
+    keys.take(_read_file(file))
+    keys.is_away = False
+    return keys
+
+
+def _parser_of(issuer: Issuer) -> Callable[[bytes], tuple[VerifyingKey, ...]]:
+    return read_key_set if issuer.jwks else read_secret
+
+
+def _read_file(file: str) -> bytes:
+    try:
+        return Path(file).read_bytes()
+    except OSError as error:
+        raise ValueError(f"cannot be read: {error.strerror}") from error
+
+
+async def _fetch(address: str) -> bytes:
+    """Return what an issuer answers; nothing is followed elsewhere, and nothing without an end is waited for."""
+    raw = b""
+    async with (
+        asyncio.timeout(_TIMEOUT),
+        httpx.AsyncClient(timeout=_TIMEOUT) as client,
+        client.stream("GET", address, headers={"Accept": "application/json"}) as response,
+    ):
+        if response.status_code != 200:
+            raise ValueError(f"it answered {response.status_code}")
+        async for chunk in response.aiter_bytes():
+            raw += chunk
+            if len(raw) > _MAX_BYTES:
+                raise ValueError(f"it answered more than {_MAX_BYTES:,} bytes")
+    return raw
+
+
+# ── what keys are written as ─────────────────────────────────────────────────────────────────────────────────────
+
+
+class _Jwk(Struct):
+    """One key of a set (RFC 7517): only what is public of it is read."""
+
+    kty: str
+    kid: str | None = None
+    use: str | None = None
+    alg: str | None = None
+    n: str = ""
+    e: str = ""
+    crv: str = ""
+    x: str = ""
+    y: str = ""
+
+
+class _KeySet(Struct):
+    keys: list[_Jwk]
+
+
+def read_key_set(raw: bytes) -> tuple[VerifyingKey, ...]:
+    """Read a JSON Web Key Set; keys that are for something else are left out, and secrets are never taken."""
+    try:
+        found = msgspec.json.decode(raw, type=_KeySet).keys
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ValueError(f"it is not a JSON Web Key Set: {error}") from error
+    if len(found) > _MAX_KEYS:
+        raise ValueError(f"it has {len(found)} keys, more than {_MAX_KEYS}")
+    keys = [_read_key(each) for each in found if each.use in (None, "sig")]
+    usable = tuple([each for each in keys if each is not None])
+    if not usable:
+        raise ValueError("it has no key to verify signatures with: RSA of 2048 bits or more, or P-256, P-384, P-521")
+    return usable
+
+
+def _read_key(jwk: _Jwk) -> VerifyingKey | None:
+    """Return a key; None: it is of a sort that we do not use."""
+    public: dict[str, Any] = {"kty": jwk.kty}
+    try:
+        match jwk.kty:
+            case "RSA":
+                is_weak = len(jwk.n) * 6 < _SHORTEST_RSA  # six bits a character
+                rsa = None if is_weak else RSAKey.import_key({**public, "n": jwk.n, "e": jwk.e})
+                return None if rsa is None else VerifyingKey(rsa, jwk.kid, jwk.alg)
+            case "EC":
+                curve = ECKey.import_key({**public, "crv": jwk.crv, "x": jwk.x, "y": jwk.y})
+                return VerifyingKey(curve, jwk.kid, jwk.alg) if curve.curve_name in _CURVES.values() else None
+    except (JoseError, ValueError, KeyError) as error:
+        _LOG.warning("the key %s cannot be used: %s", jwk.kid, error)
+    return None
+
+
+def read_secret(raw: bytes) -> tuple[VerifyingKey, ...]:
+    """Read a secret; a line end behind it is not a part of it."""
+    secret = raw.rstrip(b"\r\n")
+    if len(secret) < _SHORTEST_SECRET:
+        raise ValueError(f"a secret has at least {_SHORTEST_SECRET} bytes, or it can be guessed")
+    return (VerifyingKey(OctKey.import_key(secret)),)

@@ -1,0 +1,219 @@
+"""The audit log: for every write, and every refused one, who asked for what, from where, and what became of it.
+
+A layer around the application, where one is wanted: so it sees the fast lanes, the dialect of the Go clients and those
+who are turned away at the gate. What was written is noted by `services.audit`. It never looks into a request's body.
+Whoever is told to slow down is not recorded: that would be a way to fill the disk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Final, Literal
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from hyperfleet.api.callers import CALLER
+from hyperfleet.api.compat import app as compat
+from hyperfleet.api.compat.description import describe
+from hyperfleet.api.context import Context
+from hyperfleet.api.description.table import list_operations
+from hyperfleet.api.exchanges import Routes, remote_of
+from hyperfleet.api.wire import path_of
+from hyperfleet.services.audit import ACTS, Act, Journal, Object, Outcome
+from hyperfleet.services.callers import Caller
+
+End = Literal["done", "refused", "failed", "unanswered"]
+
+_WRITES: Final = frozenset({"POST", "PUT", "PATCH", "DELETE"})
+_SHOWN: Final = 1_024  # characters of a path
+_HASTE: Final = 429
+_UNRECORDED: Final = 0  # status of a request that was never answered: its caller had gone
+
+
+class Author(Struct, frozen=True, omit_defaults=True):
+    """Who asked."""
+
+    name: str
+    roles: tuple[str, ...] = ()
+    tenants: tuple[str, ...] | None = None  # None: everybody's
+
+
+class AuditRecord(Struct, frozen=True, rename="camel", omit_defaults=True, kw_only=True):
+    """One line of the audit log: a request or, with an `event`, something else that was told us."""
+
+    time: datetime
+    outcome: End
+    event: str = ""
+    request_id: str = ""
+    caller: Author | UnsetType | None = UNSET  # None: nobody that we know
+    remote: str = ""
+    method: str = ""
+    route: str = ""
+    path: str = ""
+    status: int = 0
+    code: str = ""
+    target: Object | UnsetType = UNSET
+    adapter: str = ""  # that the path names
+    generation: int | UnsetType = UNSET
+    revision: int | UnsetType = UNSET
+    reports: tuple[Outcome, ...] = ()
+
+
+class _Refusal(Struct):
+    """What is read of a problem document, in whichever dialect."""
+
+    code: str = ""
+
+
+_encode: Final = msgspec.json.Encoder().encode
+_decode_refusal: Final = msgspec.json.Decoder(_Refusal).decode
+
+
+class Audit:
+    """An application whose writes are recorded."""
+
+    def __init__(self, app: ASGIApp, context: Context, journal: Journal, *, has_reports: bool) -> None:
+        """Record in `journal`; reports that were taken only if wanted, for they are nearly all writes."""
+        self._app = app
+        self._clock = context.clock
+        self._journal = journal
+        self._has_reports = has_reports
+        self._routes = Routes(context)
+        self._writes = frozenset(_list_writes(context))
+        self._collections = {path_of(kind, context.kinds).rpartition("/")[2]: kind.name for kind in context.kinds}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on; record it before it is answered, if it is a write."""
+        if scope["type"] != "http" or scope["method"] not in _WRITES:
+            await self._app(scope, receive, send)
+            return
+        route = self._routes.find(scope["path"])
+        if (scope["method"], route) not in self._writes:
+            await self._app(scope, receive, send)
+            return
+        answering = _Answering(self, scope, route, send)
+        former = ACTS.set(answering.acts)
+        try:
+            await self._app(scope, receive, answering)
+        finally:
+            ACTS.reset(former)
+            answering.record_unanswered()
+
+    def record(self, answering: _Answering, status: int, request_id: str, code: str) -> None:
+        """Write down what became of a request."""
+        if status != _HASTE:
+            acts = answering.acts or [Act(self._aim_of(answering.scope["path"]), code)]
+            told = [act for act in acts if self._has_reports or act.code or not act.reports]
+            time, scope = self._clock.now(), answering.scope
+            lines = [_encode(_describe(scope, answering.route, status, request_id, act, time)) for act in told]
+            if lines:
+                self._journal.write(lines)
+
+    def _aim_of(self, path: str) -> Object | UnsetType:
+        """Return what a request was about that never became a command."""
+        aim: Object | UnsetType = UNSET
+        parts = path.split("/")
+        for place, part in enumerate(parts):
+            if part in self._collections:
+                parent = aim.id if isinstance(aim, Object) else None
+                aim = Object(self._collections[part], "".join(parts[place + 1 : place + 2])[:_SHOWN], parent)
+        return aim
+
+
+class _Answering:
+    """The way back to the caller: an answer leaves when it is written down."""
+
+    def __init__(self, audit: Audit, scope: Scope, route: str, send: Send) -> None:
+        self._audit = audit
+        self._send = send
+        self._held: Message | None = None  # the start of a refusal, until the code in its body is known
+        self._is_recorded = False
+        self.scope = scope
+        self.route = route
+        self.acts: list[Act] = []
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            if message["status"] >= 400:
+                self._held = message
+                return
+            self._record(message, "")
+        elif self._held is not None:
+            held, self._held = self._held, None
+            self._record(held, _code_in(message.get("body", b"")))
+            await self._send(held)
+        await self._send(message)
+
+    def record_unanswered(self) -> None:
+        """Write down what became of a request whose caller had gone."""
+        if not self._is_recorded:
+            self._audit.record(self, _UNRECORDED, "", "")
+
+    def _record(self, start: Message, code: str) -> None:
+        if not self._is_recorded:
+            self._is_recorded = True
+            self._audit.record(self, start["status"], _request_id_in(start), code)
+
+
+def describe_event(event: str, time: datetime, *, is_done: bool) -> bytes:
+    """Describe something that no request asked for: a signal."""
+    return _encode(AuditRecord(time=time, outcome="done" if is_done else "refused", event=event))
+
+
+def _describe(scope: Scope, route: str, status: int, request_id: str, act: Act, time: datetime) -> AuditRecord:
+    return AuditRecord(
+        time=time,
+        request_id=request_id,
+        caller=_author_of(scope),
+        remote=remote_of(scope),
+        method=scope["method"],
+        route=route,
+        path=scope["path"][:_SHOWN],
+        status=status,
+        outcome=_end_of(status, act.code),
+        code=act.code,
+        target=act.target,
+        adapter=scope["path"].partition("/adapters/")[2][:_SHOWN],
+        generation=act.generation,
+        revision=act.revision,
+        reports=act.reports,
+    )
+
+
+def _author_of(scope: Scope) -> Author | None:
+    caller = scope.get(CALLER)
+    if not isinstance(caller, Caller):
+        return None
+    tenants = caller.scope.tenants
+    return Author(caller.name, tuple(sorted(caller.roles)), None if tenants is None else tuple(sorted(tenants)))
+
+
+def _end_of(status: int, code: str) -> End:
+    if status >= 500:
+        return "failed"
+    if code or status >= 400:
+        return "refused"
+    return "done" if status else "unanswered"
+
+
+def _request_id_in(start: Message) -> str:
+    return next((value.decode() for name, value in start["headers"] if name == b"x-request-id"), "")
+
+
+def _code_in(body: bytes) -> str:
+    try:
+        return _decode_refusal(body).code
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return ""
+
+
+def _list_writes(context: Context) -> Iterator[tuple[str, str]]:
+    """List the methods and paths that change something; what a reader may do does not."""
+    for each in list_operations(context):
+        if each.method.upper() in _WRITES and each.role != "reader":
+            yield each.method.upper(), each.path
+    for path, operations in describe(context)["paths"].items():
+        yield from ((method.upper(), compat.PREFIX + path) for method in operations if method.upper() in _WRITES)

@@ -1,0 +1,100 @@
+"""A request and its answer as seen from outside: which route it took, what was answered. For traces and the access log.
+
+Only what stands around the whole application uses this, so the fast lanes and the dialect of the Go clients are seen
+as everything else is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from starlette.types import Message, Scope, Send
+
+from hyperfleet.api.callers import CALLER
+from hyperfleet.api.compat import app as compat
+from hyperfleet.api.compat.description import describe
+from hyperfleet.api.context import Context
+from hyperfleet.api.description.table import list_operations
+from hyperfleet.api.wire import ALIASES, BASE
+from hyperfleet.services.callers import Caller
+
+PROBES: Final = frozenset(
+    {"/healthz", "/readyz", "/metrics"}
+)  # asked so often, by machines, that nobody wants to see it
+
+_VARYING: Final = re.compile(r"\{[^}]*\}")
+_ALIASED: Final = re.compile("|".join(f"^{re.escape(alias)}(?=/)" for alias in ALIASES))
+
+
+class Routes:
+    """Knows the template of every path: `/clusters/c1` is `/clusters/{id}`."""
+
+    def __init__(self, context: Context) -> None:
+        """Learn all templates there are; what says more comes first, so that an id does not swallow a `:verb`."""
+        found = sorted(set(list_templates(context)), key=lambda each: -len(_VARYING.sub("", each)))
+        self._templates = {f"t{number}": template for number, template in enumerate(found)}
+        self._pattern = re.compile("|".join(f"(?P<{key}>{_write(text)})" for key, text in self._templates.items()))
+
+    def find(self, path: str) -> str:
+        """Return the template of a path; empty if there is nothing at it."""
+        known = path.removesuffix("/") if path.startswith(compat.PREFIX) else _ALIASED.sub(BASE, path)
+        match = self._pattern.fullmatch(known)
+        return self._templates[match.lastgroup] if match is not None and match.lastgroup else ""
+
+
+class Exchange:
+    """Listens to the answer on its way out."""
+
+    def __init__(self, scope: Scope, send: Send) -> None:
+        """Pass on what is sent in answer to a request."""
+        self._scope = scope
+        self._send = send
+        self.status = 0  # 0: nothing was answered
+        self.size = 0  # bytes of the body
+        self.request_id = ""
+
+    async def send(self, message: Message) -> None:
+        """Note a part of the answer and pass it on."""
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            self.request_id = next(
+                (value.decode() for name, value in message["headers"] if name == b"x-request-id"), ""
+            )
+        else:
+            self.size += len(message.get("body", b""))
+        await self._send(message)
+
+    @property
+    def caller(self) -> str:
+        """Return the name of who asked; empty if they were turned away."""
+        return caller_name(self._scope)
+
+    @property
+    def remote(self) -> str:
+        """Return the address that asked."""
+        return remote_of(self._scope)
+
+
+def caller_name(scope: Scope) -> str:
+    """Return the name of who sent a request, as far as it is known."""
+    found = scope.get(CALLER)
+    return found.name if isinstance(found, Caller) else ""
+
+
+def remote_of(scope: Scope) -> str:
+    """Return the address that a request came from: the last one before us, which may be a proxy's."""
+    client = scope.get("client")
+    return str(client[0]) if client else ""
+
+
+def list_templates(context: Context) -> Iterator[str]:
+    """Yield the templates of all paths, as they are described."""
+    yield from (operation.path for operation in list_operations(context))
+    yield from (compat.PREFIX + path for path in describe(context)["paths"])
+
+
+def _write(template: str) -> str:
+    """Write a template as a pattern; like the router's, a part that varies has no slash in it."""
+    return "[^/]+".join(re.escape(part) for part in _VARYING.split(template))

@@ -1,0 +1,97 @@
+"""A span for every request but the probes', whatever way it takes. Around the application if traces are collected.
+
+The attributes are those of OpenTelemetry's conventions for HTTP servers. Addresses are told without their query, which
+may say more than a collector should know.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from typing import Final, Protocol
+
+from msgspec import Struct
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from hyperfleet.api.exchanges import PROBES, Exchange, Routes
+from hyperfleet.services.tracing import Attributes, Span
+
+_METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+_OTHER: Final = "_OTHER"  # any word can be a method
+_SHOWN: Final = 1_024  # characters of a path
+
+
+class RequestTracer(Protocol):
+    """Opens the spans of requests."""
+
+    def request(self, traceparent: str, tracestate: str) -> AbstractContextManager[Span]:
+        """Open a span below the one that the headers of a request name; both may be empty."""
+        ...
+
+
+class Tracing(Struct, frozen=True):
+    """An application whose requests are seen in traces."""
+
+    app: ASGIApp
+    tracer: RequestTracer
+    routes: Routes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on within a span."""
+        if scope["type"] != "http" or scope["path"] in PROBES:
+            await self.app(scope, receive, send)
+            return
+        with self.tracer.request(*_read_parent(scope)) as span:
+            if not span.is_recorded:
+                await self.app(scope, receive, send)
+                return
+            exchange = Exchange(scope, send)
+            try:
+                await self.app(scope, receive, exchange.send)
+            finally:
+                self._describe(span, scope, exchange)
+
+    def _describe(self, span: Span, scope: Scope, exchange: Exchange) -> None:
+        method = scope["method"] if scope["method"] in _METHODS else _OTHER
+        route = self.routes.find(scope["path"])
+        span.rename(f"{method if method != _OTHER else 'HTTP'} {route}".rstrip())
+        span.tell({**_requested(scope, method), **_answered(exchange), **({"http.route": route} if route else {})})
+        if exchange.status >= 500:
+            span.fail(str(exchange.status))
+
+
+def _read_parent(scope: Scope) -> tuple[str, str]:
+    """Return the headers of W3C Trace Context: `traceparent` and `tracestate`, which may be spread over several."""
+    parent, state = "", []
+    for name, value in scope["headers"]:
+        if name == b"traceparent":
+            parent = value.decode("latin-1")
+        elif name == b"tracestate":
+            state.append(value.decode("latin-1"))
+    return parent, ",".join(state)
+
+
+def _requested(scope: Scope, method: str) -> Attributes:
+    agent = next((value.decode("latin-1") for name, value in scope["headers"] if name == b"user-agent"), "")
+    host, port = (scope.get("server") or ("", 0))[:2]
+    told = {
+        "http.request.method": method,
+        "url.scheme": scope["scheme"],
+        "url.path": scope["path"][:_SHOWN],
+        "network.protocol.version": scope["http_version"],
+        "server.address": host,
+        "user_agent.original": agent[:_SHOWN],
+    }
+    return {**{name: value for name, value in told.items() if value}, **({"server.port": int(port)} if port else {})}
+
+
+def _answered(exchange: Exchange) -> Attributes:
+    told: dict[str, str | int] = {
+        "http.response.status_code": exchange.status,
+        "http.response.body.size": exchange.size,
+        "client.address": exchange.remote,
+        "enduser.id": exchange.caller,
+        "hyperfleet.request_id": exchange.request_id,
+    }
+    return {
+        name: value for name, value in told.items() if value != "" and (value or name != "http.response.status_code")
+    }

@@ -1,0 +1,191 @@
+"""Traces by OpenTelemetry, sent to a collector by OTLP over HTTP. The only module that imports OpenTelemetry.
+
+The composition root loads this if a collector is set, in the process that serves: sending has a thread, which a fork
+would lose. Spans wait in a queue of bounded length; what a collector does not take is lost, and the log says so now
+and then, but no request ever waits for it.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from random import getrandbits, random
+from threading import Thread
+from typing import Final
+
+from msgspec import Struct
+from opentelemetry import trace
+from opentelemetry.context import Context
+from opentelemetry.exporter.otlp.proto.http import trace_exporter
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor
+from opentelemetry.sdk.trace.sampling import ALWAYS_ON
+from opentelemetry.trace import Link, NonRecordingSpan, SpanContext, SpanKind, Status, StatusCode, TraceFlags
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+from opentelemetry.util.types import Attributes as OtelAttributes
+
+from hyperfleet import __version__
+from hyperfleet.services.tracing import HERE, Attributes, TracePoint
+
+_QUEUE: Final = 8_192  # spans that wait; some MB
+_SEND_EVERY: Final = 1_000  # milliseconds
+_DELIVERY: Final = 5.0  # seconds that one delivery may take with all its attempts
+_SILENCE: Final = 60.0  # seconds between two complaints about a collector
+_W3C: Final = TraceContextTextMapPropagator()
+_ROOT: Final = Context()
+# A `traceparent` that we know how to read: trace, span, flags. None of the ids is all zeros.
+_PARENT: Final = re.compile(r"(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(?:-.*)?")
+_SAMPLED: Final = TraceFlags(TraceFlags.SAMPLED)
+
+
+class Telemetry:
+    """Opens spans and sends them away."""
+
+    def __init__(self, endpoint: str, ratio: float, service: str) -> None:
+        """Send to the collector at `endpoint` this share of the traces that begin here, in the name of a service."""
+        logging.getLogger(trace_exporter.__name__).addFilter(_Sparing())
+        self._exporter = trace_exporter.OTLPSpanExporter(endpoint=endpoint, timeout=_DELIVERY)
+        self._ratio = ratio
+        # What is recorded is decided here, before OpenTelemetry has any work with it.
+        self._provider = TracerProvider(sampler=ALWAYS_ON, resource=_describe(service), shutdown_on_exit=False)
+        self._provider.add_span_processor(
+            BatchSpanProcessor(self._exporter, max_queue_size=_QUEUE, schedule_delay_millis=_SEND_EVERY)
+        )
+        self._tracer = self._provider.get_tracer("hyperfleet", __version__)
+
+    def request(self, traceparent: str, tracestate: str) -> AbstractContextManager[_Span | _Unrecorded]:
+        """Open the span of a request, below the one that its headers name, if they do.
+
+        Who traces already has decided whether this is recorded. What is not costs next to nothing.
+        """
+        parent = _PARENT.fullmatch(traceparent)
+        if parent is None and self._is_chosen():
+            return _enter(self._tracer.start_span("HTTP", _ROOT, SpanKind.SERVER))
+        if parent is None:
+            return _Unrecorded(TracePoint(f"{getrandbits(128):032x}", f"{getrandbits(64):016x}", is_recorded=False))
+        if not int(parent[3], 16) & TraceFlags.SAMPLED:
+            return _Unrecorded(TracePoint(parent[1], parent[2], is_recorded=False))
+        context = _W3C.extract({"traceparent": traceparent, "tracestate": tracestate}, _ROOT)
+        return _enter(self._tracer.start_span("HTTP", context, SpanKind.SERVER))
+
+    def span(
+        self, name: str, attributes: Attributes | None = None, origins: Sequence[TracePoint] | None = None
+    ) -> AbstractContextManager[_Span | None]:
+        """Open a span below the one we are in, or one that is linked to those for whom it is done."""
+        links = [Link(_context_of(point)) for point in dict.fromkeys(origins or ()) if point.is_recorded]
+        here = HERE.get()
+        is_recorded = bool(links) if origins is not None else self._is_chosen() if here is None else here.is_recorded
+        if not is_recorded:
+            return nullcontext()
+        context = _ROOT if origins is not None or here is None else trace.set_span_in_context(_stand_for(here))
+        return _enter(self._tracer.start_span(name, context, attributes=dict(attributes or {}), links=links))
+
+    def _is_chosen(self) -> bool:
+        """Tell whether a trace that begins here is one of those that are recorded."""
+        return random() < self._ratio  # noqa: S311  # nothing to be guessed here
+
+    def close(self, patience: float) -> None:
+        """Send what waits, for at most so many seconds."""
+        closing = Thread(target=self._provider.shutdown, daemon=True)
+        closing.start()
+        closing.join(patience)
+        if closing.is_alive():
+            self._exporter.shutdown()  # type: ignore[no-untyped-call]  # theirs; ends the attempts that go on
+
+
+class _Span(Struct, frozen=True):
+    span: trace.Span
+
+    @property
+    def is_recorded(self) -> bool:
+        """Tell whether it will be seen."""
+        return self.span.is_recording()
+
+    def rename(self, name: str) -> None:
+        """Give it its name."""
+        self.span.update_name(name)
+
+    def tell(self, attributes: Attributes) -> None:
+        """Tell something of it."""
+        self.span.set_attributes(attributes)
+
+    def fail(self, kind: str) -> None:
+        """Show it as failed."""
+        self.span.set_attribute("error.type", kind)
+        self.span.set_status(Status(StatusCode.ERROR))
+
+
+class _Unrecorded:
+    """A request of which nothing is recorded; the log names its trace all the same."""
+
+    is_recorded = False
+
+    def __init__(self, point: TracePoint) -> None:
+        self._mark = point
+
+    def __enter__(self) -> _Unrecorded:
+        self._token = HERE.set(self._mark)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        HERE.reset(self._token)
+
+    def rename(self, name: str) -> None:
+        """Do nothing."""
+
+    def tell(self, attributes: Attributes) -> None:
+        """Do nothing."""
+
+    def fail(self, kind: str) -> None:
+        """Do nothing."""
+
+
+@contextmanager
+def _enter(span: trace.Span) -> Iterator[_Span]:
+    """Be in a span for the length of a block."""
+    at = span.get_span_context()
+    here = HERE.set(TracePoint(f"{at.trace_id:032x}", f"{at.span_id:016x}", is_recorded=True))
+    entered = _Span(span)
+    try:
+        yield entered
+    except BaseException as error:
+        entered.fail(type(error).__qualname__)
+        raise
+    finally:
+        HERE.reset(here)
+        span.end()
+
+
+def _stand_for(point: TracePoint) -> trace.Span:
+    return NonRecordingSpan(_context_of(point))
+
+
+def _context_of(point: TracePoint) -> SpanContext:
+    return SpanContext(int(point.trace_id, 16), int(point.span_id, 16), is_remote=False, trace_flags=_SAMPLED)
+
+
+def _describe(service: str) -> Resource:
+    """Say who sends this; what the environment says (OTEL_RESOURCE_ATTRIBUTES) is added."""
+    ours: OtelAttributes = {"service.name": service, "service.version": __version__, "process.pid": os.getpid()}
+    return Resource.create(ours)
+
+
+class _Sparing(logging.Filter):
+    """Lets a complaint about the collector through now and then, as a warning: the fleet does not depend on it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._due = 0.0
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if time.monotonic() < self._due:
+            return False
+        self._due = time.monotonic() + _SILENCE
+        record.levelno, record.levelname = logging.WARNING, "WARNING"
+        record.msg = f"traces are not delivered, which is told every {_SILENCE:g}s: {record.msg}"
+        return True

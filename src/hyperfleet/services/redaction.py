@@ -1,0 +1,166 @@
+"""Redaction: what looks like a secret in a report is taken out before anybody decides on, stores or shows the report.
+
+Adapters put into `data` whatever their tools tell them, and now and then that is a password. The API calls this for
+every report by whatever way it comes in, so that a secret never reaches the disk, a log, an event or another caller.
+It works on decoded JSON, changes nothing of what it is given, and keeps no value that it took out.
+"""
+
+from __future__ import annotations
+
+import re
+import string
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from typing import Any, Final
+
+import msgspec
+from msgspec import Struct
+
+from hyperfleet.aggregation import BodyProblem
+from hyperfleet.documents import pointer
+
+REDACTED: Final = "[redacted]"
+
+# A key is sensitive if it is, or ends with, one of these: `dbPassword` and `API-TOKEN` are, `secretName` and
+# `tokenExpiresAt` are not.
+WORDS: Final = (
+    *("password", "passwd", "passphrase", "passwordhash", "token", "secret", "kubeconfig", "credential", "cookie"),
+    *("apikey", "accesskey", "privatekey", "secretkey", "signingkey", "encryptionkey", "clientkeydata"),
+    *("authorization", "bearer", "connectionstring"),
+)
+
+_IGNORED: Final = "-_. "  # in keys
+_LETTERS: Final = str.maketrans(string.ascii_uppercase, string.ascii_lowercase, _IGNORED)
+# JSON in lower case and without what may stand in a key or between it and its colon.
+_FLAT: Final = bytes.maketrans(string.ascii_uppercase.encode(), string.ascii_lowercase.encode())
+_SKIPPED: Final = _IGNORED.encode() + b"\t\r\n"
+
+# What is a secret whatever its key. Each begins with something that cannot stand in the midst of itself, so that no
+# text takes more than one pass.
+_KEY_BLOCK: Final = r"[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
+_TEXTS: Final = re.compile(
+    rf"-----BEGIN {_KEY_BLOCK}.*?(?:-----END {_KEY_BLOCK}|\Z)"  # PEM
+    r"|(?<![\w-])eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]*"  # JSON web tokens
+    r"|(?<=\bbearer )(?=\S*\d)[\w.~+/=-]{16,}"
+    r"|(?P<user>(?<=://)[^\s/:@?#]{0,256}:)[^\s/@]{1,1024}(?=@)"
+    r"|(?P<key>(?:password|passwd|secret|token)=)[^\s&;,\"']+",
+    re.DOTALL | re.IGNORECASE | re.ASCII,
+)
+# JSON with a secret has one of these, once it is flat. First comes what is quick to look for and often enough absent.
+_STEMS: Final = (
+    *(b"pass", b"token", b"secret", b"kubeconfig", b"credential", b"cookie", b"authorization", b"bearer"),
+    *(b"connectionstring", b"privatekey", b'key"', b'keys"', b"keydata", b"eyj", b"://"),
+)
+_TELLING: Final = (b"privatekey", b"eyj", b"bearer", b"password=", b"passwd=", b"secret=", b"token=")
+_URL: Final = rb"://[^/@:]*:[^/@]*@"
+
+_ANYTHING: Final = (str, int, float, dict, list)
+_NO_COUNT: Final = (str, dict, list)  # `tokens: 3` says how many there are
+_NOTHING: Final = ()
+
+
+class Redacted(Struct, frozen=True):
+    """A body without secrets, and a note where each of them stood."""
+
+    body: Any
+    notes: tuple[BodyProblem, ...] = ()
+
+
+class Redactor:
+    """Takes secrets out of bodies."""
+
+    def __init__(self, more: Iterable[str] = (), *, is_enabled: bool = True) -> None:
+        """Look for the keys that everybody knows and for these; or for nothing at all."""
+        own = [word for word in map(_flatten, more) if word]
+        words = (*WORDS, *own) if is_enabled else ()
+        self._is_enabled = is_enabled
+        self._stems = (*_STEMS, *(word.encode() for word in own))
+        self._signs = _compile_signs(words)
+        self._replaced = lru_cache(maxsize=4096)(lambda key: _find_replaced(key, words))  # the few keys of a fleet
+
+    def is_harmless(self, raw: bytes) -> bool:
+        """Tell cheaply whether there is nothing to look for in JSON; most bodies are like that."""
+        if not self._is_enabled:
+            return True
+        if b"\\u" in raw or b"\\/" in raw:  # escapes, behind which the rest could hide
+            return False
+        flat = raw.translate(_FLAT, _SKIPPED)
+        for stem in self._stems:  # a loop: a generator or a list would take longer than the search
+            if stem in flat:
+                return self._signs.search(flat) is None
+        return True
+
+    def clean(self, raw: bytes) -> Redacted:
+        """Return JSON without its secrets; what is not JSON stays as it is, for nobody can read it."""
+        if self.is_harmless(raw):
+            return Redacted(raw)
+        try:
+            redacted = self.redact(msgspec.json.decode(raw))
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return Redacted(raw)
+        return Redacted(msgspec.json.encode(redacted.body), redacted.notes) if redacted.notes else Redacted(raw)
+
+    def is_sensitive(self, key: object) -> bool:
+        """Tell whether what stands under a key is not to be shown."""
+        return isinstance(key, str) and bool(self._replaced(key))
+
+    def redact(self, body: object, at: str = "") -> Redacted:
+        """Return a body without its secrets; `at` says where it stands in a larger one."""
+        if not self._is_enabled:
+            return Redacted(body)
+        found: list[str] = []
+        clean = self._clean(body, at, found)
+        return Redacted(clean, tuple(map(_note, found))) if found else Redacted(body)
+
+    def conceal(self, text: str) -> str:
+        """Return a text without what is a secret wherever it stands."""
+        return _TEXTS.sub(_conceal, text) if self._is_enabled else text
+
+    def _clean(self, value: object, at: str, found: list[str]) -> object:
+        if isinstance(value, str):
+            concealed = self.conceal(value)
+            if concealed != value:
+                found.append(at)
+            return concealed
+        if isinstance(value, list):
+            return [self._clean(item, f"{at}/{index}", found) for index, item in enumerate(value)]
+        if isinstance(value, dict):
+            return dict(self._clean_items(value, at, found))
+        return value
+
+    def _clean_items(self, value: dict[str, Any], at: str, found: list[str]) -> Iterator[tuple[str, object]]:
+        for key, item in value.items():
+            if not isinstance(item, bool) and isinstance(item, self._replaced(key)) and item != REDACTED:
+                found.append(pointer.join(at, key))
+                yield key, REDACTED
+            else:
+                yield key, self._clean(item, pointer.join(at, key), found)
+
+
+def _flatten(key: str) -> str:
+    """Spell a key as it is compared."""
+    return key.translate(_LETTERS)
+
+
+def _compile_signs(words: tuple[str, ...]) -> re.Pattern[bytes]:
+    """Return what flat JSON has in it if there is anything to take out: such a key, or such a text."""
+    keys = b"|".join([re.escape(word.encode()) for word in words])
+    texts = b"|".join([*_TELLING, _URL])
+    return re.compile(rb'(?:%b)s?":|%b' % (keys, texts))
+
+
+def _find_replaced(key: str, words: tuple[str, ...]) -> tuple[type, ...]:
+    """Return of which types values are secrets under a key. Yes, no and nothing never are."""
+    flat = _flatten(key)
+    if flat.endswith(words):
+        return _ANYTHING
+    return _NO_COUNT if flat.endswith("s") and flat[:-1].endswith(words) else _NOTHING
+
+
+def _conceal(match: re.Match[str]) -> str:
+    """Keep what tells whose secret it was: that helps to find the leak."""
+    return (match["user"] or match["key"] or "") + REDACTED
+
+
+def _note(at: str) -> BodyProblem:
+    return BodyProblem(at, "Redacted", "this looks like a secret and was not kept; report where it is, not what it is")

@@ -1,0 +1,70 @@
+"""The files of TLS: what is wrong with them is told before anybody connects."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from hyperfleet.access.certificates import check_files
+from tests.certificates import Authority
+
+
+@pytest.fixture
+def authority(tmp_path: Path) -> Authority:
+    """Give somebody who signs certificates."""
+    return Authority(tmp_path)
+
+
+def told(certificate: Path, key: Path, client_ca: Path | None = None, later: timedelta = timedelta(0)) -> list[str]:
+    authorities = None if client_ca is None else str(client_ca)
+    problems = check_files(str(certificate), str(key), authorities, datetime.now(UTC) + later)
+    return [f"{Path(each.place.file).name}: {each.level}: {each.message}" for each in problems]
+
+
+def test_good_files_have_no_problems(authority: Authority) -> None:
+    assert told(*authority.issue("server"), authority.file) == []
+
+
+def test_a_key_of_another_certificate(authority: Authority, tmp_path: Path) -> None:
+    certificate, _ = authority.issue("server")
+    _, key = authority.issue("other")
+    assert told(certificate, key) == [
+        f"other.key: error: this is not the key of the certificate in {tmp_path / 'server.pem'}"
+    ]
+
+
+def test_files_that_are_not_there_are_all_told(tmp_path: Path) -> None:
+    found = told(tmp_path / "a.pem", tmp_path / "a.key", tmp_path / "ca.pem")
+    assert found == [
+        f"{name}: error: cannot be read: No such file or directory" for name in ("a.pem", "a.key", "ca.pem")
+    ]
+
+
+def test_files_that_are_something_else(authority: Authority, tmp_path: Path) -> None:
+    certificate, key = authority.issue("server")
+    other = tmp_path / "other.txt"
+    other.write_text("hello")
+    assert any("they must be PEM" in each for each in told(other, key))
+    assert any("they must be PEM" in each for each in told(certificate, other))
+    assert told(certificate, key, other) == [
+        "other.txt: error: this file has no certificates: they must be PEM, beginning with -----BEGIN"
+    ]
+
+
+def test_a_key_with_a_password(authority: Authority) -> None:
+    (found,) = told(*authority.issue("server", password=b"hunter2"))
+    assert found.startswith("server.key: error: the key is encrypted")
+
+
+@pytest.mark.parametrize(("days", "said"), [(-1, "has expired on"), (13, "expires on"), (15, "")])
+def test_when_it_ends(authority: Authority, days: float, said: str) -> None:
+    found = told(*authority.issue("server", days))
+    assert len(found) == bool(said)
+    assert all(each.startswith(f"server.pem: warning: the certificate CN=server {said} 20") for each in found)
+
+
+def test_one_that_is_not_valid_yet(authority: Authority) -> None:
+    (found,) = told(*authority.issue("server"), later=-timedelta(days=31))
+    assert "is valid only from" in found

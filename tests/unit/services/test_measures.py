@@ -1,0 +1,161 @@
+"""Counting: instruments, names that are bounded, and workers that add up what they counted."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from hyperfleet.backends.memory import MemoryStore
+from hyperfleet.errors import StoreUnavailable
+from hyperfleet.ports import Changes, Loaded, Pruning, Tally
+from hyperfleet.services.instruments import OTHER, Histogram, Names
+from hyperfleet.services.loops import Loop
+from hyperfleet.services.measures import Measures
+from hyperfleet.services.retention import Retention
+from hyperfleet.services.tallies import ProcessFigure, Tallies
+from tests.unit.services.desk import HandClock
+
+NOW = datetime(2025, 10, 17, 12, 0, tzinfo=UTC)
+NOTHING = Loaded(NOW, 1, {}, {}, {}, {})
+
+
+class Wall:
+    """A board of this process; the places are what workers wrote."""
+
+    def __init__(self, places: list[bytes], place: int) -> None:
+        self._places = places
+        self.place = place
+        self.dead: set[int] = set()
+
+    def write(self, text: bytes) -> bool:
+        """Write, unless it is too long for a place."""
+        if len(text) > 100_000:
+            return False
+        self._places[self.place] = text
+        return True
+
+    def read(self) -> Sequence[bytes]:
+        """Return all places."""
+        return self._places
+
+    def is_taken(self, place: int) -> bool:
+        """Tell whether somebody lives there."""
+        return bool(self._places[place]) and place not in self.dead
+
+
+def look() -> list[ProcessFigure]:
+    """Tell one figure of a process."""
+    return [ProcessFigure("process_threads", "gauge", "Threads.", [({}, 3.0)])]
+
+
+def report(measures: Measures, adapter: str, count: int = 1) -> None:
+    """Count reports of an adapter."""
+    tally = Tally("", adapter, NOW, timedelta(), {"stored": count})
+    measures.committed(NOTHING, Changes(tallies=[tally]), 1, 0.01)
+
+
+def test_a_value_counts_in_the_first_bucket_that_holds_it() -> None:
+    histogram = Histogram("h", "", (1.0, 5.0), "a")
+    for value in (0.5, 1.0, 1.1, 5.0, 9.0):
+        histogram.observe(value, "x")
+    assert histogram.series == {("x",): [2, 2, 1, 16.6]}
+
+
+def test_only_so_many_names_are_told_apart() -> None:
+    names = Names(2)
+    assert [names.admit(name) for name in ("a", "b", "c", "a", "d")] == ["a", "b", OTHER, "a", OTHER]
+
+
+def test_adapters_that_are_invented_are_counted_together() -> None:
+    measures = Measures(most_adapters=2)
+    for number in range(1_000):
+        report(measures, f"adapter-{number}")
+    assert measures.reports.values == {
+        ("adapter-0", "stored"): 1,
+        ("adapter-1", "stored"): 1,
+        (OTHER, "stored"): 998,
+    }
+
+
+def test_workers_add_up() -> None:
+    places = [b"", b""]
+    first, second = Measures(), Measures()
+    report(first, "dns", 2)
+    report(second, "dns", 3)
+    wall = Wall(places, 0)
+    Tallies(second, look, Wall(places, 1)).add_up()
+    total = Tallies(first, look, wall).add_up()
+    assert total.counters["hyperfleet_reports_total"] == {("dns", "stored"): 5}
+    assert total.histograms["hyperfleet_write_batch_size"][()][0] == 2
+    assert [worker for worker, _ in total.process] == ["1", "2"]
+    wall.dead.add(1)
+    total = Tallies(Measures(), look, wall).add_up()
+    assert total.counters["hyperfleet_reports_total"] == {("dns", "stored"): 5}, "the dead are counted, too"
+    assert [worker for worker, _ in total.process] == ["1"]
+
+
+def test_who_takes_the_place_of_another_worker_goes_on_from_its_counts() -> None:
+    places = [b""]
+    dead, heir = Measures(), Measures()
+    report(dead, "dns", 2)
+    Tallies(dead, look, Wall(places, 0)).add_up()
+    tallies = Tallies(heir, look, Wall(places, 0))
+    report(heir, "dns", 1)
+    assert tallies.add_up().counters["hyperfleet_reports_total"] == {("dns", "stored"): 3}
+
+
+def test_counts_that_do_not_fit_are_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    measures = Measures(most_adapters=10_000)
+    for number in range(5_000):
+        report(measures, f"an-adapter-with-a-long-name-{number}")
+    tallies = Tallies(measures, look, Wall([b""], 0))
+    tallies.add_up()
+    tallies.add_up()
+    assert caplog.text.count("too many for the others") == 1
+
+
+def test_what_could_not_be_written_is_counted() -> None:
+    measures = Measures()
+    measures.failed(StoreUnavailable("away"), 3)
+    measures.failed(ValueError("ours"), 1)
+    measures.hindered("contention")
+    assert measures.failures.values == {("StoreUnavailable",): 3, ("InternalError",): 1}
+    assert measures.retries.values == {("contention",): 1}
+
+
+def test_what_goes_wrong_beside_the_requests_is_counted() -> None:
+    class PruningStore(MemoryStore):
+        """A store with some rows to prune, and one log that cannot be."""
+
+        left = 3
+
+        async def prune(self, task: Pruning, limit: int) -> int:
+            if task.log == "reports":
+                raise StoreUnavailable("away")
+            pruned, self.left = self.left, 0
+            return pruned
+
+    async def fail() -> float:
+        raise StoreUnavailable("away")
+
+    async def live() -> Measures:
+        store, measures = PruningStore(HandClock()), Measures()
+        await store.open()
+        retention = Retention(store, [Pruning("events", timedelta()), Pruning("reports", timedelta())])
+        loop = Loop("deadlines", fail)
+        measures.attend_upkeep([loop, retention.loop], retention)
+        for each in (loop, retention.loop):
+            each.start()
+        while not measures.loop_failures.values or not measures.pruning_failures.values:
+            await asyncio.sleep(0.01)
+        for each in (loop, retention.loop):
+            await each.stop()
+        return measures
+
+    measures = asyncio.run(live())
+    assert measures.loop_failures.values["deadlines",] >= 1
+    assert measures.pruned.values == {("events",): 3}
+    assert measures.pruning_failures.values == {("reports",): 1}
