@@ -10,7 +10,7 @@ from hyperfleet.api.wire import present
 from hyperfleet.cli.exits import USAGE
 from hyperfleet.cli.failures import Failure
 from hyperfleet.model.kind import Kinds
-from hyperfleet.ports import Query
+from hyperfleet.ports import EVERYTHING, Query
 from hyperfleet.services.verification import Verification
 from hyperfleet.services.workspace import Rules
 
