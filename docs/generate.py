@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 
+from docs import walkthrough
 from docs.cli_pages import write_cli_pages
 from hyperfleet.aggregation.loading.policy_document import policy_schema
 from hyperfleet.aggregation.templates import VARIABLES
@@ -112,6 +113,7 @@ def main() -> None:
     API_GUIDE.write_text(api_guide_text())
     CHART_SCHEMA.write_text(chart_schema_text())
     write_cli_pages()
+    walkthrough.PAGE.write_text(walkthrough.walkthrough_text())
     OPERATIONS_GUIDE.write_text(operations_guide_text())
     for copy, source in CHART_COPIES.items():
         copy.parent.mkdir(exist_ok=True)

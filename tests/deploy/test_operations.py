@@ -38,15 +38,53 @@ def read_cluster(server: Server, cluster: str) -> str:
 
 
 def test_a_backup_of_a_running_sqlite_server_restores(tmp_path: Path) -> None:
-    (program,) = re.findall(r"^```python\n(.*?)^```$", GUIDE, re.DOTALL | re.MULTILINE)
+    (line,) = re.findall(r"^\$ hyperfleet (db backup .*)$", GUIDE, re.MULTILINE)
+    backup = shlex.split(line.replace(DATA, f"{tmp_path}/"))
+    restore = ["db", "restore", f"{tmp_path}/backup.db", "--yes"]
     with running(tmp_path, f"sqlite:{tmp_path}/hyperfleet.db") as server:
         cluster = create_cluster(server)
         before = read_cluster(server, cluster)
-        exec(program.replace(DATA, f"{tmp_path}/"), {})  # noqa: S102 - our own documentation
+        assert run_command(*backup).returncode == 0
         server.http.patch(f"/clusters/{cluster}", json={"labels": {"later": "yes"}})
-        assert read_cluster(server, cluster) != before
-    with running(tmp_path, f"sqlite:{tmp_path}/backup.db") as server:
+        after = read_cluster(server, cluster)
+        assert after != before
+        refused = run_command(*restore, database=f"sqlite:{tmp_path}/hyperfleet.db")
+        assert refused.returncode == 69
+        assert "is in use: stop the server" in refused.stderr
+        assert read_cluster(server, cluster) == after, "it goes on as if nothing had been"
+        assert server.stop() == 0
+    done = run_command(*restore, database=f"sqlite:{tmp_path}/hyperfleet.db")
+    assert done.returncode == 0, done.stderr
+    for database, answer in {"hyperfleet.db": before, "hyperfleet.db-replaced": after}.items():
+        with running(tmp_path, f"sqlite:{tmp_path}/{database}") as server:
+            assert read_cluster(server, cluster) == answer
+
+
+def test_our_own_command_does_it_with_postgresql_s_tools(
+    tmp_path: Path, postgres_server: PostgresServer, postgres_binaries: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", f"{postgres_binaries}:{os.environ['PATH']}")
+    database, empty, file = postgres_server.url(), postgres_server.url("again"), str(tmp_path / "fleet.dump")
+    assert run_command("db", "migrate", database=database).returncode == 0
+    with running(tmp_path, database) as server:
+        cluster = create_cluster(server)
+        before = read_cluster(server, cluster)
+        done = run_command("db", "backup", file, database=database)
+        assert (done.returncode, done.stdout) == (0, f"{file}\n"), done.stderr
+    created = subprocess.run(  # noqa: S603 - PostgreSQL's own
+        [str(postgres_binaries / "psql"), "--quiet", "--command=create database again", database],
+        capture_output=True,
+        check=False,
+    )
+    assert created.returncode == 0, created.stderr
+    done = run_command("db", "restore", file, database=empty)
+    assert done.returncode == 0, done.stderr
+    with running(tmp_path, empty) as server:
         assert read_cluster(server, cluster) == before
+    assert run_command("db", "verify", database=empty).returncode == 0
+    again = run_command("db", "restore", file, database=empty)
+    assert again.returncode == 69, "what is there is not overwritten"
+    assert "already exists" in again.stderr
 
 
 def test_a_dump_of_a_running_postgres_server_restores(

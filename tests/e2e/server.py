@@ -164,6 +164,7 @@ def running(directory: Path, database: str, **settings: str) -> Iterator[Server]
     finally:
         if server.is_running():
             server.kill9()
+        server.http.close()  # also if it was gone by itself, as with the thread that started it
 
 
 def await_state(look: Callable[[], T]) -> T:

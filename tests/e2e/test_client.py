@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import doctest
+import os
+import signal
 import socket
 import threading
 from collections.abc import Iterator
@@ -30,7 +32,7 @@ from hyperfleet.client import (
     WaitFailed,
     WaitTimeout,
 )
-from tests.e2e.server import ROOT, Server, running
+from tests.e2e.server import ROOT, Server, await_state, running
 from tests.unit.client.faces import FACES, Face
 
 GUIDE = ROOT / "docs/client.md"
@@ -298,6 +300,14 @@ def test_a_watch_and_a_wait_survive_a_killed_server(tmp_path: Path) -> None:
     assert [generation for _, generation in positions] == [2, 3, 4, 4]
     assert positions == sorted(positions)
     assert found.status.adapter("dns").state == "Completed"
+
+
+def test_nothing_of_ours_stays_open_when_a_server_goes_by_itself(tmp_path: Path) -> None:
+    """The one above ends with the thread that started it again, now before and now after we look."""
+    with running(tmp_path, "memory:") as server:
+        os.kill(server.pid, signal.SIGKILL)
+        await_state(lambda: not server.is_running())
+    assert server.http.is_closed
 
 
 def restart(server: Server) -> None:

@@ -11,17 +11,17 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Final
 
 import httpx
 import pytest
 
-from tests.e2e.server import PATIENCE, ROOT, await_state, command
+from tests.e2e.server import PATIENCE, ROOT, await_state, command, run_command
 
 PHASES: Final = {"Ready", "Provisioning", "Pending", "Failed", "Degraded", "Deleting"}
-ENDLESS: Final = ("watch", "wait")  # commands that go on until somebody stops them
+ENDLESS: Final = re.compile(r"\b(watch|wait)\b")  # commands that go on until somebody stops them
 
 
 class Demo:
@@ -86,7 +86,7 @@ def showing(directory: Path, *arguments: str) -> Iterator[Demo]:
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
-    with showing(tmp_path_factory.mktemp("demo"), "--listen", "127.0.0.1:0", "--speed", "1") as demo:
+    with showing(tmp_path_factory.mktemp("a demo"), "--listen", "127.0.0.1:0", "--speed", "1") as demo:
         yield demo
 
 
@@ -129,55 +129,69 @@ def test_the_fleet_has_a_past(demo: Demo) -> None:
     assert phases[-1] == "Ready"
 
 
+def test_another_policy_would_change_something(demo: Demo) -> None:
+    (directory,) = demo.directory.iterdir()
+    policy = (directory / "without-hypershift.yaml").read_text()
+    answer = demo.http.post("/policy:simulate", content=policy, headers={"Content-Type": "application/yaml"})
+    assert answer.raise_for_status().json()["changed"] > 0
+
+
 def test_every_suggestion_works(demo: Demo) -> None:
     assert f"  export HYPERFLEET_SERVER={demo.url}" in demo.lines
     assert len(demo.commands) == 13
-    environment = {**os.environ, "HYPERFLEET_SERVER": demo.url}
-    failed = {line: said for line in demo.commands if (said := _try(line, environment))}
-    assert not failed, "\n".join(f"{line}\n{said}" for line, said in failed.items())
-
-
-def _try(line: str, environment: dict[str, str]) -> str:
-    """Run a command; return what is wrong with it. One that has no end must still be at it after a while."""
-    words = shlex.split(line)
-    endless = any(word in ENDLESS for word in words)
-    process = subprocess.Popen(  # noqa: S603  # what the demo says
-        words, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    try:
-        told, said = process.communicate(timeout=3 if endless else PATIENCE)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.communicate()
-        return "" if endless else "it does not end"
-    expected = 1 if "diff" in words else 0  # as diff(1) says that there is a difference
-    return "" if process.returncode == expected and told else f"exit code {process.returncode}: {said or told}"
+    assert try_all(demo.commands, {**os.environ, "HYPERFLEET_SERVER": demo.url}) == {}
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="NOT RUN: there is no curl; install it to try the commands")
 def test_with_curl_as_well(tmp_path: Path) -> None:
     with showing(tmp_path, "--listen", "127.0.0.1:0", "--curl", "--clusters", "20", "--seed", "3") as demo:
         assert len(demo.commands) == 13
-        codes = {line: _fetch(line) for line in demo.commands}
-    assert set(codes.values()) == {"200"}, codes
+        assert try_all([f"{line} --silent --fail" for line in demo.commands], dict(os.environ)) == {}
+        assert_nothing_is_left(demo, signal.SIGINT)
 
 
-def _fetch(line: str) -> str:
-    """Run a curl command, a watch or a wait only for a while because it may have no end; return the HTTP status."""
-    patience = "3" if "watch=true" in line or ":wait" in line else str(PATIENCE)
-    more = ["--silent", "--output", os.devnull, "--max-time", patience, "--write-out", "%{http_code}"]
-    done = subprocess.run([*shlex.split(line), *more], capture_output=True, check=False, text=True)  # noqa: S603
-    return "200" if ":wait" in line and done.stdout == "000" else done.stdout
+def try_all(lines: list[str], environment: dict[str, str]) -> dict[str, str]:
+    """Run commands, beside those that have no end; return what is wrong, by command."""
+    with ExitStack() as stack:
+        endless = {line: stack.enter_context(running(line, environment)) for line in lines if ENDLESS.search(line)}
+        said = {line: run_to_its_end(line, environment) for line in lines if line not in endless}
+        said |= {line: "it has ended" for line, process in endless.items() if process.poll() is not None}
+    return {line: wrong for line, wrong in said.items() if wrong}
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_nothing_is_left(tmp_path: Path, how: signal.Signals) -> None:
-    with showing(tmp_path, "--listen", "127.0.0.1:0", "--clusters", "3") as demo:
-        assert [path.name[:16] for path in tmp_path.iterdir()] == ["hyperfleet-demo-"]
-        demo.process.send_signal(how)
-        assert demo.process.wait(PATIENCE) == 0
-        assert list(tmp_path.iterdir()) == []
-        assert not demo.is_listening()
+@contextmanager
+def running(line: str, environment: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
+    with subprocess.Popen(shlex.split(line), cwd=ROOT, env=environment, stdout=subprocess.DEVNULL) as process:  # noqa: S603  # what the demo says
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def run_to_its_end(line: str, environment: dict[str, str]) -> str:
+    """Run a command; return what is wrong with it."""
+    words = shlex.split(line)
+    done = subprocess.run(  # noqa: S603  # likewise
+        words, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=PATIENCE
+    )
+    expected = 1 if words[1] == "diff" else 0  # as diff(1) says that there is a difference
+    if done.returncode == expected and done.stdout:
+        return ""
+    return f"exit code {done.returncode}: {done.stderr or done.stdout}"
+
+
+def assert_nothing_is_left(demo: Demo, how: signal.Signals) -> None:
+    """Stop a demo in some way, and see that it cleans up."""
+    assert [path.name[:16] for path in demo.directory.iterdir()] == ["hyperfleet-demo-"]
+    demo.process.send_signal(how)
+    assert demo.process.wait(PATIENCE) == 0
+    assert list(demo.directory.iterdir()) == []
+    assert not demo.is_listening()
+
+
+def test_nothing_is_left_when_its_terminal_is_closed(tmp_path: Path) -> None:
+    with showing(tmp_path, "--listen", "127.0.0.1:0", "--clusters", "2") as demo:
+        assert_nothing_is_left(demo, signal.SIGHUP)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="NOT RUN: only Linux ends a process with its parent")
@@ -195,18 +209,34 @@ def test_a_port_that_is_taken_is_left_to_its_owner(tmp_path: Path) -> None:
         with showing(tmp_path, "--listen", f"127.0.0.1:{port}", "--clusters", "2") as demo:
             assert demo.is_listening()
             assert int(demo.url.rpartition(":")[2]) > port
+            assert_nothing_is_left(demo, signal.SIGTERM)
 
 
 def test_what_is_kept_can_be_served_again(tmp_path: Path) -> None:
-    with showing(tmp_path, "--listen", "127.0.0.1:0", "--clusters", "2", "--keep") as demo:
-        demo.process.terminate()
-        said = demo.process.stderr.read() if demo.process.stderr else ""
+    arguments = ("--listen", "127.0.0.1:0", "--clusters", "2", "--keep", "--duration", "0")
+    done = run(tmp_path, *arguments)
+    assert done.returncode == 0, done.stderr
+    told, _, line = done.stderr.rpartition("\n  ")
     (directory,) = tmp_path.iterdir()
-    assert f"hyperfleet serve --database sqlite:{directory}/fleet.db" in said
-    assert {"fleet.db", "policy.yaml"} <= {path.name for path in directory.iterdir()}
+    assert f"The data is in {directory}" in told
+    assert {"fleet.db", "policy.yaml", "without-hypershift.yaml"} <= {path.name for path in directory.iterdir()}
+    words = shlex.split(line)
+    assert run_command(*words[words.index("serve") :], "--check").returncode == 0
 
 
 def test_only_this_machine_may_look(tmp_path: Path) -> None:
-    done = subprocess.run(command("demo", "--listen", "0.0.0.0:0"), capture_output=True, text=True, check=False)  # noqa: S603
+    done = run(tmp_path, "--listen", "0.0.0.0:0")
     assert done.returncode == 2
     assert "listens on this machine only" in done.stderr
+
+
+def run(directory: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a demo to its end."""
+    return subprocess.run(  # noqa: S603  # our own command
+        command("demo", *arguments),
+        env={**os.environ, "TMPDIR": str(directory)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE,
+    )

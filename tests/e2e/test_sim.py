@@ -26,6 +26,7 @@ FAULTS: Final = (
     "skew:hypershift=-5m,machines=stuck,*=lost:0.02+twice:0.05+late:0.1"
 )
 FLEET: Final = ("--clusters", "12", "--duration", "2h", "--churn", "6", "--faults", FAULTS, "-o", "json")
+SMALL: Final = (*FLEET, "--clusters", "5", "--duration", "1h")
 
 
 def test_whatever_happens_every_status_is_the_function_of_what_is_stored(tmp_path: Path) -> None:
@@ -48,15 +49,15 @@ def test_the_same_seed_lives_the_same_lives_however_many_requests_go_at_once(tmp
         directory = tmp_path / at_once
         directory.mkdir()
         with running(directory, "memory:") as server:
-            summary = simulate(server, "--speed", "max", "--at-once", at_once, *FLEET)
+            summary = simulate(server, "--speed", "max", "--at-once", at_once, *SMALL)
             lives.append((final_state(server), summary["outcomes"], summary["discards"], summary["actions"]))
     assert lives[0] == lives[1]
 
 
 def test_another_seed_lives_other_lives(tmp_path: Path) -> None:
     with running(tmp_path, "memory:") as server:
-        one = simulate(server, "--speed", "max", "--seed", "1", *FLEET)
-        other = simulate(server, "--speed", "max", "--seed", "2", *FLEET)
+        one = simulate(server, "--speed", "max", "--seed", "1", *SMALL)
+        other = simulate(server, "--speed", "max", "--seed", "2", *SMALL)
     assert one["outcomes"] != other["outcomes"]
     assert other["resynchronised"] > 0, "the names were taken, and taken over"
     assert other["errors"] == {}
@@ -66,7 +67,7 @@ def test_a_server_that_was_killed_is_waited_for(tmp_path: Path) -> None:
     address = f"127.0.0.1:{find_port()}"
     database = f"sqlite:{tmp_path / 'fleet.db'}"
     with running(tmp_path, database, listen=address) as server:
-        with simulating(server, "--speed", "400", "--heartbeat", "1m", *FLEET, "--duration", "1h") as process:
+        with simulating(server, "--speed", "900", "--heartbeat", "1m", *SMALL) as process:
             await_state(lambda: count(server) >= 3)
             server.kill9()
             server.start()
@@ -79,7 +80,7 @@ def test_a_server_that_was_killed_is_waited_for(tmp_path: Path) -> None:
 def test_a_server_that_forgot_everything_is_told_again(tmp_path: Path) -> None:
     with running(tmp_path, "memory:", listen=f"127.0.0.1:{find_port()}") as server:
         steady = ("--churn", "0", "--faults", "none", "--clusters", "5", "--duration", "30m", "-o", "json")
-        with simulating(server, "--speed", "300", "--heartbeat", "1m", *steady) as process:
+        with simulating(server, "--speed", "900", "--heartbeat", "1m", *steady) as process:
             await_state(lambda: count(server) == 5)
             server.kill9()
             server.start()

@@ -240,6 +240,14 @@ def test_variables_of_tests_and_of_kubernetes_are_left_alone(name: str) -> None:
     assert list(find_strangers({f"HYPERFLEET_{name}": "tcp://10.0.0.1:8000"})) == []
 
 
+@pytest.mark.parametrize("name", ["CONFIG", "SERVER", "TOKEN", "CONTEXT", "CONFIG_HOME", "ALLOW_INSECURE_TOKEN"])
+def test_what_the_command_line_looks_at_is_no_stranger(name: str) -> None:
+    assert list(find_strangers({f"HYPERFLEET_{name}": "x"})) == []
+    assert list(find_strangers({f"HYPERFLEET_{name}X": "x"})) == [
+        f"HYPERFLEET_{name}X is not a setting, did you mean HYPERFLEET_{name}?"
+    ]
+
+
 # ── addresses ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 

@@ -82,7 +82,8 @@ def inspect(file: Path) -> Contents:
 
 def _copy(source: Path, draft: Path, progress: Progress) -> None:
     with translating(source), closing(connect(source, cache_mib=1)) as original:
-        read_versions(original, source)  # refuses what is not ours
+        original.execute("begin")  # else a write of another process would let SQLite begin anew, again and again
+        read_versions(original, source)  # refuses what is not ours, and fixes the moment
         with closing(sqlite3.connect(draft)) as copy:
             original.backup(copy, pages=_PAGES, progress=lambda _, left, all_: progress(all_ - left, all_))
             copy.execute("pragma journal_mode = delete")  # no log beside it: a copy is one file
@@ -127,7 +128,7 @@ def _nobody_else(target: Path) -> Iterator[None]:
     if not target.exists():
         yield
         return
-    with translating(target), closing(connect(target, cache_mib=1)) as connection:
+    with translating(target), closing(sqlite3.connect(target, isolation_level=None)) as connection:
         if not _take(connection):
             raise StoreUnavailable(f"{target} is in use: stop the server that has it open, then restore")
         yield
@@ -135,8 +136,8 @@ def _nobody_else(target: Path) -> Iterator[None]:
 
 def _take(connection: sqlite3.Connection) -> bool:
     """Lock a database: SQLite gives up its log only if nobody else has it open."""
-    be_patient(connection, is_patient=False)
     try:
+        be_patient(connection, is_patient=False)
         connection.execute("pragma locking_mode = exclusive")
         (mode,) = connection.execute("pragma journal_mode = delete").fetchone()
         connection.execute("begin exclusive")

@@ -11,7 +11,7 @@ from hyperfleet.cli import exits
 from hyperfleet.cli.command import Command, connected
 from hyperfleet.cli.comparison import compare
 from hyperfleet.cli.manifests import Manifest, read_manifests, write_manifest
-from hyperfleet.cli.options import output_options
+from hyperfleet.cli.options import document_options
 from hyperfleet.cli.outcomes import FORMATS, Outcomes
 from hyperfleet.cli.output.formats import Output
 from hyperfleet.cli.resources import NODE_POOL, find_cluster, operations_on
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     type=click.Path(allow_dash=True),
 )
 @click.option("--dry-run", is_flag=True, help="Change nothing; show what would be different.")
-@output_options(FORMATS)
+@document_options(FORMATS)
 @connected
 @pass_session
 def apply(session: Session, files: tuple[str, ...], dry_run: bool, output: Output) -> None:

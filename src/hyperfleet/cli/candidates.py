@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from hyperfleet.client import Fleet
 
 _MOST: Final = 200  # names; nobody looks at more
-_WITH_ADAPTERS: Final = ("get",)
+_WITH_ADAPTERS: Final = ("get", "describe", "watch")
 _CONDITIONS: Final = ("Ready", "Available")
 
 
@@ -44,7 +44,7 @@ def _complete_resources(session: Session, context: click.Context, begun: str) ->
     if typed and "/" not in typed[0] and (noun := _noun(typed[0], nouns)) is not None:
         return [name for name in _names(session, noun, begun, context) if name not in typed[1:]]
     if typed:
-        return [f"{typed[0].partition('/')[0]}/"]
+        return [f"{typed[0].partition('/')[0]}/"] if "/" in typed[0] else []
     return [spelling for noun in nouns for spelling in (noun.name, noun.plural)]
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import click
 from msgspec import Struct
@@ -13,8 +12,9 @@ from msgspec.structs import replace
 
 from hyperfleet.cli.command import HELP, Command, bundle
 from hyperfleet.cli.contexts import Config, Context, locate, read_config
-from hyperfleet.cli.exits import NOT_FOUND
+from hyperfleet.cli.exits import NOT_FOUND, USAGE
 from hyperfleet.cli.failures import Failure, Misuse
+from hyperfleet.cli.manifests import STDIN, read_text
 from hyperfleet.cli.options import document_options, output_options
 from hyperfleet.cli.output.documents import to_plain, write_yaml
 from hyperfleet.cli.output.formats import Output
@@ -22,8 +22,6 @@ from hyperfleet.cli.output.printer import print_document, print_items
 from hyperfleet.cli.output.sheet import Sheet
 from hyperfleet.cli.output.table import NONE, Column
 from hyperfleet.cli.session import Session, pass_session
-
-T = TypeVar("T")
 
 _HIDDEN: Final = "***"
 _ABSENT: Final = {NOT_FOUND: "there is no such context"}
@@ -38,8 +36,9 @@ def config() -> None:
     """
 
 
-def _command(name: str, **attributes: Any) -> Callable[[Callable[..., T]], click.Command]:
-    return config.command(name, cls=Command, **attributes)
+def _command(name: str, codes: Mapping[int, str] | None = None, **attributes: Any) -> Callable[[Any], click.Command]:
+    told = {USAGE: "wrong arguments, or a file that is wrong or cannot be read or written", **(codes or {})}
+    return config.command(name, cls=Command, codes=told, **attributes)
 
 
 # ── looking ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -216,9 +215,9 @@ def _read_token(session: Session, name: str) -> str:
     if session.can_ask:
         token: str = click.prompt(f"Token of {name}", hide_input=True, err=True)
     else:
-        token = sys.stdin.read()
+        token = read_text(STDIN)
     token = token.strip()
-    if not token or not token.isprintable() or " " in token:
+    if not token or not token.isascii() or not token.isprintable() or " " in token:
         raise Misuse("that is no token: expected one word on standard input")
     return token
 

@@ -17,7 +17,7 @@ was named in another way.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
     from hyperfleet.client import Fleet
 
 DEFAULT_SERVER: Final = "http://127.0.0.1:8000"
-_TIMEOUT: Final = 30.0  # seconds for one request
+TIMEOUT: Final = 30.0  # seconds for one request
 # A person at a terminal would rather be told at once; these few are for a server that is just being replaced.
-_RETRIES: Final = 2
-_DEADLINE: Final = 120.0
+RETRIES: Final = 2
+DEADLINE: Final = 120.0
 # For what goes on for a long time anyway, as watching does.
 _PATIENT_RETRIES: Final = 1_000_000
 _PATIENT_DEADLINE: Final = 7 * 24 * 3600.0
@@ -89,9 +89,9 @@ def open_fleet(
     return Fleet(
         connection.server,
         token=connection.token or "",  # none given: not even that of the environment, which we have looked at
-        timeout=flags.request_timeout.total_seconds() if flags.request_timeout else _TIMEOUT,
-        retries=_PATIENT_RETRIES if is_patient else _RETRIES,
-        deadline=_PATIENT_DEADLINE if is_patient else _DEADLINE,
+        timeout=flags.request_timeout.total_seconds() if flags.request_timeout else TIMEOUT,
+        retries=_PATIENT_RETRIES if is_patient else RETRIES,
+        deadline=_PATIENT_DEADLINE if is_patient else DEADLINE,
         ca=trust.ca,
         cert=trust.cert,
         key=trust.key,
@@ -173,6 +173,6 @@ def read_server_clock(connection: Connection) -> datetime | None:
     trust = connection.trust
     tls = load_tls(Endpoint(connection.server, ca=trust.ca, cert=trust.cert, key=trust.key, is_insecure=trust.insecure))
     request = Request(f"{connection.server.rstrip('/')}/healthz")  # noqa: S310  # the address was checked by the client
-    with urlopen(request, timeout=_TIMEOUT, context=tls if isinstance(tls, SSLContext) else None) as answer:  # noqa: S310  # likewise
+    with urlopen(request, timeout=TIMEOUT, context=tls if isinstance(tls, SSLContext) else None) as answer:  # noqa: S310  # likewise
         date = answer.headers.get("Date")
-    return parsedate_to_datetime(date) if date else None
+    return parsedate_to_datetime(date).astimezone(UTC) if date else None

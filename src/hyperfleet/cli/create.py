@@ -13,7 +13,7 @@ from hyperfleet.cli.assignments import parse_fields, parse_labels, read_mapping
 from hyperfleet.cli.command import Command, bundle, connected
 from hyperfleet.cli.failures import Misuse
 from hyperfleet.cli.manifests import Manifest, parse_manifests, read_manifests, write_manifest
-from hyperfleet.cli.options import output_options
+from hyperfleet.cli.options import document_options
 from hyperfleet.cli.outcomes import FORMATS, Outcomes
 from hyperfleet.cli.output.documents import write_yaml
 from hyperfleet.cli.output.formats import Output
@@ -63,7 +63,7 @@ class Contents(Struct, frozen=True):
 )
 @click.option("-f", "--filename", "files", multiple=True, metavar="FILE|DIR|-", help="Manifests, as `apply` has them.")
 @click.option("--dry-run", is_flag=True, help="Create nothing; -o yaml writes the manifest.")
-@output_options(FORMATS)
+@document_options(FORMATS)
 @connected
 @pass_session
 def create(

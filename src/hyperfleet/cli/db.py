@@ -16,6 +16,7 @@ from hyperfleet.cli.confirmation import confirm
 from hyperfleet.cli.failures import Failure, Misuse
 from hyperfleet.cli.output.words import count_of
 from hyperfleet.cli.session import Session, pass_session
+from hyperfleet.cli.ticker import Ticker
 from hyperfleet.errors import StoreUnavailable
 from hyperfleet.settings import conceal, find_strangers, parse_database, resolve
 
@@ -108,7 +109,8 @@ def backup(session: Session, file: Path, overwrite: bool, database: str | None, 
         return
     from hyperfleet.backends.sqlite_backup import back_up
 
-    contents = _telling(lambda: back_up(Path(chosen.location), file, _Progress(session, "pages copied").show))
+    with Ticker() as ticker:
+        contents = _telling(lambda: back_up(Path(chosen.location), file, _count(ticker, "pages copied")))
     session.write(str(file))
     session.say(f"Backed up {_describe(contents)}.")
 
@@ -146,7 +148,8 @@ def restore(session: Session, file: Path, yes: bool, database: str | None, confi
     if target.exists() and not yes and not confirm(session, f"Replace {target} by {file}?"):
         session.say("Nothing was restored.")
         sys.exit(exits.FALSE)
-    contents = _telling(lambda: sqlite_backup.restore(file, target, _Progress(session, "pages copied").show))
+    with Ticker() as ticker:
+        contents = _telling(lambda: sqlite_backup.restore(file, target, _count(ticker, "pages copied")))
     session.say(f"Restored {_describe(contents)}.")
 
 
@@ -164,38 +167,24 @@ def restore(session: Session, file: Path, yes: bool, database: str | None, confi
 @_config
 @pass_session
 def verify(session: Session, database: str | None, config: str | None) -> None:
-    """Compute every status again and compare it with what is stored; follow every history. Changes nothing.
+    """Compute every status again and compare it with what is stored; follow every history.
 
-    Servers may run meanwhile. Each finding is printed on a line: the id, what is wrong, how.
+    Servers may run meanwhile. Each finding is printed on a line: the id, what is wrong, how. Nothing is changed, but
+    that an SQLite file of an older version is brought up to date, as a server would.
     """
     from hyperfleet.cli.verifying import verify as run
 
     settings = _find_settings(session, database, config)
-    progress = _Progress(session, "resources checked")
-    checked, findings = _with_store(session, settings, lambda store: run(store, session.write, progress.show))
-    progress.end()
+    with Ticker() as ticker:
+        progress = _count(ticker, "resources checked")
+        checked, findings = _with_store(session, settings, lambda store: run(store, session.write, progress))
     session.say(f"{count_of(checked, 'resource')} checked, {count_of(findings, 'finding')}.")
     sys.exit(exits.FALSE if findings else exits.OK)
 
 
-class _Progress:
-    """A line on the terminal that says how far something is; nothing anywhere else."""
-
-    def __init__(self, session: Session, noun: str) -> None:
-        self._noun = noun
-        self._is_shown = sys.stderr.isatty()
-
-    def show(self, done: int, all_: int) -> None:
-        """Write over what stood there."""
-        if self._is_shown:
-            click.echo(f"\r\x1b[K{done} of {all_} {self._noun}", nl=False, err=True)
-            if done >= all_:
-                self.end()
-
-    def end(self) -> None:
-        """Leave nothing behind."""
-        if self._is_shown:
-            click.echo("\r\x1b[K", nl=False, err=True)
+def _count(ticker: Ticker, noun: str) -> Callable[[int, int], None]:
+    """Return what to call with how many are done, and how many there are."""
+    return lambda done, all_: ticker.show(f"{done} of {all_} {noun}")
 
 
 def _describe(contents: Contents) -> str:

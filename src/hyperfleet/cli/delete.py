@@ -14,8 +14,7 @@ from hyperfleet.cli import exits
 from hyperfleet.cli.command import DURATION, Command, bundle, connected
 from hyperfleet.cli.confirmation import confirm
 from hyperfleet.cli.failures import Failure, Misuse, code_of
-from hyperfleet.cli.manifests import read_manifests
-from hyperfleet.cli.options import output_options
+from hyperfleet.cli.options import document_options
 from hyperfleet.cli.outcomes import FORMATS, Outcomes
 from hyperfleet.cli.output.formats import Output
 from hyperfleet.cli.output.words import count_of
@@ -88,7 +87,7 @@ class Manner(Struct, frozen=True):
     click.option("--ignore-not-found", "ignores_absent", is_flag=True, help="What is not there is as good as deleted."),
 )
 @click.option("-y", "--yes", is_flag=True, help="Ask nothing.")
-@output_options(FORMATS)
+@document_options(FORMATS)
 @connected
 @pass_session
 def delete(session: Session, what: tuple[str, ...], choice: Choice, manner: Manner, yes: bool, output: Output) -> None:
@@ -124,6 +123,8 @@ def _choose(what: tuple[str, ...], choice: Choice) -> Chosen:
         return parse_chosen(what, choice.cluster, choice.selector, is_all=choice.is_all)
     if what or choice.selector or choice.is_all or choice.cluster:
         raise Misuse("-f says everything: leave either it or the rest out")
+    from hyperfleet.cli.manifests import read_manifests
+
     manifests = read_manifests(choice.files)
     return Chosen([Target(each.noun, each.name, each.cluster) for each in reversed(manifests)])
 

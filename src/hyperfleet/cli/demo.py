@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import shlex
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
 from itertools import dropwhile
@@ -19,7 +20,7 @@ from msgspec import Struct
 
 from hyperfleet.cli import exits
 from hyperfleet.cli.command import DURATION, Command, bundle
-from hyperfleet.cli.demo_server import DATABASE, POLICY, choose_address
+from hyperfleet.cli.demo_server import DATABASE, OTHER_POLICY, POLICY, choose_address, program
 from hyperfleet.cli.failures import Misuse
 from hyperfleet.cli.session import Session, pass_session
 
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 _HEARTBEAT: Final = 20 * 60.0
 _USUAL_THRESHOLD: Final = "staleThreshold: 10m"
 _THRESHOLD: Final = "staleThreshold: 30m"
+_REQUIRES_HYPERSHIFT: Final = "\n  - hypershift\n"
 _PATIENCE: Final = 10.0  # seconds that our own server may be away
 _LANES: Final = 4
 # Made from the policy that is built in: a roll-out of four adapters that wait for each other moves six times in a few
@@ -64,33 +66,29 @@ class Show(Struct, frozen=True):
     duration: timedelta | None
 
 
-def _show_options() -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give the command its options; it gets them as `show`."""
-    return bundle(
-        "show",
-        Show,
-        click.option(
-            "--clusters", type=click.IntRange(1, 1000), default=40, show_default=True, help="How many to begin with."
-        ),
-        click.option("--seed", type=int, default=7, show_default=True, help="Another seed makes another fleet."),
-        click.option(
-            "--speed",
-            type=click.FloatRange(0.1, 1000),
-            default=10.0,
-            show_default=True,
-            help="Seconds of the fleet in one of yours.",
-        ),
-        click.option(
-            "--listen",
-            default="127.0.0.1:8000",
-            show_default=True,
-            metavar="HOST:PORT",
-            help="Where; if it is taken, the next port that is free.",
-        ),
-        click.option("--keep", is_flag=True, help="Leave the data there in the end."),
-        click.option("--curl", is_flag=True, help="Suggest commands for curl instead of ours."),
-        click.option("--duration", type=DURATION, help="Stop after so long. [default: when you say so]"),
-    )
+_OPTIONS: Final = (
+    click.option(
+        "--clusters", type=click.IntRange(1, 1000), default=40, show_default=True, help="How many to begin with."
+    ),
+    click.option("--seed", type=int, default=7, show_default=True, help="Another seed makes another fleet."),
+    click.option(
+        "--speed",
+        type=click.FloatRange(0.1, 1000),
+        default=10.0,
+        show_default=True,
+        help="Seconds of the fleet in one of yours.",
+    ),
+    click.option(
+        "--listen",
+        default="127.0.0.1:8000",
+        show_default=True,
+        metavar="HOST:PORT",
+        help="Where; if it is taken, the next port that is free.",
+    ),
+    click.option("--keep", is_flag=True, help="Leave the data there in the end."),
+    click.option("--curl", is_flag=True, help="Suggest commands for curl instead of ours."),
+    click.option("--duration", type=DURATION, help="Stop after so long. [default: when you say so]"),
+)
 
 
 @click.command(
@@ -107,7 +105,7 @@ def _show_options() -> Callable[[Callable[..., None]], Callable[..., None]]:
         exits.UNAVAILABLE: "the server did not start, or died",
     },
 )
-@_show_options()
+@bundle("show", Show, *_OPTIONS)
 @pass_session
 def demo(session: Session, show: Show) -> None:
     """Run a server with a fleet that lives, to try things out.
@@ -139,12 +137,17 @@ def _directory(session: Session, *, is_kept: bool) -> Iterator[Path]:
         try:
             yield directory
         finally:
-            database = f"sqlite:{directory / DATABASE}"
-            session.say(f"The data is in {directory}; go on with it: hyperfleet serve --database {database}")
+            session.say(f"The data is in {directory}; go on with it:\n  {_serve_again(directory, session.environment)}")
     else:
         with tempfile.TemporaryDirectory(prefix=prefix) as name:
             yield Path(name)
         session.say("Stopped; the demo's data is gone.")
+
+
+def _serve_again(directory: Path, environment: Mapping[str, str]) -> str:
+    """Return the command that serves what was kept, under the policy that it was made with."""
+    flags = ("--database", f"sqlite:{directory / DATABASE}", "--policy", str(directory / POLICY))
+    return f"{program(environment)} serve {shlex.join(flags)}"
 
 
 async def _play(session: Session, show: Show, directory: Path, address: Address) -> None:
@@ -161,9 +164,9 @@ async def _play(session: Session, show: Show, directory: Path, address: Address)
     session.say(f"Making up the last hour of {show.clusters} clusters …")
     await _make_past(session, options, directory, roster)
     async with serving(directory, address, session.environment) as url:
-        session.write(*introduce(show, url, roster, str(directory / POLICY), session.environment))
+        session.write(*introduce(show, url, roster, str(directory / OTHER_POLICY), session.environment))
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(show.duration.total_seconds() if show.duration else None):
+            async with asyncio.timeout(None if show.duration is None else show.duration.total_seconds()):
                 await _live(session, show, options, url, roster)
 
 
@@ -176,7 +179,9 @@ async def _make_past(session: Session, options: Options, directory: Path, roster
     from hyperfleet.simulator.planning import plan
 
     policy = directory / POLICY
-    policy.write_text(read_policy(None).text.replace(_USUAL_THRESHOLD, _THRESHOLD) + _MORE_POLICY, "utf-8")
+    text = read_policy(None).text.replace(_USUAL_THRESHOLD, _THRESHOLD) + _MORE_POLICY
+    policy.write_text(text, "utf-8")
+    (directory / OTHER_POLICY).write_text(text.replace(_REQUIRES_HYPERSHIFT, "\n", 1), "utf-8")
     settings = Settings(database=f"sqlite:{directory / DATABASE}", policy=str(policy))
     end = session.now()
     past = plan(replace(options, duration=options.moment))
@@ -197,7 +202,7 @@ async def _live(session: Session, show: Show, options: Options, url: str, roster
     own = Connection(url, "demo")
     tally = Tally()
     future = dropwhile(lambda step: step.at <= options.moment, plan(options))
-    async with open_async(own, _PATIENCE) as fleet, open_async(own, 1.0) as eye:
+    async with open_async(own, _PATIENCE) as fleet, open_async(own) as eye:
         desk = Desk(fleet, Steady(HOURS, show.speed, options.moment), roster, tally, time.monotonic)
         with open_view(session, is_terminal=sys.stderr.isatty()) as view:
             showing = asyncio.create_task(Observer(f"{url} (Ctrl-C ends it)", eye, tally).show(view))
@@ -210,13 +215,12 @@ async def _live(session: Session, show: Show, options: Options, url: str, roster
 def introduce(show: Show, url: str, roster: Roster, policy: str, environment: Mapping[str, str]) -> Iterator[str]:
     """Tell where to look, who is who, and what to ask."""
     from hyperfleet.cli import demo_tour
-    from hyperfleet.cli.demo_server import program
     from hyperfleet.simulator.actions import Place
 
     names = demo_tour.name_parts(show.seed, show.clusters)
     known = {part: roster.find(Place(name)) for part, name in names.items()}
     ids = {f"{part}_id": each.address.rpartition("/")[2] for part, each in known.items() if each}
-    values = {**names, **ids, "api": f"{url}/v1", "policy": policy}
+    values = {**names, **ids, "api": f"{url}/v1", "policy": shlex.quote(policy)}
     yield f"HyperFleet is listening on {url} with a fleet that lives. {url}/docs describes the API."
     yield "\nWho is who:"
     yield from demo_tour.describe_parts(names)

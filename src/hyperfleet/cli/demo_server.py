@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import ctypes
 import os
+import shlex
 import shutil
 import signal
 import socket
@@ -20,8 +21,10 @@ from hyperfleet.cli import exits
 from hyperfleet.cli.failures import Failure
 from hyperfleet.settings import Address
 
-DATABASE: Final = "fleet.db"  # and
-POLICY: Final = "policy.yaml"  # in the directory of a demo
+# What is in the directory of a demo: its data, its policy, and another one to be tried on it.
+DATABASE: Final = "fleet.db"
+POLICY: Final = "policy.yaml"
+OTHER_POLICY: Final = "without-hypershift.yaml"
 
 _ANNOUNCEMENT: Final = "Listening on "
 _NEIGHBOURS: Final = 50  # ports that are tried after one that is taken
@@ -67,7 +70,8 @@ def choose_address(wanted: Address) -> Address:
                 break
             except OSError:
                 continue
-            return Address(wanted.host, probe.getsockname()[1])
+            host, chosen = probe.getsockname()[:2]  # a name is made an address: servers listen at nothing else
+            return Address(host, chosen)
     raise Failure(f"{wanted} cannot be listened at, nor the ports after it; choose another --listen", exits.UNAVAILABLE)
 
 
@@ -111,6 +115,6 @@ def program(environment: Mapping[str, str]) -> str:
     own = Path(sys.executable).with_name("hyperfleet")
     found = shutil.which("hyperfleet", path=environment.get("PATH", ""))
     if not own.exists():
-        return f"{sys.executable} -m hyperfleet"
+        return f"{shlex.quote(sys.executable)} -m hyperfleet"
     is_ours = found is not None and Path(found).resolve() == own.resolve()
-    return "hyperfleet" if is_ours else os.path.relpath(own)
+    return "hyperfleet" if is_ours else shlex.quote(os.path.relpath(own))

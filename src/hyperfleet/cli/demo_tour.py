@@ -67,7 +67,7 @@ QUESTIONS: Final = (
         "--no-buffer '{api}/clusters?watch=true&fields=name,status.phase'",
     ),
     Question(
-        "What would another policy change?",
+        "What would change if nobody had to wait for hypershift?",
         "rules simulate -f {policy}",
         "-X POST '{api}/policy:simulate' -H 'Content-Type: application/yaml' --data-binary @{policy}",
     ),

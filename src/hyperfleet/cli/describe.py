@@ -10,15 +10,16 @@ import click
 from hyperfleet.cli import exits
 from hyperfleet.cli.command import Command, connected
 from hyperfleet.cli.describing import COLUMNS, Description, make_tree, write_head
+from hyperfleet.cli.failures import Misuse
 from hyperfleet.cli.live import Frames
 from hyperfleet.cli.options import document_options
 from hyperfleet.cli.output.ages import tell_age
 from hyperfleet.cli.output.columns import tell_counts, tell_kinds, tell_loss, tell_skew
 from hyperfleet.cli.output.formats import Output
-from hyperfleet.cli.output.printer import print_document
+from hyperfleet.cli.output.printer import print_document, separator_of, write_document
 from hyperfleet.cli.output.table import Column, write_table
 from hyperfleet.cli.output.tree import write_tree
-from hyperfleet.cli.resources import ADAPTER, NODE_POOL, Target, find, operations_on, parse_noun, parse_target
+from hyperfleet.cli.resources import ADAPTER, NODE_POOL, Target, find, operations_on, parse_target
 from hyperfleet.cli.session import Session, pass_session
 
 if TYPE_CHECKING:
@@ -55,6 +56,8 @@ def describe(
     what matters is shown: conditions that are good are left out, and siblings that are alike are one row.
     """
     if (name := _adapter_name(what)) is not None:
+        if watches:
+            raise Misuse("adapters are not drawn anew here; use `hyperfleet top NAME --watch`")
         with session.open() as fleet:
             _print_adapter(session, output, fleet.adapter(name))
         return
@@ -62,13 +65,13 @@ def describe(
     with session.open() as fleet:
         subject = find(fleet, target)
         if not watches:
-            _print(session, output, _describe(fleet, target, subject), has_all=has_all)
+            session.write_all(_write(session, output, _describe(fleet, target, subject), has_all=has_all))
             return
-    with session.open(is_patient=True) as fleet, Frames(session) as frames:
+    with session.open(is_patient=True) as fleet, Frames(session, separator_of(output.format)) as frames:
         for event in operations_on(fleet, target.noun).watch(subject):
             if event.resource is not None and event.kind in ("added", "modified"):
                 told = _describe(fleet, target, event.resource)
-                frames.show(_draw(session, told, has_all=has_all))
+                frames.show(_write(session, output, told, has_all=has_all))
             elif event.kind == "deleted":
                 session.say(f"{target.name} is gone.")
 
@@ -76,8 +79,10 @@ def describe(
 def _adapter_name(what: Sequence[str]) -> str | None:
     """Return the name of the adapter that is meant, if one is."""
     words = what[0].split("/", 1) if len(what) == 1 else list(what)
-    if len(words) != 2 or parse_noun(words[0]) is not ADAPTER:
+    if words[0].lower() not in ADAPTER.words:
         return None
+    if len(words) != 2 or not words[1]:
+        raise Misuse("say which adapter, one at a time; `hyperfleet get adapters` lists them")
     return words[1]
 
 
@@ -88,13 +93,12 @@ def _describe(fleet: Fleet, target: Target, resource: Any) -> Description:
     return Description(resource, explanation, list(fleet.node_pools.list(parent=resource)))
 
 
-def _print(session: Session, output: Output, told: Description, *, has_all: bool) -> None:
+def _write(session: Session, output: Output, told: Description, *, has_all: bool) -> list[str]:
     if output.format.is_table:
-        session.write_all(_draw(session, told, has_all=has_all))
-        return
+        return _draw(session, told, has_all=has_all)
     pools = {} if told.cluster else {"nodePools": [pool.raw for pool in told.pools]}
     document = {"resource": told.resource.raw, "explanation": told.explanation.raw, **pools}
-    print_document(session, output, document)
+    return write_document(output.format, document)
 
 
 def _draw(session: Session, told: Description, *, has_all: bool) -> list[str]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from msgspec import Struct
 
-from hyperfleet.cli.output.ages import tell_age
+from hyperfleet.cli.output.ages import tell_age, tell_length
 from hyperfleet.cli.output.columns import tell_labels
 from hyperfleet.cli.output.table import Column
 from hyperfleet.cli.output.tree import Node
@@ -48,6 +48,7 @@ def write_head(told: Description, now: datetime) -> list[str]:
     resource, metadata = told.resource, told.resource.metadata
     by = f" by {metadata.created_by}" if metadata.created_by else ""
     edited = tell_age(metadata.updated_at, now)
+    deadline = told.explanation.next_deadline
     lines = [
         ("Name", resource.name),
         ("Id", resource.id),
@@ -57,9 +58,9 @@ def write_head(told: Description, now: datetime) -> list[str]:
         ("Generation", f"{resource.generation}, changed {edited} ago"),
         ("Deletion", f"asked for {tell_age(metadata.deletion_timestamp, now)} ago" if resource.is_deleting else ""),
         ("Policy", "" if told.explanation.current else "has changed; this is how it will be when computed anew"),
-        ("Next", f"changes by time alone {_tell_ahead(told.explanation.next_deadline, now)}"),
+        ("Next", f"changes by time alone in {tell_length(deadline - now)}" if deadline and deadline > now else ""),
     ]
-    return [f"{label + ':':<12}{text}" for label, text in lines if text and not text.endswith(" by time alone ")]
+    return [f"{label + ':':<12}{text}" for label, text in lines if text]
 
 
 def make_tree(told: Description, now: datetime, *, has_all: bool) -> Node:
@@ -182,9 +183,3 @@ def _tell_names(names: Sequence[str], noun: str) -> str:
         return names[0]
     shown = ", ".join(names[:_NAMED]) + (", …" if len(names) > _NAMED else "")
     return f"{count_of(len(names), noun)}: {shown}"
-
-
-def _tell_ahead(deadline: datetime | None, now: datetime) -> str:
-    from hyperfleet.cli.output.ages import tell_length
-
-    return f"in {tell_length(deadline - now)}" if deadline and deadline > now else ""

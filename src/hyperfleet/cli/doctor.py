@@ -16,7 +16,7 @@ from hyperfleet.cli.output.colours import colour_of, paint
 from hyperfleet.cli.output.documents import to_plain
 from hyperfleet.cli.output.formats import Output
 from hyperfleet.cli.output.printer import list_document, print_document
-from hyperfleet.cli.output.words import count_of
+from hyperfleet.cli.output.words import count_of, tame
 from hyperfleet.cli.session import Session, pass_session
 
 if TYPE_CHECKING:
@@ -75,6 +75,6 @@ def _examine_remote(session: Session, fleet: Fleet) -> Iterator[Finding]:
 
 def _write(finding: Finding, *, has_colour: bool) -> Iterator[str]:
     verdict = paint(finding.verdict, colour_of(finding.verdict) if has_colour else None)
-    yield f"{verdict}{' ' * (9 - len(finding.verdict))}{finding.check + ':':<12}{finding.found}"
+    yield f"{verdict}{' ' * (9 - len(finding.verdict))}{finding.check + ':':<12}{tame(finding.found)}"
     if finding.remedy:
         yield f"         {'':<12}→ {finding.remedy}"

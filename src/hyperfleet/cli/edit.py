@@ -25,6 +25,7 @@ _HEAD: Final = """\
 # Change spec and labels of {target}, save, and leave the editor. Lines that begin with # are left out.
 # To leave everything as it is, save nothing, or an empty file.
 """
+_INSTEAD: Final = "take it over below; or remove these lines and save, to have it as it stands below instead"
 
 
 @click.command(
@@ -79,17 +80,17 @@ class _Desk:
         """Offer the resource until it is changed, left as it is, or given up."""
         keeps = False
         try:
-            text = offered = _HEAD.format(target=self._target) + _write(self._target, self._base)
+            offered = _HEAD.format(target=self._target) + _write(self._target, self._base)
             while True:
                 edited = self._draft.edit(offered)
-                if _is_same(edited, text) or not _body(edited).strip():
+                if edited == offered or not _body(edited).strip():
                     break
                 keeps = True
                 notes = self._try(edited)
                 if not notes:
                     keeps = False
                     return
-                text, offered = edited, _offer(notes, edited)
+                offered = _offer(notes, edited)
         except HyperFleetError:
             if keeps:
                 self._session.say(f"What was edited is in {self._draft.file}")
@@ -144,7 +145,7 @@ class _Desk:
         return [
             _Note(told),
             *(_Note(f"  {line}") for line in theirs),
-            _Note("save again to have it as it stands below"),
+            _Note(_INSTEAD),
         ]
 
 
@@ -182,7 +183,3 @@ def _head(text: str) -> int:
 
 def _body(text: str) -> str:
     return "".join(text.splitlines(keepends=True)[_head(text) :])
-
-
-def _is_same(edited: str, before: str) -> bool:
-    return _body(edited).strip() == _body(before).strip()

@@ -13,13 +13,16 @@ from msgspec import Struct
 from hyperfleet.cli import exits
 from hyperfleet.cli.command import Command, bundle, connected
 from hyperfleet.cli.failures import Misuse
+from hyperfleet.cli.files import write_private
 from hyperfleet.cli.following import Change, batches, choose_subject
 from hyperfleet.cli.options import Selection, document_options, refuse_together, selection_options
 from hyperfleet.cli.output.documents import write_json_line
 from hyperfleet.cli.output.formats import Output
-from hyperfleet.cli.output.printer import write_document
+from hyperfleet.cli.output.printer import separator_of, write_document
 from hyperfleet.cli.resources import RESOURCES, parse_targets
 from hyperfleet.cli.session import Session, pass_session
+
+_GAP = "Warning: some of what happened is no longer kept by the server; this goes on with what happens from now on."
 
 
 class Start(Struct, frozen=True):
@@ -27,6 +30,11 @@ class Start(Struct, frozen=True):
 
     after: int | None = None
     bookmark: str | None = None
+
+    def keep(self, position: int) -> None:
+        """Note in the bookmark that everything up to a position has been written."""
+        if self.bookmark:
+            write_private(Path(self.bookmark), f"{position}\n", is_lasting=False)
 
 
 @click.command(
@@ -41,7 +49,7 @@ class Start(Struct, frozen=True):
             "hyperfleet events --bookmark fleet.position -o json >> log",
         ),
     ],
-    codes={exits.NOT_FOUND: "there is no such resource, or what came after that position is no longer kept"},
+    codes={exits.NOT_FOUND: exits.MEANINGS[exits.NOT_FOUND]},
 )
 @click.argument("what", nargs=-1, metavar="[KIND [NAME] | KIND/NAME]")
 @selection_options()
@@ -61,28 +69,22 @@ def events(
     """Write what happens to clusters (or node pools), one line each, until Ctrl-C.
 
     Each line has the time, the position, what happened and to what, and what moved. Positions count every change of
-    every resource; --after goes on behind one, --bookmark keeps it in a file. -o json writes one document per line,
-    with the whole resource.
+    every resource; --after goes on behind one, --bookmark keeps it in a file. What the server no longer keeps is told
+    on stderr, and not passed over in silence. -o json writes one document per line, with the whole resource.
     """
     refuse_together(after=start.after is not None, bookmark=start.bookmark)
     targets = parse_targets(what or ("clusters",), cluster, RESOURCES)
     position = _read_bookmark(start.bookmark) if start.bookmark else start.after
     with session.open() as fleet:
         subject = choose_subject(fleet, targets, selection, cluster)
-    known: dict[str, Any] = {}
     with session.open(is_patient=True) as fleet:
-        for changes in batches(fleet, subject, position):
-            for change in changes:
-                before = known.get(change.item.id)
-                known[change.item.id] = change.item
-                if change.kind != "listed":
-                    session.write_all(_write(output, change, before, subject.noun.name))
-                if start.bookmark and change.position is not None:
-                    Path(start.bookmark).write_text(f"{change.position}\n")
+        told = batches(fleet, subject, position, on_gap=lambda: session.say(_GAP), on_position=start.keep)
+        for change in (each for changes in told for each in changes if each.kind != "listed"):
+            session.write_all(_write(output, change, subject.noun.name))
 
 
-def _write(output: Output, change: Change, before: Any, noun: str) -> list[str]:
-    moves = list(tell_moves(before, change.item))
+def _write(output: Output, change: Change, noun: str) -> list[str]:
+    moves = list(tell_moves(change.before, change.item))
     time = _time_of(change)
     if output.format.is_table:
         name = getattr(change.item, "name", change.item.id)
@@ -95,7 +97,9 @@ def _write(output: Output, change: Change, before: Any, noun: str) -> list[str]:
         "moves": moves,
         "object": getattr(change.item, "raw", {"id": change.item.id}),
     }
-    return [write_json_line(document)] if output.format.name == "json" else write_document(output.format, document)
+    if output.format.name == "json":
+        return [write_json_line(document)]
+    return [*filter(None, [separator_of(output.format)]), *write_document(output.format, document)]
 
 
 def tell_moves(before: Any, after: Any) -> Iterator[str]:
@@ -135,7 +139,7 @@ def _time_of(change: Change) -> str:
 
 def _read_bookmark(file: str) -> int | None:
     try:
-        text = Path(file).read_text().strip()
+        text = Path(file).read_bytes().decode("utf-8", "replace").strip()
     except FileNotFoundError:
         return None
     if not text.isdecimal():

@@ -107,9 +107,11 @@ def _examine_version(fleet: Fleet) -> Finding:
 
 
 def _examine_clock(session: Session) -> Finding:
+    from http.client import HTTPException
+
     try:
         theirs = session.read_server_clock()
-    except OSError as error:
+    except (OSError, HTTPException, ValueError) as error:  # also what is no HTTP, and what is no date
         return Finding("clock", "warning", f"the server's clock cannot be read: {error}", "try again")
     if theirs is None:
         return Finding("clock", "ok", "the server does not tell its time")

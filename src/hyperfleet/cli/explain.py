@@ -17,6 +17,7 @@ from hyperfleet.cli.output.colours import colour_of, paint
 from hyperfleet.cli.output.formats import Output
 from hyperfleet.cli.output.outline import Item, write_outline
 from hyperfleet.cli.output.printer import print_document
+from hyperfleet.cli.output.words import tame
 from hyperfleet.cli.resources import find, operations_on, parse_target
 from hyperfleet.cli.session import Session, pass_session
 
@@ -84,7 +85,7 @@ class _Writer:
             yield "Everything is as it should be."
 
     def _because(self, told: Explanation) -> list[Item]:
-        items = [Item(f"because {evidence}") for evidence in told.because]
+        items = [Item(f"because {tame(evidence)}") for evidence in told.because]
         if told.phase_flapping is not None:
             items.append(Item(f"flapping: it has moved {told.phase_flapping.transitions} times"))
         if told.next_deadline is not None and told.next_deadline > self._now:
@@ -95,7 +96,7 @@ class _Writer:
 
     def _condition(self, told: ExplainedCondition, before: str | None = None) -> Item:
         since = f" for {tell_age(told.since, self._now)}" if told.since else ""
-        items = [Item(line) for line in told.message.splitlines()]
+        items = [Item(tame(line)) for line in told.message.splitlines()]
         if told.undamped is not None:
             items.append(Item(f"damped: the rule has said {told.undamped.status} for {self._age(told.undamped.since)}"))
         if told.flapping is not None:
@@ -120,7 +121,7 @@ class _Writer:
         if told.last_heard is None:
             return f"{told.name} {'has not reported in time' if told.missing else 'has not reported yet'}"
         stale = ", stale" if told.stale else ""
-        words = ": ".join(filter(None, (told.reason, " ".join(told.message.split()))))
+        words = tame(": ".join(filter(None, (told.reason, " ".join(told.message.split())))))
         heard = f"generation {told.observed_generation}, heard {self._age(told.last_heard)} ago{stale}"
         return f"{told.name} is {self._paint(told.state)} ({heard}) {words}".rstrip()
 
@@ -161,7 +162,7 @@ def _term(term: Term) -> Item:
     if term.skipped:
         outcome = "was not needed"
     elif term.error:
-        outcome = f"failed: {term.error}"
+        outcome = f"failed: {tame(term.error)}"
     else:
         outcome = f"= {_shorten(msgspec.json.encode(term.value).decode())}"
     return Item(f"{term.text} {outcome}", _terms(term.parts))

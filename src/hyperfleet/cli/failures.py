@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 import click
 
 from hyperfleet.cli import exits
+from hyperfleet.cli.output.words import tame
 from hyperfleet.errors import DocumentError, HyperFleetError, StoreUnavailable
 
 if TYPE_CHECKING:
@@ -112,7 +113,8 @@ def _say_all(error: HyperFleetError) -> None:
 
 
 def _say(sentence: str) -> None:
-    click.echo(f"Error: {sentence}", err=True)
+    """Say it; a part of it may be somebody else's."""
+    click.echo("\n".join(map(tame, f"Error: {sentence}".split("\n"))), err=True)
 
 
 def _say_more(sentence: str) -> None:

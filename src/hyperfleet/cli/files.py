@@ -9,8 +9,11 @@ from pathlib import Path
 from hyperfleet.cli.failures import Misuse
 
 
-def write_private(file: Path, text: str) -> None:
-    """Write a file that only its owner can read, in one step: nobody ever sees half of it, or nothing."""
+def write_private(file: Path, text: str, *, is_lasting: bool = True) -> None:
+    """Write a file that only its owner can read, in one step: nobody ever sees half of it, or nothing.
+
+    What is not `is_lasting` is soon written again, and not worth waiting for the disk.
+    """
     try:
         target = file.resolve()  # what is a link stays one
         target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -19,8 +22,9 @@ def write_private(file: Path, text: str) -> None:
         try:
             with open(descriptor, "w", encoding="utf-8") as stream:
                 stream.write(text)
-                stream.flush()
-                os.fsync(stream.fileno())
+                if is_lasting:
+                    stream.flush()
+                    os.fsync(stream.fileno())
             draft.replace(target)
         except BaseException:
             draft.unlink(missing_ok=True)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
 
@@ -11,7 +11,7 @@ from hyperfleet.cli.failures import Misuse
 from hyperfleet.cli.gathering import Gathered, sheet_of
 from hyperfleet.cli.options import Selection
 from hyperfleet.cli.output.formats import LabelColumns, Output
-from hyperfleet.cli.output.printer import look_of, write_document
+from hyperfleet.cli.output.printer import look_of, separator_of, write_document
 from hyperfleet.cli.output.sheet import Sheet
 from hyperfleet.cli.output.table import Column, RunningTable
 from hyperfleet.cli.resources import ADAPTER, NODE_POOL, Noun, Target, find, find_cluster, operations_on
@@ -24,23 +24,12 @@ _EVENT: Final = Column("EVENT")
 _WIDEST: Final = len("MODIFIED")
 
 
-class Scope(Protocol):
-    """The options that say what of it to show."""
+class Scope(Struct, frozen=True, kw_only=True):
+    """What of it to show."""
 
-    @property
-    def cluster(self) -> str | None:
-        """Return the cluster whose node pools are meant."""
-        ...
-
-    @property
-    def watches_only(self) -> bool:
-        """Tell whether to leave out what there is."""
-        ...
-
-    @property
-    def tells_events(self) -> bool:
-        """Tell whether to say of each change what it was."""
-        ...
+    cluster: str | None = None  # whose node pools are meant
+    watches_only: bool = False  # leave out what there is
+    tells_events: bool = False  # say of each change what it was
 
 
 class Change(Struct, frozen=True):
@@ -50,6 +39,7 @@ class Change(Struct, frozen=True):
     item: Any
     position: int | None = None
     reason: str = ""  # of deleted
+    before: Any = None  # the item as it was before, if that is known
 
 
 class Subject(Struct, frozen=True):
@@ -97,35 +87,59 @@ def choose_subject(
     return Subject(target.noun, parent=parent, filters=selection.as_filters())
 
 
-def batches(fleet: Fleet, subject: Subject, after: int | None = None) -> Iterator[list[Change]]:
-    """Yield what there is at once, then every change by itself; after a list anew only what is different."""
+def batches(
+    fleet: Fleet,
+    subject: Subject,
+    after: int | None = None,
+    *,
+    on_gap: Callable[[], None] | None = None,
+    on_position: Callable[[int], None] | None = None,
+) -> Iterator[list[Change]]:
+    """Yield what there is at once, then every change by itself; after a list anew only what is different.
+
+    `on_gap` is called before a list that nobody asked for: the server no longer knows what happened meanwhile.
+    `on_position` is called when everything up to a position has been dealt with.
+    """
     known: dict[str, Any] = {}
+    is_whole = False  # everything there is is known, not only what moved since we began
     listed: dict[str, Any] | None = {} if after is None else None  # None: no list is under way
     for event in _events(fleet, subject, after):
+        if event.kind == "relist" or (listed is None and _is_of_list(event, subject)):
+            if listed is None and on_gap is not None:
+                on_gap()
+            listed = {}
         match event.kind:
-            case "relist":
-                listed = {}
             case "synced" if listed is not None:
-                yield _compare(known, listed)
-                known, listed = listed, None
+                yield _compare(known, listed, is_whole=is_whole)
+                known, listed, is_whole = listed, None, True
             case "added" | "modified" if listed is not None:
                 listed[_key(event.resource)] = event.resource
             case "added" | "modified":
-                known[_key(event.resource)] = event.resource
-                yield [Change(event.kind, event.resource, event.position)]
+                key = _key(event.resource)
+                before, known[key] = known.get(key), event.resource
+                yield [Change(event.kind, event.resource, event.position, before=before)]
             case "deleted":
-                last = event.resource or known.pop(event.id, None) or _Remains(event.id)
-                yield [Change("deleted", last, event.position, event.reason)]
+                last = known.pop(event.id, None)
+                left = event.resource or last or _Remains(event.id)
+                yield [Change("deleted", left, event.position, event.reason)]
             case _:  # a bookmark moves nothing that is shown
                 pass
+        if on_position is not None and event.position is not None:
+            on_position(event.position)
 
 
-def _compare(known: dict[str, Any], listed: dict[str, Any]) -> list[Change]:
-    """Tell what a list says that was not known; the first one tells everything."""
-    if not known:
-        return [Change("listed", item) for item in sorted(listed.values(), key=lambda item: str(item.name))]
+def _is_of_list(event: WatchEvent[Any], subject: Subject) -> bool:
+    """Tell whether an event is a part of a list: these have no positions. Adapters have none at all."""
+    return event.kind == "added" and event.position is None and subject.noun is not ADAPTER
+
+
+def _compare(known: dict[str, Any], listed: dict[str, Any], *, is_whole: bool) -> list[Change]:
+    """Tell what a list says that was not known; what is new is an event only if we knew everything before."""
+    new = "added" if is_whole else "listed"
     news = [
-        Change("modified" if key in known else "added", item) for key, item in listed.items() if known.get(key) != item
+        Change("modified" if key in known else new, item, before=known.get(key))
+        for key, item in sorted(listed.items(), key=lambda pair: str(pair[1].name))
+        if known.get(key) != item
     ]
     return news + [Change("deleted", item, reason="Removed") for key, item in known.items() if key not in listed]
 
@@ -173,13 +187,15 @@ class _Writer:
         self._output = output
         self._has_events = has_events
         self._table: RunningTable | None = None
+        self._clusters: dict[str, str] = {}  # names by id, as far as they were needed
 
     def write(self, changes: Sequence[Change]) -> None:
         """Write some changes."""
         if not changes:
             return
         whole = [change.item for change in changes if not isinstance(change.item, _Remains)]
-        sheet = sheet_of(self._fleet, Gathered(self._noun, whole), self._session.now(), self._labels)
+        gathered, now = Gathered(self._noun, whole), self._session.now()
+        sheet = sheet_of(self._fleet, gathered, now, self._labels, clusters=self._clusters)
         if self._output.format.is_table:
             self._session.write_all(self._write_rows(sheet, changes))
         elif self._output.format.name == "name":
@@ -203,7 +219,8 @@ class _Writer:
         item = {"id": change.item.id} if isinstance(change.item, _Remains) else sheet.document(change.item)
         kind = _event_of(change)
         document = {"type": kind, "object": item} if self._has_events else item
-        return write_document(self._output.format, document)
+        separator = separator_of(self._output.format)
+        return [*filter(None, [separator]), *write_document(self._output.format, document)]
 
 
 def _row_of(sheet: Sheet[Any], change: Change) -> Sequence[str]:

@@ -22,15 +22,20 @@ from hyperfleet.cli.resources import (
     cluster_names,
     find,
     find_cluster,
+    find_in_past,
     operations_on,
 )
 
 if TYPE_CHECKING:
     from hyperfleet.client import Fleet
 
-# What the server can sort by itself, so that `--limit` leaves the right ones.
-_ORDERS: Final = ("name", "createdAt", "updatedAt", "severity")
-_ID_PREFIXES: Final = ("cls-", "np-")
+# What the server can sort by itself, so that `--limit` leaves the right ones; and where that stands in a document.
+_ORDERS: Final = {
+    "name": ".name",
+    "createdAt": ".metadata.createdAt",
+    "updatedAt": ".status.lastUpdated",
+    "severity": None,
+}
 
 
 class Wish(Struct, frozen=True):
@@ -49,6 +54,17 @@ class Gathered(Struct, frozen=True):
     noun: Noun
     items: Sequence[Any]
     absent: Sequence[Failure] = ()
+    is_sorted: bool = False  # the server did it
+
+    def order(self, sort_by: str | None) -> str | None:
+        """Return the path that is still to be sorted by, with `-` before it to turn it round."""
+        if sort_by is None or self.is_sorted:
+            return None
+        bare = sort_by.removeprefix("-")
+        path = _ORDERS.get(bare, bare)
+        if path is None:
+            raise Misuse(f"--sort-by {bare} is for lists of clusters and node pools")
+        return path if bare == sort_by else f"-{path}"
 
 
 def gather(fleet: Fleet, noun: Noun, targets: Sequence[Target], wish: Wish) -> Gathered:
@@ -57,7 +73,7 @@ def gather(fleet: Fleet, noun: Noun, targets: Sequence[Target], wish: Wish) -> G
     if noun is ADAPTER:
         return _gather_adapters(fleet, names, wish)
     if not names:
-        return Gathered(noun, _list(fleet, noun, wish))
+        return Gathered(noun, _list(fleet, noun, wish), is_sorted=order_of(wish.sort_by) is not None)
     if not wish.selection.is_everything():
         raise Misuse("filters are for lists: leave either them or the names out")
     found, absent = [], []
@@ -72,13 +88,24 @@ def gather(fleet: Fleet, noun: Noun, targets: Sequence[Target], wish: Wish) -> G
 
 
 def sheet_of(
-    fleet: Fleet, gathered: Gathered, now: datetime, labels: LabelColumns, *, has_kind: bool = False
+    fleet: Fleet,
+    gathered: Gathered,
+    now: datetime,
+    labels: LabelColumns,
+    *,
+    has_kind: bool = False,
+    clusters: dict[str, str] | None = None,
 ) -> Sheet[Any]:
-    """Return how to show what was found; names of clusters are looked up if they are needed."""
+    """Return how to show what was found; names of clusters are looked up if they are needed.
+
+    Whoever calls this again and again keeps `clusters`, to which new names are added, so that none is asked for twice.
+    """
     if gathered.noun is ADAPTER:
         return adapter_sheet(now, has_kind=has_kind)
     if gathered.noun is NODE_POOL:
-        return node_pool_sheet(now, cluster_names(fleet, gathered.items), labels, has_kind=has_kind)
+        names = {} if clusters is None else clusters
+        names.update(cluster_names(fleet, gathered.items, names))
+        return node_pool_sheet(now, names, labels, has_kind=has_kind)
     return cluster_sheet(now, labels, has_kind=has_kind)
 
 
@@ -107,11 +134,8 @@ def _list(fleet: Fleet, noun: Noun, wish: Wish) -> Sequence[Any]:
 def _read(fleet: Fleet, target: Target, at: str | None) -> Any:
     if at is None:
         return find(fleet, target)
-    operations = operations_on(fleet, target.noun)
-    if target.name is not None and target.name.startswith(_ID_PREFIXES):  # it may be there no longer
-        parent = find_cluster(fleet, target.cluster) if target.cluster else None
-        return operations.get(target.name, parent=parent, at=at)
-    return operations.get(find(fleet, target), at=at)
+    subject, parent = find_in_past(fleet, target)
+    return operations_on(fleet, target.noun).get(subject, parent=parent, at=at)
 
 
 def _gather_adapters(fleet: Fleet, names: Sequence[Target], wish: Wish) -> Gathered:

@@ -7,14 +7,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
-from msgspec import Struct
-from msgspec.structs import replace
 
-from hyperfleet.cli import exits
+from hyperfleet.cli import exits, following
 from hyperfleet.cli.command import Command, bundle, connected
 from hyperfleet.cli.failures import Misuse
-from hyperfleet.cli.gathering import Gathered, Wish, gather, group, order_of, sheet_of
-from hyperfleet.cli.options import Selection, label_options, output_options, selection_options
+from hyperfleet.cli.gathering import Gathered, Wish, gather, group, sheet_of
+from hyperfleet.cli.options import Selection, label_options, output_options, refuse_together, selection_options
 from hyperfleet.cli.output.formats import LabelColumns, Output
 from hyperfleet.cli.output.printer import (
     list_document,
@@ -31,16 +29,13 @@ if TYPE_CHECKING:
     from hyperfleet.client import Fleet
 
 
-class Scope(Struct, frozen=True):
+class Scope(following.Scope, frozen=True, kw_only=True):
     """Which part of what there is, and for how long."""
 
-    cluster: str | None = None
     all_clusters: bool = False
     limit: int | None = None
     at: str | None = None
     watches: bool = False
-    watches_only: bool = False
-    tells_events: bool = False
 
 
 @click.command(
@@ -94,15 +89,14 @@ def get(
     """
     targets = _parse(what, scope, selection)
     if scope.watches or scope.watches_only:
-        from hyperfleet.cli.following import follow
-
-        follow(session, targets, selection, labels, output, scope)
+        for given in ({"limit": scope.limit}, {"at": scope.at}, {"sort_by": output.sort_by}):
+            refuse_together(watch=True, **given)
+        following.follow(session, targets, selection, labels, output, scope)
         return
     wish = Wish(selection, scope.cluster, scope.limit, scope.at, output.sort_by)
     with session.open() as fleet:
         groups = [gather(fleet, noun, named, wish) for noun, named in group(targets).items()]
-        shown = output if order_of(output.sort_by) is None else replace(output, sort_by=None)
-        _print(session, fleet, groups, labels, shown, is_single=_is_single(targets))
+        _print(session, fleet, groups, labels, output, is_single=_is_single(targets))
     if sum(_tell_absent(session, gathered) for gathered in groups):
         sys.exit(exits.NOT_FOUND)
 
@@ -134,7 +128,7 @@ def _print(
     has_kind = len(groups) > 1
     sheets = [sheet_of(fleet, each, session.now(), labels, has_kind=has_kind) for each in groups]
     if is_single and groups[0].items:
-        print_item(session, output, sheets[0], groups[0].items[0])
+        print_item(session, Output(output.format, output.has_headers), sheets[0], groups[0].items[0])
     elif has_kind and output.format.name in ("json", "yaml", "jsonpath"):
         pairs = zip(groups, sheets, strict=True)
         documents: list[Any] = [sheet.document(item) for each, sheet in pairs for item in each.items]
@@ -148,7 +142,7 @@ def _print_groups(
 ) -> None:
     written = []
     for each, sheet in zip(groups, sheets, strict=True):
-        items = sort_items(list(each.items), sheet, output.sort_by)
+        items = sort_items(list(each.items), sheet, each.order(output.sort_by))
         if items or not (output.format.is_table or is_single):
             written.append(write_items(output, sheet, items, look_of(session, output)))
         elif not each.absent:

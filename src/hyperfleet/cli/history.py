@@ -17,7 +17,7 @@ from hyperfleet.cli.output.formats import Output
 from hyperfleet.cli.output.printer import print_items
 from hyperfleet.cli.output.sheet import Sheet
 from hyperfleet.cli.output.table import NONE, Column
-from hyperfleet.cli.resources import find, operations_on, parse_target
+from hyperfleet.cli.resources import find_in_past, operations_on, parse_target
 from hyperfleet.cli.session import Session, pass_session
 
 if TYPE_CHECKING:
@@ -74,13 +74,16 @@ def history(session: Session, what: tuple[str, ...], cluster: str | None, span: 
     """Show every move of the phase and of conditions, the newest first.
 
     FROM and TO are what it was and what it became, AFTER how long it had been so before, CAUSE what made the server
-    look: a report, a deadline, an edit of the spec, another policy and so on.
+    look: a report, a deadline, an edit of the spec, another policy and so on. A cluster that is gone still has its
+    history, under its id.
     """
     target = parse_target(what, cluster)
     with session.open() as fleet:
+        subject, parent = find_in_past(fleet, target)
         entries = list(
             operations_on(fleet, target.noun).history(
-                find(fleet, target),
+                subject,
+                parent=parent,
                 subjects=",".join(span.subject) or None,
                 since=span.since,
                 until=span.until,

@@ -12,7 +12,7 @@ from hyperfleet.cli import exits
 from hyperfleet.cli.assignments import check_labels, parse_labels
 from hyperfleet.cli.command import Command, connected
 from hyperfleet.cli.failures import Misuse
-from hyperfleet.cli.options import output_options
+from hyperfleet.cli.options import document_options
 from hyperfleet.cli.outcomes import FORMATS, Outcomes
 from hyperfleet.cli.output.formats import Output
 from hyperfleet.cli.resources import find, operations_on
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 @click.option("-l", "--selector", metavar="SELECTOR", help="All with these labels, instead of names.")
 @click.option("--all", "is_all", is_flag=True, help="All of the kind, instead of names.")
 @click.option("--overwrite", is_flag=True, help="Change labels that have another value.")
-@output_options(FORMATS)
+@document_options(FORMATS)
 @connected
 @pass_session
 def label(

@@ -13,9 +13,10 @@ if TYPE_CHECKING:
 class Frames:
     """A view that is shown again and again. On a terminal each one replaces the one before it."""
 
-    def __init__(self, session: Session) -> None:
-        """Begin with nothing shown."""
+    def __init__(self, session: Session, separator: str = "") -> None:
+        """Begin with nothing shown; `separator` is the line between two of them where none is replaced."""
         self._session = session
+        self._separator = separator
         self._live: Any = None
         self._count = 0
         self._last: Sequence[str] = ()
@@ -39,7 +40,7 @@ class Frames:
             self._live.update(Text.from_ansi("\n".join(lines), no_wrap=True), refresh=True)
         elif lines != self._last:
             if self._count:
-                self._session.write("")
+                self._session.write(self._separator)
             self._session.write(*lines)
         self._count += 1
         self._last = lines

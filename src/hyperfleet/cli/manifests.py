@@ -21,6 +21,8 @@ before anything is sent; names and labels are checked by the code that the serve
 
 from __future__ import annotations
 
+import errno
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -36,6 +38,8 @@ from hyperfleet.errors import DocumentError
 STDIN: Final = "-"
 _SUFFIXES: Final = (".yaml", ".yml", ".json")
 _KINDS: Final = {"Cluster": CLUSTER, "NodePool": NODE_POOL}
+_MOST: Final = 4 * 1024 * 1024  # characters of a file: a fleet of a thousand clusters, and half a minute of reading
+_ONLY_JSON: Final = re.compile("[\x7f-\x9f\u2028\u2029\ufeff]")
 # Where the server's words for a part of a resource are in a manifest.
 _PLACES: Final = (("/name", "/metadata/name"), ("/labels", "/metadata/labels"))
 
@@ -102,7 +106,7 @@ def read_manifests(files: Iterable[str]) -> list[Manifest]:
             problems += error.problems
             continue
         for each, text in texts.items():
-            found, wrong = parse_manifests(text, "standard input" if each == STDIN else each)
+            found, wrong = parse_manifests(text, name_file(each))
             manifests += found
             problems += wrong
     problems += _find_twins(manifests)
@@ -113,7 +117,7 @@ def read_manifests(files: Iterable[str]) -> list[Manifest]:
 
 def parse_manifests(text: str, file: str) -> tuple[list[Manifest], list[Problem]]:
     """Read the manifests of a text; `file` is the name that problems carry."""
-    reading = read(text, file)
+    reading = read(_as_yaml(text), file, _MOST)
     manifests: list[Manifest] = []
     problems = list(reading.problems)
     for document in _take_apart(reading.documents):
@@ -136,6 +140,13 @@ def write_manifest(noun: Noun, name: str, spec: object, labels: object, cluster:
     }
 
 
+def _as_yaml(text: str) -> str:
+    """Write JSON so that it is YAML, too: some characters may stand in the texts of one and not of the other."""
+    if not text.lstrip().startswith(("{", "[")):
+        return text
+    return _ONLY_JSON.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
 def _spread(file: str) -> list[str]:
     """Put the manifests of a directory in its place, in the order of their names."""
     path = Path(file)
@@ -150,7 +161,7 @@ def _spread(file: str) -> list[str]:
 def read_text(file: str) -> str:
     """Read a file or standard input; raise `DocumentError` if that cannot be."""
     try:
-        raw = sys.stdin.buffer.read() if file == STDIN else Path(file).read_bytes()
+        raw = _read_input() if file == STDIN else Path(file).read_bytes()
         return raw.decode("utf-8")
     except (OSError, ValueError) as error:  # a path may have a NUL in it
         reason = getattr(error, "strerror", None)
@@ -159,8 +170,19 @@ def read_text(file: str) -> str:
         raise _unreadable(file, reason) from error
 
 
+def name_file(file: str) -> str:
+    """Say what a file is called in a sentence."""
+    return "standard input" if file == STDIN else file
+
+
+def _read_input() -> bytes:
+    if sys.stdin is None:  # whoever started us closed it
+        raise OSError(errno.EBADF, "there is no standard input")
+    return sys.stdin.buffer.read()
+
+
 def _unreadable(file: str, reason: str) -> DocumentError:
-    return DocumentError([Problem(Place(file, 1, 1), f"cannot be read: {reason}", "Unreadable")])
+    return DocumentError([Problem(Place(name_file(file), 1, 1), f"cannot be read: {reason}", "Unreadable")])
 
 
 def _take_apart(documents: Iterable[Document]) -> Iterator[Document]:
@@ -231,7 +253,7 @@ def _check_names(
 def _place(places: Places, pointer: str) -> Place:
     """Return where something is written in a manifest that the server points to in its own words."""
     for theirs, ours in _PLACES:
-        if pointer == theirs or pointer.startswith(f"{theirs}/"):
+        if (pointer == theirs or pointer.startswith(f"{theirs}/")) and not places.is_given(theirs):
             return places.value(ours + pointer.removeprefix(theirs))
     return places.value(pointer)
 

@@ -56,9 +56,9 @@ def output_options(names: Sequence[str] = FORMATS) -> Callable[[Any], Any]:
     )
 
 
-def document_options() -> Callable[[Any], Any]:
-    """Give a command `-o` for what is one document; it gets it as `output`."""
-    return bundle("output", Output, format_option(DOCUMENTS, "format"))
+def document_options(names: Sequence[str] = DOCUMENTS) -> Callable[[Any], Any]:
+    """Give a command `-o` for what is no list that could be sorted; it gets it as `output`."""
+    return bundle("output", Output, format_option(names, "format"))
 
 
 def format_option(names: Sequence[str], name: str = "format_") -> Callable[[Any], Any]:

@@ -18,7 +18,7 @@ from hyperfleet.cli.output.outline import Item, write_outline
 from hyperfleet.cli.output.printer import print_document, print_items
 from hyperfleet.cli.output.sheet import Sheet
 from hyperfleet.cli.output.table import NONE, Column
-from hyperfleet.cli.output.words import count_of
+from hyperfleet.cli.output.words import count_of, tame
 from hyperfleet.cli.session import Session, pass_session
 
 if TYPE_CHECKING:
@@ -110,7 +110,8 @@ def _write_details(cause: SharedCause, now: datetime) -> Iterator[str]:
         *([Item(f"mostly: {mostly}")] if mostly else []),
         Item("resources", _list_resources(cause, now)),
     ]
-    yield from write_outline(Item(f"{tell_kinds(cause.kinds)}: {cause.adapter} {cause.reason}", lines))
+    whole = Item(f"{tell_kinds(cause.kinds)}: {cause.adapter} {cause.reason}", lines)
+    yield from map(tame, write_outline(whole))
 
 
 def _list_resources(cause: SharedCause, now: datetime) -> list[Item]:

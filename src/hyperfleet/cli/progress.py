@@ -13,7 +13,8 @@ from hyperfleet.cli.live import Frames
 from hyperfleet.cli.options import document_options
 from hyperfleet.cli.output.colours import Colour, paint
 from hyperfleet.cli.output.formats import Output
-from hyperfleet.cli.output.printer import list_document, print_document
+from hyperfleet.cli.output.printer import list_document, separator_of, write_document
+from hyperfleet.cli.output.words import tame
 from hyperfleet.cli.resources import find, operations_on, parse_target
 from hyperfleet.cli.session import Session, pass_session
 
@@ -48,12 +49,12 @@ def progress(session: Session, what: tuple[str, ...], cluster: str | None, watch
     with session.open() as fleet:
         subject = find(fleet, target)
         if not watches:
-            _print(session, output, fleet.progress(subject))
+            session.write_all(_write(session, output, fleet.progress(subject)))
             return
-    with session.open(is_patient=True) as fleet, Frames(session) as frames:
+    with session.open(is_patient=True) as fleet, Frames(session, separator_of(output.format)) as frames:
         for event in operations_on(fleet, target.noun).watch(subject):
             if event.kind in ("added", "modified"):
-                frames.show(write_progress(fleet.progress(subject), has_colour=session.has_colour))
+                frames.show(_write(session, output, fleet.progress(subject)))
 
 
 def write_progress(adapters: Sequence[AdapterProgress], *, has_colour: bool) -> list[str]:
@@ -64,12 +65,11 @@ def write_progress(adapters: Sequence[AdapterProgress], *, has_colour: bool) -> 
         notes = [word for word, holds in (("stale", each.stale), ("optional", not each.required)) if holds]
         more = f" [{', '.join(notes)}]" if notes else ""
         lines.append(f"{each.adapter} - {state} (gen {each.generation}){more}")
-        lines += [f"   {' '.join(each.message.split())}"] if each.message else []
+        lines += [f"   {tame(' '.join(each.message.split()))}"] if each.message else []
     return lines
 
 
-def _print(session: Session, output: Output, adapters: Sequence[AdapterProgress]) -> None:
+def _write(session: Session, output: Output, adapters: Sequence[AdapterProgress]) -> list[str]:
     if output.format.is_table:
-        session.write_all(write_progress(adapters, has_colour=session.has_colour))
-    else:
-        print_document(session, output, list_document("AdapterProgress", adapters))
+        return write_progress(adapters, has_colour=session.has_colour)
+    return write_document(output.format, list_document("AdapterProgress", adapters))

@@ -9,6 +9,7 @@ import click
 
 from hyperfleet.cli import exits
 from hyperfleet.cli.command import Command, connected
+from hyperfleet.cli.output.words import tame
 from hyperfleet.cli.resources import find, parse_named
 from hyperfleet.cli.session import Session, pass_session
 
@@ -51,4 +52,4 @@ def _tell(resource: Resource) -> str:
     if resource.is_ready:
         return f"{resource.name} is Ready"
     why = f": {ready.reason}, {ready.message}" if ready is not None and ready.status != "True" else ""
-    return f"{resource.name} is not ready but {resource.phase}{why}"
+    return tame(f"{resource.name} is not ready but {resource.phase}{why}")

@@ -20,7 +20,7 @@ from msgspec import Struct
 
 from hyperfleet.cli import exits
 from hyperfleet.cli.failures import Misuse
-from hyperfleet.cli.manifests import STDIN, read_text
+from hyperfleet.cli.manifests import name_file, read_text
 from hyperfleet.cli.resources import CLUSTER, NODE_POOL, Target, cluster_names, find
 from hyperfleet.documents import Place, Places, Problem, read
 from hyperfleet.documents.nodes import Document, ListNode, MappingNode, Node, to_plain
@@ -76,7 +76,7 @@ class Sent(Struct, frozen=True):
 
 def read_reports(file: str) -> list[Written]:
     """Read the reports of a file: one, a list, several documents, or what is below `reports`."""
-    name = "standard input" if file == STDIN else file
+    name = name_file(file)
     reading = read(read_text(file), name)
     problems = list(reading.problems)
     reports = []

@@ -8,7 +8,7 @@ nodepool/payments/blue   a node pool, with its cluster: pools of several cluster
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from msgspec import Struct
@@ -19,6 +19,7 @@ from hyperfleet.cli.failures import Failure, Misuse
 if TYPE_CHECKING:
     from hyperfleet.client import Cluster, Fleet, NodePool, Resource
 
+_ID_PREFIXES: Final = ("cls-", "np-")
 _FEW: Final = 8  # clusters whose names are asked for one by one; of more, all are listed
 _ALIKE: Final = 200  # names to look through for one that may have been meant
 
@@ -108,7 +109,7 @@ def parse_target(arguments: Sequence[str], cluster: str | None = None) -> Target
 
 def guess_target(name: str, cluster: str | None = None) -> Target:
     """Tell the kind of something by what its name or id looks like."""
-    is_pool = cluster is not None or name.startswith("np-")
+    is_pool = cluster is not None or name.startswith(_ID_PREFIXES[1])
     return Target(NODE_POOL if is_pool else CLUSTER, name, cluster)
 
 
@@ -129,6 +130,13 @@ def find(fleet: Fleet, target: Target) -> Resource:
     return found
 
 
+def find_in_past(fleet: Fleet, target: Target) -> tuple[Resource | str, Cluster | None]:
+    """Return what names a resource that may be there no longer, and its parent: an id is taken as it is."""
+    if target.name is None or not target.name.startswith(_ID_PREFIXES):
+        return find(fleet, target), None
+    return target.name, find_cluster(fleet, target.cluster) if target.cluster else None
+
+
 def find_cluster(fleet: Fleet, name: str) -> Cluster:
     """Read a cluster by name or id."""
     return cast("Cluster", find(fleet, Target(CLUSTER, name)))
@@ -139,14 +147,16 @@ def operations_on(fleet: Fleet, noun: Noun) -> Any:
     return fleet.node_pools if noun is NODE_POOL else fleet.clusters
 
 
-def cluster_names(fleet: Fleet, pools: Iterable[NodePool | Resource]) -> dict[str, str]:
-    """Return the names of the clusters that node pools belong to, by id."""
+def cluster_names(
+    fleet: Fleet, pools: Iterable[NodePool | Resource], known: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """Return the names of the clusters that node pools belong to, by id; those that are `known` are not asked for."""
     from hyperfleet.client.errors import NotFound
 
-    ids = {each.metadata.cluster_id for each in pools if each.metadata.cluster_id}
+    names = dict(known or {})
+    ids = {each.metadata.cluster_id for each in pools if each.metadata.cluster_id} - names.keys()
     if len(ids) > _FEW:
-        return {each.id: each.name for each in fleet.clusters.list(fields="name") if each.id in ids}
-    names = {}
+        return names | {each.id: each.name for each in fleet.clusters.list(fields="name") if each.id in ids}
     for id_ in ids:
         try:
             names[id_] = fleet.clusters.get(id_, fields="name").name

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -13,13 +14,14 @@ from msgspec import Struct
 from hyperfleet.cli import exits
 from hyperfleet.cli.command import DURATION, Command, bundle, connected
 from hyperfleet.cli.failures import Failure
-from hyperfleet.cli.manifests import STDIN, read_text
+from hyperfleet.cli.manifests import name_file, read_text
 from hyperfleet.cli.options import Selection, document_options, selection_options
 from hyperfleet.cli.output.formats import Output
 from hyperfleet.cli.output.printer import print_document
 from hyperfleet.cli.output.table import NONE, Column, Look, write_table
 from hyperfleet.cli.output.words import count_of
 from hyperfleet.cli.session import Session, pass_session
+from hyperfleet.cli.ticker import Ticker
 
 if TYPE_CHECKING:
     from hyperfleet.client import Simulation
@@ -77,7 +79,7 @@ def simulate(session: Session, file: str, selection: Selection, manner: Manner, 
     """Show what another policy would change: the phase and conditions of which resources, and why.
 
     Nothing is changed. The server computes every resource anew, and with --replay also what recorded reports would have
-    come to; on a terminal stderr shows how far it is.
+    come to; on a terminal stderr shows how far it is. -o json has what would only be worded differently, too.
     """
     found = _ask(session, file, selection, manner)
     if output.format.is_table:
@@ -86,7 +88,7 @@ def simulate(session: Session, file: str, selection: Selection, manner: Manner, 
     else:
         print_document(session, output, found.raw)
     for warning in found.warnings:
-        session.say(f"Warning: {_name(file)}:{warning}")
+        session.say(f"Warning: {name_file(file)}:{warning}")
     sys.exit(exits.FALSE if manner.fails_on_change and found.changed else exits.OK)
 
 
@@ -96,9 +98,9 @@ def _ask(session: Session, file: str, selection: Selection, manner: Manner) -> S
     text = read_text(file)
     replay = f"{round(manner.replay.total_seconds())}s" if manner.replay else None
     try:
-        with session.open(is_patient=False) as fleet, _Progress() as progress:
+        with session.open() as fleet, Ticker() as ticker:
             return fleet.simulate(
-                text, on_progress=progress.show, replay=replay, limit=manner.limit, **selection.as_filters()
+                text, on_progress=partial(_tell, ticker), replay=replay, limit=manner.limit, **selection.as_filters()
             )
     except Invalid as error:
         if error.code in ("InvalidQuery", "TooLarge") or not error.errors:
@@ -108,32 +110,12 @@ def _ask(session: Session, file: str, selection: Selection, manner: Manner) -> S
 
 def _misfit(file: str, error: Invalid) -> Failure:
     """Put the places that the server tells into the file."""
-    lines = [f"{_name(file)}:{fault}" if fault.line else f"{_name(file)}: {fault}" for fault in error.errors]
+    lines = [f"{name_file(file)}:{fault}" if fault.line else f"{name_file(file)}: {fault}" for fault in error.errors]
     return Failure("\nError: ".join(lines), exits.USAGE)
 
 
-def _name(file: str) -> str:
-    return "standard input" if file == STDIN else file
-
-
-class _Progress:
-    """A line on the terminal that says how far the server is; nothing anywhere else."""
-
-    def __init__(self) -> None:
-        self._is_shown = sys.stderr.isatty()
-
-    def __enter__(self) -> _Progress:
-        return self
-
-    def show(self, progress: SimulationProgress) -> None:
-        """Write over what stood there."""
-        if self._is_shown:
-            told = f"{progress.examined} of {progress.total} examined, {progress.changed} would change"
-            click.echo(f"\r\x1b[K{told}", nl=False, err=True)
-
-    def __exit__(self, *_: object) -> None:
-        if self._is_shown:
-            click.echo("\r\x1b[K", nl=False, err=True)
+def _tell(ticker: Ticker, progress: SimulationProgress) -> None:
+    ticker.show(f"{progress.examined} of {progress.total} examined, {progress.changed} would change")
 
 
 # ── for people ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -144,6 +126,7 @@ def _write(found: Simulation, look: Look) -> Iterator[str]:
         (_resource(each), move.subject, move.from_ or NONE, move.to or NONE, move.reason, move.why or move.message)
         for each in found.changes
         for move in each.transitions
+        if move.from_ != move.to  # others are only worded differently
     ]
     if rows:
         yield from write_table(_CHANGES, rows, look)

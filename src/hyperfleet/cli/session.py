@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from hyperfleet.cli.output.words import tame
+
 if TYPE_CHECKING:
     import httpx
 
@@ -60,6 +62,11 @@ class Session:
 
         return choose(self.flags, self.environment)
 
+    @property
+    def has_default_server(self) -> bool:
+        """Tell whether we speak, or spoke, to a server that nobody named."""
+        return "connection" in self.__dict__ and self.connection.origin == "default"
+
     def open(self, *, is_patient: bool = False) -> Fleet:
         """Open the client (use it in a `with`). A patient one comes back for as long as the server is away."""
         from hyperfleet.cli.connection import open_fleet
@@ -86,7 +93,7 @@ class Session:
     @property
     def can_ask(self) -> bool:
         """Tell whether a person can answer questions."""
-        return sys.stdin.isatty()
+        return sys.stdin is not None and sys.stdin.isatty()
 
     @property
     def width(self) -> int | None:
@@ -116,8 +123,8 @@ class Session:
         self.write(*lines)
 
     def say(self, sentence: str) -> None:
-        """Say something to a person, on stderr."""
-        click.echo(sentence, err=True)
+        """Say something to a person, on stderr; a part of it may be somebody else's."""
+        click.echo("\n".join(map(tame, sentence.split("\n"))), err=True)
 
 
 pass_session = click.make_pass_decorator(Session, ensure=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from collections.abc import Callable
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
@@ -71,51 +70,45 @@ class Request(Struct, frozen=True):
     patience: timedelta
 
 
-def _simulation_options() -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give the command what is simulated; it gets it as `request`."""
-    return bundle(
-        "request",
-        Request,
-        click.option("--clusters", type=click.IntRange(1, 100_000), default=10, show_default=True, help="How many."),
-        click.option(
-            "--adapters",
-            type=click.IntRange(1, 50),
-            default=4,
-            show_default=True,
-            help="How many work on each: validation, dns, infrastructure, hypershift, monitoring, logging …",
-        ),
-        click.option("--seed", type=int, default=1, show_default=True, help="The same seed lives the same lives."),
-        click.option("--faults", default="", metavar="SPEC", help="What goes wrong; see below."),
-        click.option(
-            "--churn",
-            type=click.FloatRange(0, 1000),
-            default=1.0,
-            show_default=True,
-            help="How many times as often as usual people create, change and delete; 0: never.",
-        ),
-        click.option(
-            "--heartbeat", type=DURATION, default="3m", show_default=True, help="How often a settled adapter reports."
-        ),
-        click.option("--duration", type=DURATION, help="How long, in the fleet's time. [default: no end; at max 1h]"),
-        click.option(
-            "--speed",
-            type=SpeedType(),
-            default="60",
-            show_default=True,
-            help="Seconds of the fleet in one of ours; max: as fast as the server takes it.",
-        ),
-        click.option(
-            "--reports-per-second", type=click.FloatRange(0.01), metavar="N", help="Send no more than so many."
-        ),
-        click.option("--at-once", type=click.IntRange(1, 256), default=8, show_default=True, help="Requests at once."),
-        click.option(
-            "--patience",
-            type=DURATION,
-            default="2m",
-            show_default=True,
-            help="How long to wait for a server that is away.",
-        ),
-    )
+_OPTIONS: Final = (
+    click.option("--clusters", type=click.IntRange(1, 100_000), default=10, show_default=True, help="How many."),
+    click.option(
+        "--adapters",
+        type=click.IntRange(1, 50),
+        default=4,
+        show_default=True,
+        help="How many work on each: validation, dns, infrastructure, hypershift, monitoring, logging …",
+    ),
+    click.option("--seed", type=int, default=1, show_default=True, help="The same seed lives the same lives."),
+    click.option("--faults", default="", metavar="SPEC", help="What goes wrong; see below."),
+    click.option(
+        "--churn",
+        type=click.FloatRange(0, 1000),
+        default=1.0,
+        show_default=True,
+        help="How many times as often as usual people create, change and delete; 0: never.",
+    ),
+    click.option(
+        "--heartbeat", type=DURATION, default="3m", show_default=True, help="How often a settled adapter reports."
+    ),
+    click.option("--duration", type=DURATION, help="How long, in the fleet's time. [default: no end; at max 1h]"),
+    click.option(
+        "--speed",
+        type=SpeedType(),
+        default="60",
+        show_default=True,
+        help="Seconds of the fleet in one of ours; max: as fast as the server takes it.",
+    ),
+    click.option("--reports-per-second", type=click.FloatRange(0.01), metavar="N", help="Send no more than so many."),
+    click.option("--at-once", type=click.IntRange(1, 256), default=8, show_default=True, help="Requests at once."),
+    click.option(
+        "--patience",
+        type=DURATION,
+        default="2m",
+        show_default=True,
+        help="How long to wait for a server that is away.",
+    ),
+)
 
 
 @click.command(
@@ -133,7 +126,7 @@ def _simulation_options() -> Callable[[Callable[..., None]], Callable[..., None]
         exits.INTERRUPTED: "stopped (Ctrl-C)",
     },
 )
-@_simulation_options()
+@bundle("request", Request, *_OPTIONS)
 @click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", help="How to write the summary.")
 @connected
 @pass_session
@@ -165,8 +158,9 @@ def _read_options(request: Request) -> Options:
     reading = read_faults(request.faults, [adapter.name for adapter in adapters])
     if reading.problems:
         raise Misuse("--faults: " + "\n  ".join(("", *reading.problems)).strip())
-    if request.heartbeat < timedelta(seconds=1):
-        raise Misuse("--heartbeat must be at least 1s")
+    for name, given in (("--heartbeat", request.heartbeat), ("--patience", request.patience)):
+        if given < timedelta(seconds=1):
+            raise Misuse(f"{name} must be at least 1s")
     duration = request.duration
     if duration is None and not request.speed:
         duration = _DEFAULT_DURATION
@@ -195,11 +189,10 @@ async def _simulate(session: Session, request: Request, options: Options) -> End
     from hyperfleet.client import FleetError
     from hyperfleet.simulator.tally import Tally
 
+    own, timeout = session.connection, session.flags.request_timeout
     patience = request.patience.total_seconds()
-    async with open_async(session.connection, patience) as fleet, open_async(session.connection, 1.0) as eye:
-        session.say(
-            f"Simulating {options.clusters} clusters on {session.connection.server}, HyperFleet {await eye.version()}"
-        )
+    async with open_async(own, patience, timeout) as fleet, open_async(own, None, timeout) as eye:
+        session.say(f"Simulating {options.clusters} clusters on {own.server}, HyperFleet {await eye.version()}")
         tally = Tally()
         observer = Observer(f"{options.clusters} clusters, seed {options.seed}", eye, tally)
         is_complete, error = False, None
@@ -247,21 +240,19 @@ def _write(session: Session, results: Results, output: str) -> None:
 
 
 def _summarize(results: Results) -> list[tuple[str, str]]:
+    from hyperfleet.cli.sim_view import write_counts
+
     return [
         ("lived", f"{_tell(results.virtual_seconds)} in {_tell(results.seconds)}"),
         ("requests", f"{results.requests}; p50 {results.latency_ms['p50']}ms, p99 {results.latency_ms['p99']}ms"),
         ("reports", f"{results.reports}, {results.reports_per_second:.0f} a second"),
-        ("outcomes", _list(results.outcomes)),
-        ("discards", _list(results.discards)),
-        ("people", _list(results.actions)),
-        ("errors", _list(results.errors)),
+        ("outcomes", write_counts(results.outcomes)),
+        ("discards", write_counts(results.discards)),
+        ("people", write_counts(results.actions)),
+        ("errors", write_counts(results.errors)),
         ("resynchronised", str(results.resynchronised or "")),
-        ("phases", _list(results.phases)),
+        ("phases", write_counts(results.phases)),
     ]
-
-
-def _list(counts: dict[str, int]) -> str:
-    return ", ".join(f"{name} {count}" for name, count in counts.items())
 
 
 def _tell(seconds: float) -> str:

@@ -106,10 +106,10 @@ def write_line(glance: Glance) -> str:
         tell_duration(timedelta(seconds=glance.virtual)),
         f"{glance.reports} reports ({glance.rate:.0f}/s)",
         f"p50 {_milliseconds(glance.p50)}, p99 {_milliseconds(glance.p99)}",
-        _list(dict(_in_order(glance.phases))) or "no clusters yet",
+        write_counts(dict(_in_order(glance.phases))) or "no clusters yet",
     ]
     if glance.errors:
-        parts.append(f"errors: {_list(glance.errors)}")
+        parts.append(f"errors: {write_counts(glance.errors)}")
     if glance.is_away:
         parts.append("the server does not answer")
     return "  ".join(parts)
@@ -120,11 +120,11 @@ def write_panel(glance: Glance, *, has_colour: bool) -> list[str]:
     speed = f"p50 {_milliseconds(glance.p50)}, p99 {_milliseconds(glance.p99)}"
     rows = [
         ("fleet", draw_bar(glance.phases, has_colour=has_colour)),
-        ("", _list(dict(_in_order(glance.phases))) or "no clusters yet"),
+        ("", write_counts(dict(_in_order(glance.phases))) or "no clusters yet"),
         ("reports", f"{glance.reports} in all, {glance.rate:.0f} a second; {speed}"),
-        ("outcomes", _list(glance.outcomes) or "none yet"),
-        ("discards", _list(glance.discards)),
-        ("errors", _list(glance.errors)),
+        ("outcomes", write_counts(glance.outcomes) or "none yet"),
+        ("discards", write_counts(glance.discards)),
+        ("errors", write_counts(glance.errors)),
         *(("" if number else "broken", cause) for number, cause in enumerate(glance.causes[:_WORST])),
     ]
     lived, took = (tell_duration(timedelta(seconds=round(each))) for each in (glance.virtual, glance.seconds))
@@ -153,7 +153,8 @@ def _in_order(phases: Mapping[str, int]) -> list[tuple[str, int]]:
     return known + [(phase, count) for phase, count in phases.items() if phase not in PHASES]
 
 
-def _list(counts: Mapping[str, int]) -> str:
+def write_counts(counts: Mapping[str, int]) -> str:
+    """Write how many there are of each."""
     return ", ".join(f"{name} {count}" for name, count in counts.items())
 
 

@@ -10,9 +10,11 @@ import contextlib
 import signal
 import time
 from collections.abc import Coroutine
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
+from hyperfleet.cli.connection import DEADLINE, RETRIES, TIMEOUT
+from hyperfleet.cli.output.words import tame
 from hyperfleet.cli.sim_view import Glance, View
 from hyperfleet.client import AsyncFleet, FleetError, Summary
 from hyperfleet.simulator.pacing import Hours
@@ -28,14 +30,17 @@ _LOOK_TIMEOUT: Final = 5.0  # seconds: a look that takes longer is not worth wai
 _CAUSE: Final = 72  # characters of a cause that are shown
 
 
-def open_async(connection: Connection, patience: float) -> AsyncFleet:
-    """Open a client that comes back for so many seconds while the server is away."""
+def open_async(
+    connection: Connection, patience: float | None = None, request_timeout: timedelta | None = None
+) -> AsyncFleet:
+    """Open a client that comes back for so many seconds while the server is away; without any, as other commands do."""
     trust = connection.trust
     return AsyncFleet(
         connection.server,
         token=connection.token or "",
-        retries=_MANY,
-        deadline=patience,
+        timeout=request_timeout.total_seconds() if request_timeout else TIMEOUT,
+        retries=RETRIES if patience is None else _MANY,
+        deadline=DEADLINE if patience is None else patience,
         ca=trust.ca,
         cert=trust.cert,
         key=trust.key,
@@ -91,7 +96,7 @@ class Observer:
             async with asyncio.timeout(_LOOK_TIMEOUT):
                 self._phases = count_phases(await self._fleet.clusters.summary("phase"))
                 self._causes = [
-                    f"{cause.adapter} {cause.reason} ×{cause.count}: {cause.example or cause.message}"[:_CAUSE]
+                    tame(f"{cause.adapter} {cause.reason} ×{cause.count}: {cause.example or cause.message}")[:_CAUSE]
                     for cause in (await self._fleet.problems(limit=3)).items
                 ]
                 self._is_away = False

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib
-from typing import Final, NamedTuple
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final, NamedTuple
 
 import click
 
@@ -59,6 +61,15 @@ class UnreadError(Exception):
     """Whoever read our output stopped."""
 
 
+@contextmanager
+def _telling_pipes() -> Iterator[None]:
+    """Raise an error of our own for a closed pipe: click would end with the code that means "no" here."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise UnreadError from None
+
+
 class LazyGroup(click.Group):
     """A group whose commands are imported when somebody runs them or asks for their help."""
 
@@ -88,12 +99,15 @@ class LazyGroup(click.Group):
             raise click.UsageError(f"No such command '{name}'.{guess}", ctx)
         return super().resolve_command(ctx, args)
 
+    def make_context(self, *arguments: Any, **extra: Any) -> click.Context:
+        """Read the options before the command; `--help` writes at once."""
+        with _telling_pipes():
+            return super().make_context(*arguments, **extra)
+
     def invoke(self, ctx: click.Context) -> object:
-        """Run a command; click itself would end a closed pipe with the code that means "no" here."""
-        try:
+        """Run a command."""
+        with _telling_pipes():
             return super().invoke(ctx)
-        except BrokenPipeError:
-            raise UnreadError from None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of commands without importing any."""

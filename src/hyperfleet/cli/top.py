@@ -18,7 +18,7 @@ from hyperfleet.cli.options import output_options
 from hyperfleet.cli.output.ages import tell_age
 from hyperfleet.cli.output.columns import tell_counts, tell_kinds, tell_loss, tell_skew
 from hyperfleet.cli.output.formats import Output
-from hyperfleet.cli.output.printer import look_of, print_items, write_items
+from hyperfleet.cli.output.printer import look_of, print_items, separator_of, write_items
 from hyperfleet.cli.output.sheet import Sheet
 from hyperfleet.cli.output.table import Column
 from hyperfleet.cli.session import Session, pass_session
@@ -83,7 +83,7 @@ def top(session: Session, adapters: tuple[str, ...], watches: bool, output: Outp
             print_items(session, output, _sheet(session.now()), _gather(fleet, names))
             return
         fleet.health()
-    with session.open(is_patient=True) as fleet, Frames(session) as frames:
+    with session.open(is_patient=True) as fleet, Frames(session, separator_of(output.format)) as frames:
         for event in fleet.watch_adapters():
             if event.kind in ("synced", "modified"):
                 sheet, rows = _sheet(session.now()), _gather(fleet, names)
@@ -105,14 +105,17 @@ def _gather(fleet: Fleet, names: Sequence[str]) -> list[Row]:
 
 
 def _count(fleet: Fleet, adapter: Adapter) -> Row:
+    """Ask on how many resources an adapter is in which state; it may be stale beside its state."""
     states: dict[str, int] = {}
+    stale = 0
     key = f"adapter:{adapter.name}"
     for resources in (fleet.clusters, fleet.node_pools):
         for group in resources.summary(group_by=key).groups:
             state, number = group.get(key), group.get("count")
             if isinstance(state, str) and isinstance(number, int):
                 states[state] = states.get(state, 0) + number
-    return Row(adapter, states, states.get("Stale", 0))
+        stale += resources.page(adapter_state=f"{adapter.name}:Stale", page=1, size=1, fields="id").total or 0
+    return Row(adapter, states, stale)
 
 
 def _sheet(now: datetime) -> Sheet[Row]:
@@ -134,6 +137,6 @@ def _sheet(now: datetime) -> Sheet[Row]:
         )
 
     def document(row: Row) -> dict[str, object]:
-        return {**row.adapter.raw, "states": row.states}
+        return {**row.adapter.raw, "states": row.states, "stale": row.stale}
 
     return Sheet("Adapter", _COLUMNS, cells, document, lambda row: f"adapter/{row.adapter.name}")

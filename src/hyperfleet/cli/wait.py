@@ -45,10 +45,11 @@ class Wish(Struct, frozen=True):
         of_adapters = [f"adapter={name}={state}" for name in self.adapter for state in _FAILED_STATES]
         return [*(_translate(term) for term in self.fail_on), *of_adapters]
 
-    def as_keywords(self, seconds: float) -> dict[str, Any]:
+    def as_keywords(self, resource: Resource, seconds: float) -> dict[str, Any]:
         """Return the keywords of the client."""
         observed = {"observed": "any"} if self.observed_any else {}
-        return {"for_": self.terms, "fail_on": self.failures, "timeout": seconds, **observed}
+        wanted, failures = ([_spell(term, resource) for term in terms] for terms in (self.terms, self.failures))
+        return {"for_": wanted, "fail_on": failures, "timeout": seconds, **observed}
 
 
 @click.command(
@@ -105,7 +106,8 @@ def wait(session: Session, what: tuple[str, ...], cluster: str | None, wish: Wis
             if resource is not None:
                 left = max((deadline - session.now()).total_seconds(), 0.0)
                 bar.begin(fleet, target, resource)
-                operations_on(fleet, target.noun).wait(resource, on_version=bar.advance, **wish.as_keywords(left))
+                keywords = wish.as_keywords(resource, left)
+                operations_on(fleet, target.noun).wait(resource, on_version=bar.advance, **keywords)
             if not quiet:
                 session.write(f"{target} {'deleted' if 'deleted' in wish.terms else 'condition met'}")
 
@@ -121,8 +123,18 @@ def _find(fleet: Fleet, target: Target, wish: Wish) -> Resource | None:
 
 
 def _translate(term: str) -> str:
-    """Take what kubectl says, too: `delete`, and names of conditions in any case."""
+    """Take what kubectl says, too: `delete`."""
     return {"delete": "deleted"}.get(term, term)
+
+
+def _spell(term: str, resource: Resource) -> str:
+    """Spell a condition as the resource does: kubectl takes it in any case."""
+    kind, *words = term.split("=")
+    if kind != "condition" or not words:
+        return term
+    spellings = {each.type.lower(): each.type for each in resource.status.conditions}
+    type_, *status = words
+    return "=".join((kind, spellings.get(type_.lower(), type_), *map(str.capitalize, status)))
 
 
 class _Bar:

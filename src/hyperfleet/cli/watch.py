@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import click
-from msgspec import Struct
 
 from hyperfleet.cli.command import Command, bundle, connected
-from hyperfleet.cli.following import Subject, batches, choose_subject, follow
+from hyperfleet.cli.following import Scope, Subject, batches, choose_subject, follow
 from hyperfleet.cli.gathering import Gathered, sheet_of
 from hyperfleet.cli.live import Frames
 from hyperfleet.cli.options import Selection, label_options, output_options, selection_options
@@ -19,14 +18,6 @@ from hyperfleet.cli.session import Session, pass_session
 
 # The worst first, as the server orders by severity.
 _SEVERITY = ("Failed", "Degraded", "Deleting", "Provisioning", "Pending", "Ready")
-
-
-class Scope(Struct, frozen=True):
-    """What of it to show."""
-
-    cluster: str | None = None
-    tells_events: bool = False
-    watches_only: bool = False
 
 
 @click.command(
@@ -71,6 +62,7 @@ def watch(
 
 def _redraw(session: Session, subject: Subject, labels: LabelColumns, output: Output) -> None:
     present: dict[str, Any] = {}
+    clusters: dict[str, str] = {}
     with session.open(is_patient=True) as fleet, Frames(session) as frames:
         for changes in batches(fleet, subject):
             for change in changes:
@@ -80,7 +72,7 @@ def _redraw(session: Session, subject: Subject, labels: LabelColumns, output: Ou
                 else:
                     present[key] = change.item
             items = sorted(present.values(), key=_rank)
-            sheet = sheet_of(fleet, Gathered(subject.noun, items), session.now(), labels)
+            sheet = sheet_of(fleet, Gathered(subject.noun, items), session.now(), labels, clusters=clusters)
             chosen = sort_items(items, sheet, output.sort_by)
             frames.show(write_items(output, sheet, chosen, look_of(session, output)) or ["Nothing fits."])
 

@@ -64,6 +64,11 @@ class Endpoint(Struct, frozen=True):
         return f"Endpoint({self.url!r}, token={'…' if self.token else 'none'})"
 
     @property
+    def is_local(self) -> bool:
+        """Tell whether it is on this machine."""
+        return _is_loopback(urlsplit(self.url).hostname or "")
+
+    @property
     def headers(self) -> dict[str, str]:
         """Return what every request has."""
         return {"Authorization": f"Bearer {self.token}"} if self.token else {}
@@ -113,7 +118,7 @@ def _read_address(text: str) -> SplitResult:
         has_port = parts.port is None or parts.port > 0
     except ValueError as error:
         raise BadConnection(f"the address of the server makes no sense: {error}") from error
-    if parts.username is not None or parts.password is not None:
+    if "@" in parts.netloc or "@" in parts.path:
         raise BadConnection("the address of the server must not hold a user or a password; give a token instead")
     example = f"expected something like {DEFAULT_SERVER}"
     if parts.scheme not in ("http", "https"):
@@ -121,7 +126,7 @@ def _read_address(text: str) -> SplitResult:
     if not parts.hostname or not has_port:
         raise BadConnection(f"the address of the server names no host, found {text!r}; {example}")
     if parts.query or parts.fragment:
-        raise BadConnection(f"the address of the server must not have a query or a fragment, found {text!r}")
+        raise BadConnection("the address of the server must not have a query or a fragment")
     return parts
 
 

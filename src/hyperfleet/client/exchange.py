@@ -23,12 +23,12 @@ from hyperfleet.client.surroundings import REAL, Surroundings
 
 EVENT_STREAM: Final = "text/event-stream"
 JSON: Final = {"Content-Type": "application/json"}
+SILENCE: Final = 35.0  # seconds; a stream of the server says something every ten
 
 _NOT_NOW: Final = (408, 429, 502, 503, 504)
 _NOTHING_DONE: Final = (408, 429)  # so even what is not repeatable may be sent again
 _FIRST_PAUSE: Final = 0.1  # seconds, before it is cut by chance
 _LONGEST_PAUSE: Final = 10.0
-_SILENCE: Final = 35.0  # seconds; a stream of the server says something every ten
 
 T = TypeVar("T")
 
@@ -194,10 +194,10 @@ class Listening:
             raise UnexpectedAnswer(f"the stream makes no sense: {error}") from error
 
 
-def listen(request: Request, timeout: float) -> Flow[Listening]:
+def listen(request: Request, timeout: float, silence: float = SILENCE) -> Flow[Listening]:
     """Open a stream, once; raise what keeps it from beginning."""
     asking = replace(request, headers={**request.headers, "Accept": EVENT_STREAM})
-    reply: Reply = yield Open(asking, timeout, _SILENCE)
+    reply: Reply = yield Open(asking, timeout, silence)
     if not reply.is_success:
         raise failure_of(reply)
     if reply.media_type != EVENT_STREAM:

@@ -6,7 +6,7 @@ The only module that knows httpx. It must decide nothing: what is tried again, a
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator
 from contextlib import AsyncExitStack, ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _MOST: Final = 512 * 1024 * 1024  # bytes of one answer; more is a mistake, and must not fill our memory
+_SECRET: Final = 16  # characters of a token at least; what is shorter is no secret, and part of common words
 
 
 class Link(Struct, frozen=True):
@@ -116,8 +117,8 @@ class _Step:
 def connect(endpoint: Endpoint, patience: Patience, options: Options) -> Link:
     """Make a way to a server; nothing is sent yet."""
     transport = cast("httpx.BaseTransport | None", options.get("transport"))
-    client = _load_httpx().Client(headers=endpoint.headers, verify=load_tls(endpoint), transport=transport)
-    return Link(client, endpoint, patience)
+    with _checking_proxies():
+        return Link(_load_httpx().Client(**_settings(endpoint), transport=transport), endpoint, patience)
 
 
 class _Performer:
@@ -147,24 +148,28 @@ class _Performer:
                     return next(self._pieces, b"")
 
     def _send(self, request: Request, timeout: float) -> Reply:
-        monotonic = self._link.patience.surroundings.monotonic
-        limit = monotonic() + timeout
+        limit = self._link.patience.surroundings.monotonic() + timeout
         with self._link.client.stream(**_arguments(self._link.endpoint, request, timeout)) as response:
-            body = bytearray()
-            for piece in response.iter_bytes():
-                body += piece
-                _check_progress(len(body), limit - monotonic())
-            return Reply(response.status_code, _headers_of(response), bytes(body))
+            return self._read(response, limit)
 
     def _begin(self, request: Request, timeout: float, silence: float) -> Reply:
         self._open.close()
-        stream = self._link.client.stream(**_arguments(self._link.endpoint, request, timeout, silence))
+        limit = self._link.patience.surroundings.monotonic() + timeout
+        stream = self._link.client.stream(**_arguments(self._link.endpoint, request, timeout))
         response = self._open.enter_context(stream)
-        reply = Reply(response.status_code, _headers_of(response))
-        if reply.is_success and reply.media_type == EVENT_STREAM:
-            self._pieces = response.iter_bytes()
-            return reply
-        return Reply(reply.status, reply.headers, response.read())
+        reply = _reply(self._link.endpoint, response)
+        if not (reply.is_success and reply.media_type == EVENT_STREAM):
+            return self._read(response, limit)
+        _allow_silence(response, silence)
+        self._pieces = response.iter_bytes()
+        return reply
+
+    def _read(self, response: httpx.Response, limit: float) -> Reply:
+        body = bytearray()
+        for piece in response.iter_bytes():
+            body += piece
+            _check_progress(len(body), limit - self._link.patience.surroundings.monotonic())
+        return _reply(self._link.endpoint, response, bytes(body))
 
 
 # ── with an event loop ───────────────────────────────────────────────────────────────────────────────────────────
@@ -173,8 +178,8 @@ class _Performer:
 def connect_async(endpoint: Endpoint, patience: Patience, options: Options) -> AsyncLink:
     """Make a way to a server; nothing is sent yet."""
     transport = cast("httpx.AsyncBaseTransport | None", options.get("transport"))
-    client = _load_httpx().AsyncClient(headers=endpoint.headers, verify=load_tls(endpoint), transport=transport)
-    return AsyncLink(client, endpoint, patience)
+    with _checking_proxies():
+        return AsyncLink(_load_httpx().AsyncClient(**_settings(endpoint), transport=transport), endpoint, patience)
 
 
 class _AsyncPerformer:
@@ -204,24 +209,28 @@ class _AsyncPerformer:
                     return await anext(self._pieces, b"") if self._pieces else b""
 
     async def _send(self, request: Request, timeout: float) -> Reply:
-        monotonic = self._link.patience.surroundings.monotonic
-        limit = monotonic() + timeout
+        limit = self._link.patience.surroundings.monotonic() + timeout
         async with self._link.client.stream(**_arguments(self._link.endpoint, request, timeout)) as response:
-            body = bytearray()
-            async for piece in response.aiter_bytes():
-                body += piece
-                _check_progress(len(body), limit - monotonic())
-            return Reply(response.status_code, _headers_of(response), bytes(body))
+            return await self._read(response, limit)
 
     async def _begin(self, request: Request, timeout: float, silence: float) -> Reply:
         await self._open.aclose()
-        stream = self._link.client.stream(**_arguments(self._link.endpoint, request, timeout, silence))
+        limit = self._link.patience.surroundings.monotonic() + timeout
+        stream = self._link.client.stream(**_arguments(self._link.endpoint, request, timeout))
         response = await self._open.enter_async_context(stream)
-        reply = Reply(response.status_code, _headers_of(response))
-        if reply.is_success and reply.media_type == EVENT_STREAM:
-            self._pieces = response.aiter_bytes()
-            return reply
-        return Reply(reply.status, reply.headers, await response.aread())
+        reply = _reply(self._link.endpoint, response)
+        if not (reply.is_success and reply.media_type == EVENT_STREAM):
+            return await self._read(response, limit)
+        _allow_silence(response, silence)
+        self._pieces = response.aiter_bytes()
+        return reply
+
+    async def _read(self, response: httpx.Response, limit: float) -> Reply:
+        body = bytearray()
+        async for piece in response.aiter_bytes():
+            body += piece
+            _check_progress(len(body), limit - self._link.patience.surroundings.monotonic())
+        return _reply(self._link.endpoint, response, bytes(body))
 
 
 # ── with either ──────────────────────────────────────────────────────────────────────────────────────────────────
@@ -238,21 +247,48 @@ def _load_httpx() -> Any:
     return httpx
 
 
-def _arguments(endpoint: Endpoint, request: Request, timeout: float, silence: float | None = None) -> dict[str, Any]:
+def _settings(endpoint: Endpoint) -> dict[str, Any]:
+    """Return what httpx needs to know of a server. What goes to this machine goes through no proxy, nor does its token.
+
+    The environment that httpx would trust is that of proxies; certificates are our own business.
+    """
+    return {"headers": endpoint.headers, "verify": load_tls(endpoint), "trust_env": not endpoint.is_local}
+
+
+@contextmanager
+def _checking_proxies() -> Iterator[None]:
+    """Say that the environment names a proxy with which nobody can do anything."""
+    try:
+        yield
+    except (ValueError, ImportError) as error:
+        raise BadConnection(f"the proxy that the environment names (HTTP_PROXY …) is of no use: {error}") from error
+
+
+def _arguments(endpoint: Endpoint, request: Request, timeout: float) -> dict[str, Any]:
     """Return what httpx needs to know of a request."""
-    times = _load_httpx().Timeout(timeout, read=max(timeout, silence or 0.0))
     return {
         "method": request.method,
         "url": endpoint.url + request.path,
         "params": list(request.query) or None,
         "headers": dict(request.headers),
         "content": request.body or None,
-        "timeout": times,
+        "timeout": timeout,
     }
 
 
-def _headers_of(response: httpx.Response) -> Mapping[str, str]:
-    return {name.lower(): value for name, value in response.headers.items()}
+def _reply(endpoint: Endpoint, response: httpx.Response, body: bytes = b"") -> Reply:
+    """Take an answer. What tells of a failure is shown to people, so a token that was sent back is taken out of it."""
+    headers = {name.lower(): value for name, value in response.headers.items()}
+    token = endpoint.token
+    if len(token) >= _SECRET and not response.is_success:
+        headers = {name: value.replace(token, "…") for name, value in headers.items()}
+        body = body.replace(token.encode(), "…".encode())
+    return Reply(response.status_code, headers, body)
+
+
+def _allow_silence(response: httpx.Response, seconds: float) -> None:
+    """Let so much time pass between the pieces of a stream; until now it was that of an answer."""
+    response.request.extensions["timeout"]["read"] = seconds
 
 
 def _check_progress(size: int, remaining: float) -> None:
@@ -275,7 +311,7 @@ def _translating(url: str) -> Iterator[None]:
         raise _unreachable(url, error) from error
     except httpx.TimeoutException as error:
         raise ConnectionFailed(f"{url} did not answer in time", is_sent=True) from error
-    except httpx.RequestError as error:
+    except (httpx.RequestError, OSError) as error:  # with an event loop, an alert of TLS comes as it is
         raise ConnectionFailed(f"the connection to {url} was lost: {_say(error)}", is_sent=True) from error
 
 

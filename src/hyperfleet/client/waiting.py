@@ -18,11 +18,12 @@ from hyperfleet.client.errors import (
     read_problem,
 )
 from hyperfleet.client.events import ServerEvent
-from hyperfleet.client.exchange import Attempts, Patience, decode_part, may_repeat, told_pause
+from hyperfleet.client.exchange import SILENCE, Attempts, Patience, decode_part, may_repeat, told_pause
 from hyperfleet.client.query import Words, write_seconds
 from hyperfleet.client.watching import conclude
 
 _LONGEST: Final = 3600.0  # seconds that the server waits at most
+_GRACE: Final = 5.0  # seconds after our time is up in which the server may say what was missing
 
 Seen: TypeAlias = Callable[[R], None]
 
@@ -53,7 +54,8 @@ def wait(
         remaining = max(limit - monotonic(), 0.001)
         request = Request("GET", f"{path}:wait", _query(wishes, min(remaining, _LONGEST)))
         try:
-            return _read(shape, (yield from conclude(request, patience.timeout, see)))
+            timeout, silence = (min(each, remaining + _GRACE) for each in (patience.timeout, SILENCE))
+            return _read(shape, (yield from conclude(request, timeout, see, silence)))
         except (WaitTimeout, Forgotten) as error:
             failure: ApiError | ConnectionFailed = error
             attempts.persist(limit)
@@ -66,8 +68,6 @@ def wait(
 
 def _rest(attempts: Attempts, failure: ApiError | ConnectionFailed, remaining: float) -> Flow[None]:
     """Pause before asking again; raise what is in the way if there is no time left for it."""
-    if isinstance(failure, WaitTimeout) and remaining > 0:
-        return
     pause = attempts.pause(told_pause(failure))
     if pause is None or pause >= remaining:
         raise failure

@@ -15,7 +15,7 @@ from hyperfleet.client.answers.resource import Departure, W, WatchEvent
 from hyperfleet.client.effects import Feed, Flow, Item, Pause, Request
 from hyperfleet.client.errors import ApiError, ConnectionFailed, Forgotten, NotFound
 from hyperfleet.client.events import ServerEvent
-from hyperfleet.client.exchange import Attempts, Patience, decode_part, listen, may_repeat, told_pause
+from hyperfleet.client.exchange import SILENCE, Attempts, Patience, decode_part, listen, may_repeat, told_pause
 
 _GONE: Final = "gone"  # the server's last word to somebody who reads too slowly
 
@@ -100,9 +100,11 @@ class Watch(Generic[W]):
         return WatchEvent("bookmark", heard.position)  # also what only a newer server knows
 
 
-def conclude(request: Request, timeout: float, on_progress: Callable[[ServerEvent], None]) -> Flow[ServerEvent]:
+def conclude(
+    request: Request, timeout: float, on_progress: Callable[[ServerEvent], None], silence: float = SILENCE
+) -> Flow[ServerEvent]:
     """Listen to a stream that ends with `result` or `failed`; return that, and hand everything before it on."""
-    stream = yield from listen(request, timeout)
+    stream = yield from listen(request, timeout, silence)
     while (heard := (yield from stream.next())) is not None:
         if heard.name in ("result", "failed"):
             return heard

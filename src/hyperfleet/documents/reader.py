@@ -50,11 +50,11 @@ class Reading(Struct, frozen=True):
     problems: tuple[Problem, ...]
 
 
-def read(text: str, file: str) -> Reading:
+def read(text: str, file: str, most: int = MAX_CHARACTERS) -> Reading:
     """Read every document in `text`; `file` is only the name that problems carry."""
     source = text.removeprefix("\ufeff")
-    if len(source) > MAX_CHARACTERS:
-        return Reading((), (_too_long(file, len(source)),))
+    if len(source) > most:
+        return Reading((), (_too_long(file, len(source), most),))
     composer = Composer(file)
     stop = _feed(composer, source, file)
     documents = tuple(Document(file, source, root) for root in composer.roots)
@@ -113,6 +113,6 @@ def _syntax(message: str, place: Place, source: str) -> Problem:
     return Problem(place, message, code="Syntax", snippet=draw_caret(line, place.column))
 
 
-def _too_long(file: str, length: int) -> Problem:
-    message = f"the file has {length:,} characters, more than the {MAX_CHARACTERS:,} allowed"
+def _too_long(file: str, length: int, most: int) -> Problem:
+    message = f"the file has {length:,} characters, more than the {most:,} allowed"
     return Problem(Place(file, 1, 1), message, code="TooLarge")

@@ -19,6 +19,7 @@ from hyperfleet.ports import EVERYTHING, HistoryQuery, Query, Record, Recorded, 
 from hyperfleet.services.workspace import Rules
 
 _PAGE: Final = 500
+_LOOKS: Final = 5  # at one resource that servers write to all the time
 _HISTORY: Final = 10_000  # transitions looked at of each resource
 
 
@@ -49,7 +50,7 @@ class Verification:
         for kind in self._rules.kinds:
             async for record in self._records(kind):
                 self.checked += 1
-                for finding in (*await self._check_status(record), *await self._check_history(record)):
+                for finding in await self._check(kind, record):
                     yield finding
                 self._on_checked(self.checked)
 
@@ -61,6 +62,18 @@ class Verification:
                 if record is not None:
                     yield record
             query = replace(query, after=(page[-1].key, page[-1].id))
+
+    async def _check(self, kind: Kind, record: Record) -> list[Finding]:
+        """Check one resource; again if it moved meanwhile, for servers may write while we read it part by part."""
+        for _ in range(_LOOKS):
+            findings = [*await self._check_status(record), *await self._check_history(record)]
+            now = await self._store.read_record(kind.name, record.resource.id, EVERYTHING) if findings else record
+            if now == record:
+                return findings
+            if now is None:
+                break
+            record = now
+        return []  # it went, or moves with every look: there is nothing that stays wrong
 
     async def _check_status(self, record: Record) -> list[Finding]:
         """Compute the status again at the time it was computed: nothing that a reader sees may differ."""

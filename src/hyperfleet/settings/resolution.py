@@ -218,7 +218,7 @@ def find_strangers(environment: Mapping[str, str]) -> Iterator[str]:
     for name in sorted(environment):
         is_known = name in BY_VARIABLE or name in _OTHER_VARIABLES or name.startswith(_TEST_PREFIX)
         if name.startswith(PREFIX) and not is_known and not _SERVICE_LINK.search(name):
-            known = [variable.removeprefix(PREFIX) for variable in (*BY_VARIABLE, CONFIG_VARIABLE)]
+            known = [variable.removeprefix(PREFIX) for variable in (*BY_VARIABLE, *_OTHER_VARIABLES)]
             close = get_close_matches(name.removeprefix(PREFIX), known, n=1)
             yield f"{name} is not a setting" + (
                 f", did you mean {PREFIX}{close[0]}?" if close else " and has no effect"

@@ -159,7 +159,20 @@ class Lane:
             self._tally.actions["force-deleted"] += 1
 
     async def _install(self, place: Place, wanted: Known) -> None:
-        """See to it that a resource is there as wanted, whether it is new or somebody else's work."""
+        """See to it that a resource is there as wanted; bring the cluster of a node pool back if it is not there."""
+        try:
+            await self._obtain(place, wanted)
+        except NotFound:
+            cluster = Place(place.cluster)
+            above = self._roster.find(cluster) if place.pool else None
+            if above is None:
+                raise
+            self._tally.resynchronised += 1
+            await self._resynchronise(cluster, above)
+            await self._obtain(place, wanted)
+
+    async def _obtain(self, place: Place, wanted: Known) -> None:
+        """Create a resource, or make somebody else's work so."""
         parent = await self._find_parent(place)
         if place.pool and parent is None:
             return  # its cluster was refused, so there is nothing that it could belong to

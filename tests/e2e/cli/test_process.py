@@ -6,6 +6,7 @@ import os
 import pty
 import re
 import signal
+import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -71,6 +72,22 @@ def test_a_closed_pipe_is_silent(server: Server, arguments: str, codes: tuple[in
     assert len(done.stdout.splitlines()) == 1
     assert done.stderr == ""
     assert done.returncode in codes
+
+
+@pytest.mark.parametrize("arguments", ["--help", "get --help", "--version", "no-such-command"])
+def test_nobody_reading_at_all_is_no_answer(arguments: str) -> None:
+    end, beginning = os.pipe()
+    os.close(end)
+    done = subprocess.run(  # noqa: S603  # our own command
+        command(*arguments.split()),
+        env=environment(),
+        stdout=beginning,
+        stderr=subprocess.STDOUT,
+        timeout=PATIENCE,
+        check=False,
+    )
+    os.close(beginning)
+    assert done.returncode == 141
 
 
 def test_a_disk_that_is_full_is_told(server: Server) -> None:
@@ -176,6 +193,15 @@ def test_nobody_there_is_told_at_once(arguments: str) -> None:
     done = run_command(*arguments.split(), server=NOWHERE)
     assert done.returncode == 69
     assert re.fullmatch(rf"Error: cannot connect to {NOWHERE}: .*[Cc]onnection refused.*\n", done.stderr)
+
+
+def test_whoever_named_no_server_is_told_which_one_was_tried(tmp_path: Path) -> None:
+    with socket.socket() as holder:
+        if holder.connect_ex(("127.0.0.1", 8000)) == 0:
+            pytest.skip("somebody listens on port 8000; stop them to run this")
+    done = run_command("get", "clusters", config_home=str(tmp_path))
+    assert done.returncode == 69
+    assert "No server was named, so this one was tried" in done.stderr
 
 
 @pytest.mark.parametrize(("address", "code"), [("http://256.1.1.1", 2), ("http://no-such-host.invalid", 69)])

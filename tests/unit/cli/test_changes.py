@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from hyperfleet.cli import connection, exits, run
+from hyperfleet.cli.session import Session
 from tests.unit.cli.scene import Scene
 from tests.unit.cli.terminal import Terminal
 from tests.unit.cli.transcripts import commands_of, transcribe
@@ -31,3 +33,28 @@ def test_transcript(file: Path, terminal: Terminal, scene: Scene, monkeypatch: p
 @pytest.mark.parametrize("name", ["create", "apply", "label", "delete", "report"])
 def test_every_changing_command_has_a_transcript(name: str) -> None:
     assert FOLDER / "changes" / f"{name}.txt" in TRANSCRIPTS
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "create cluster x",
+        "apply -f payments.yaml",
+        "edit payments",
+        "label cluster payments a=b",
+        "delete cluster payments",
+        "delete clusters --all --yes",
+        "report payments --adapter dns --available True",
+        "report -f reports.yaml",
+        "rules simulate -f candidate.yaml",
+    ],
+)
+def test_a_server_that_is_away_is_a_sentence(
+    line: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(FOLDER / "manifests")
+    monkeypatch.setattr(connection, "RETRIES", 0)
+    code = run(line.split(), Session({"HYPERFLEET_SERVER": "http://127.0.0.1:1", "HOME": "/nowhere"}))
+    out, err = capsys.readouterr()
+    assert (code, out) == (exits.UNAVAILABLE, "")
+    assert err.startswith("Error: cannot connect to http://127.0.0.1:1: ")

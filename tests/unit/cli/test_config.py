@@ -22,7 +22,7 @@ def home(terminal: Terminal, tmp_path: Path) -> Path:
 
 
 def type_in(terminal: Terminal, monkeypatch: pytest.MonkeyPatch, text: str, *arguments: str) -> Done:
-    monkeypatch.setattr("sys.stdin", io.StringIO(text))
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
     return terminal.run(*arguments)
 
 
@@ -57,9 +57,11 @@ def test_a_life_of_contexts(terminal: Terminal, home: Path, monkeypatch: pytest.
     )
     assert config("get-contexts") == (
         0,
-        "CURRENT   NAME   SERVER                      TOKEN\n"
-        "*         here   http://127.0.0.1:8000       <none>\n"
-        "          prod   https://fleet.example.com   set\n",
+        (
+            "CURRENT   NAME   SERVER                      TOKEN\n"
+            "*         here   http://127.0.0.1:8000       <none>\n"
+            "          prod   https://fleet.example.com   set\n"
+        ),
         "",
     )
     assert config("get-contexts", "-o", "name") == (0, "here\nprod\n", "")
@@ -67,14 +69,16 @@ def test_a_life_of_contexts(terminal: Terminal, home: Path, monkeypatch: pytest.
     assert config("current-context") == (0, "prod\n", "")
     assert config("view") == (
         0,
-        "currentContext: prod\n"
-        "contexts:\n"
-        "  here:\n"
-        "    server: http://127.0.0.1:8000\n"
-        "  prod:\n"
-        "    server: https://fleet.example.com\n"
-        "    token: '***'\n"
-        "    ca: /etc/ca.pem\n",
+        (
+            "currentContext: prod\n"
+            "contexts:\n"
+            "  here:\n"
+            "    server: http://127.0.0.1:8000\n"
+            "  prod:\n"
+            "    server: https://fleet.example.com\n"
+            "    token: '***'\n"
+            "    ca: /etc/ca.pem\n"
+        ),
         "",
     )
     assert config("view", "-o", "jsonpath={.contexts.prod.token}") == (0, "***\n", "")
@@ -89,7 +93,9 @@ def test_a_life_of_contexts(terminal: Terminal, home: Path, monkeypatch: pytest.
     assert config("get-contexts", "-o", "name") == (0, "here\n", "")
 
 
-@pytest.mark.parametrize("command", [("view",), ("view", "-o", "json"), ("get-contexts", "-o", "yaml"), ("view", "-o", "yaml")])
+@pytest.mark.parametrize(
+    "command", [("view",), ("view", "-o", "json"), ("get-contexts", "-o", "yaml"), ("view", "-o", "yaml")]
+)
 def test_tokens_are_never_shown(
     terminal: Terminal, home: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
 ) -> None:
@@ -128,7 +134,10 @@ def test_a_link_to_the_file_stays_one(terminal: Terminal, home: Path, tmp_path: 
 def test_a_file_that_cannot_be_written_is_a_sentence(terminal: Terminal, home: Path) -> None:
     home.mkdir(mode=0o500)
     done = terminal.run("config", "set-context", "here", "--server", "http://127.0.0.1:8000")
-    assert (done.code, done.err) == (exits.USAGE, f"Error: {home / 'config.yaml'} cannot be written: Permission denied\n")
+    assert (done.code, done.err) == (
+        exits.USAGE,
+        f"Error: {home / 'config.yaml'} cannot be written: Permission denied\n",
+    )
 
 
 def test_a_file_in_the_place_of_the_directory_is_a_sentence(terminal: Terminal, home: Path) -> None:
@@ -141,7 +150,7 @@ def test_a_file_in_the_place_of_the_directory_is_a_sentence(terminal: Terminal, 
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (("use-context", "nowhere"), exits.NOT_FOUND, 'has no context "nowhere"; there are here'),
+        (("use-context", "prod"), exits.NOT_FOUND, 'has no context "prod"; there are here'),
         (("use-context", "hree"), exits.NOT_FOUND, 'did you mean "here"?'),
         (("delete-context", "nowhere"), exits.NOT_FOUND, 'has no context "nowhere"'),
         (("set-token", "nowhere"), exits.NOT_FOUND, 'has no context "nowhere"'),
@@ -183,3 +192,15 @@ def test_a_context_is_what_commands_use(terminal: Terminal, home: Path) -> None:
     del terminal.environment["HYPERFLEET_SERVER"]
     terminal.run("config", "set-context", "here", "--server", "http://127.0.0.1:8123")
     assert "at http://127.0.0.1:8123" in terminal.run("version").out
+
+
+def test_without_standard_input_there_is_no_token(
+    terminal: Terminal, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    terminal.run("config", "set-context", "here", "--server", "http://127.0.0.1:8000")
+    monkeypatch.setattr("sys.stdin", None)
+    done = terminal.run("config", "set-token")
+    assert (done.code, done.err) == (
+        exits.USAGE,
+        "Error: standard input:1:1: cannot be read: there is no standard input\n",
+    )

@@ -34,6 +34,20 @@ class Patient(Session):
         return self.now() + self.skew
 
 
+class Confused(Session):
+    """A session whose server writes no time that anybody could read."""
+
+    def read_server_clock(self) -> datetime | None:
+        raise ValueError("Invalid date value or format")
+
+
+def test_a_clock_that_cannot_be_read_is_a_warning(capsys: pytest.CaptureFixture[str]) -> None:
+    wire = httpx.MockTransport(lambda request: httpx.Response(200, json=WELL[request.url.path]))
+    environment = {"HYPERFLEET_SERVER": "http://127.0.0.1:8000", "HOME": "/nowhere"}
+    assert run(["doctor"], Confused(environment, lambda: NOW, wire)) == 0
+    assert "the server's clock cannot be read: Invalid date" in capsys.readouterr().out
+
+
 def examine(
     capsys: pytest.CaptureFixture[str],
     answers: dict[str, Any] | None = None,

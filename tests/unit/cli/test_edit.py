@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from hyperfleet.cli import exits
+from hyperfleet.cli.editor import Draft
 from tests.unit.cli.scene import Scene
 from tests.unit.cli.terminal import Terminal
 
@@ -108,13 +109,13 @@ def test_what_is_wrong_is_shown_and_offered_again(terminal: Terminal, scene: Sce
     )
     done = terminal.run("edit", "payments")
     assert (done.code, done.out) == (exits.OK, "cluster/payments edited\n"), done.err
-    assert "# This was not taken:\n# line 13: this is not valid YAML" in editor.shown(1)
-    assert editor.shown(1).splitlines()[13 - 1].strip().startswith("size:"), "the line is that of what is shown"
+    assert "# This was not taken:\n# line 14: this is not valid YAML" in editor.shown(1)
+    assert editor.shown(1).splitlines()[14 - 1].strip().startswith("size:"), "the line is that of what is shown"
     assert '# line 7: unknown key "nmae", did you mean "name"?' in editor.shown(2)
     assert editor.shown(2).splitlines()[7 - 1] == "  nmae: payments"
     assert "# this must be one manifest, that of cluster/payments: kind and name cannot be changed" in editor.shown(3)
-    assert "# line 10: the region of a Cluster is a string" in editor.shown(4)
-    assert editor.shown(4).splitlines()[10 - 1] == "  region: 7"
+    assert "# line 11: the region of a Cluster is a string" in editor.shown(4)
+    assert editor.shown(4).splitlines()[11 - 1] == "  region: 7"
     assert editor.shown(4).count("# This was not taken:") == 1, "what was said before is gone"
     assert editor.kept() == []
 
@@ -129,22 +130,25 @@ def test_who_gives_up_keeps_the_file(terminal: Terminal, scene: Scene, editor: E
     assert kept.stat().st_mode & 0o777 == 0o600
 
 
+def interfere(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let somebody else set a label while the editor is open for the first time."""
+    edit = Draft.edit
+
+    def edit_together(draft: Draft, text: str) -> str:
+        edited = edit(draft, text)
+        if "not taken" not in text:
+            scene.server.patch(f"/clusters/{scene.clusters['payments']['id']}", {"labels": {"team": "money"}})
+        return edited
+
+    monkeypatch.setattr(Draft, "edit", edit_together)
+
+
 def test_a_change_of_somebody_else_is_shown_and_not_lost(
     terminal: Terminal, scene: Scene, editor: Editor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from hyperfleet.cli import editor as module
-
     payments = scene.clusters["payments"]
-    edit = module.Draft.edit
-
-    def interfere(draft: module.Draft, text: str) -> str:
-        edited = edit(draft, text)
-        if "not taken" not in text:
-            scene.server.patch(f"/clusters/{payments['id']}", {"labels": {"team": "money"}})
-        return edited
-
-    monkeypatch.setattr(module.Draft, "edit", interfere)
-    editor.prepare({"count: 3": "count: 5"}, {"    region: eu-west-1": "    region: eu-west-1\n    team: money"})
+    interfere(scene, monkeypatch)
+    editor.prepare({"count: 3": "count: 5"}, {"eu-west-1\nspec:": "eu-west-1\n    team: money\nspec:"})
     done = terminal.run("edit", "payments")
     assert (done.code, done.out) == (exits.OK, "cluster/payments edited\n"), done.err
     told = editor.shown(1)
@@ -155,10 +159,26 @@ def test_a_change_of_somebody_else_is_shown_and_not_lost(
     assert (now["spec"]["nodes"]["count"], now["metadata"]["labels"]["team"]) == (5, "money")
 
 
+def test_who_has_seen_it_may_have_their_own_way(
+    terminal: Terminal, scene: Scene, editor: Editor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only the comments are removed: that is a word, too."""
+    interfere(scene, monkeypatch)
+    editor.prepare({"count: 3": "count: 5"}, {"# This was not taken:\n": ""})
+    done = terminal.run("edit", "payments")
+    assert (done.code, done.out) == (exits.OK, "cluster/payments edited\n"), done.err
+    now = scene.server.get(f"/clusters/{scene.clusters['payments']['id']}").json()
+    assert (now["generation"], "team" in now["metadata"]["labels"]) == (3, False)
+
+
 @pytest.mark.parametrize(
     ("command", "code", "message"),
     [
-        ("/nowhere/vi", exits.USAGE, "Error: the editor /nowhere/vi cannot be run: No such file or directory; set EDITOR"),
+        (
+            "/nowhere/vi",
+            exits.USAGE,
+            "Error: the editor /nowhere/vi cannot be run: No such file or directory; set EDITOR",
+        ),
         ("false", exits.FAILED, "Error: the editor false ended with 1; nothing was changed"),
         ("vi 'x", exits.USAGE, "Error: EDITOR is no command line: No closing quotation"),
     ],

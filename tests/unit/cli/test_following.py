@@ -5,10 +5,14 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import httpx
 import pytest
 
+from hyperfleet.cli import run
+from hyperfleet.cli.session import Session
+from hyperfleet.documents import read
 from tests.unit.cli.scene import Scene
-from tests.unit.cli.terminal import Terminal, nothing
+from tests.unit.cli.terminal import Step, Terminal, nothing
 
 
 def recover(scene: Scene, name: str = "ledger") -> None:
@@ -73,6 +77,17 @@ def test_documents_of_a_watch_stand_one_after_the_other(terminal: Terminal, scen
     assert found == [("ADDED", "ledger"), ("ADDED", "search"), ("MODIFIED", "ledger")]
 
 
+@pytest.mark.parametrize(
+    "line", ["get cluster ledger -w", "events cluster ledger", "describe ledger -w", "progress ledger -w", "top -w"]
+)
+def test_documents_in_yaml_are_told_apart(terminal: Terminal, scene: Scene, line: str) -> None:
+    steps: list[Step] = [("synced", lambda: recover(scene)), ("modified", nothing)]
+    done = terminal.run(*line.split(), "-o", "yaml", then=steps)
+    documents = read(done.out, "stdout")
+    assert not documents.problems
+    assert len(documents.documents) == (1 if line.startswith("events") else 2)
+
+
 def test_one_resource_is_watched_by_name(terminal: Terminal, scene: Scene) -> None:
     done = terminal.run("watch", "cluster/ledger", then=[("synced", lambda: recover(scene)), ("modified", nothing)])
     assert [line.split()[:2] for line in done.out.splitlines()[1:]] == [
@@ -90,10 +105,14 @@ def test_adapters_are_watched(terminal: Terminal, scene: Scene) -> None:
     ("arguments", "said"),
     [
         (("get", "all", "-w"), "watch one kind, or one resource"),
+        (("get", "cl", "-w", "--limit", "3"), "--watch and --limit do not go together"),
+        (("get", "cl", "-w", "--sort-by", "name"), "--watch and --sort-by do not go together"),
         (("watch", "cl", "--updated-since", "5m"), "--updated-since is for lists"),
         (("watch", "cluster", "nope"), 'there is no cluster with the name or id "nope"'),
         (("events", "adapters"), '"adapters" is no kind of resource here'),
         (("events", "--after", "3", "--bookmark", "file"), "--after and --bookmark do not go together"),
+        (("describe", "adapter", "dns", "-w"), "adapters are not drawn anew here"),
+        (("describe", "adapter"), "say which adapter"),
     ],
 )
 def test_what_cannot_be_watched_is_told_at_once(terminal: Terminal, arguments: tuple[str, ...], said: str) -> None:
@@ -140,10 +159,122 @@ def test_a_bookmark_keeps_the_position(terminal: Terminal, scene: Scene, tmp_pat
     assert [json.loads(line)["object"]["name"] for line in again.out.splitlines()] == ["payments"]
 
 
+def test_a_bookmark_is_kept_before_anything_happens(terminal: Terminal, scene: Scene, tmp_path: Path) -> None:
+    arguments = ("events", "--bookmark", str(tmp_path / "position"))
+    assert terminal.run(*arguments, then=[("synced", nothing)]).out == ""
+    recover(scene)
+    again = terminal.run(*arguments, then=[("modified", nothing)])
+    assert [line.split()[3] for line in again.out.splitlines()] == ["cluster/ledger"]
+
+
 def test_a_bookmark_that_is_none_is_told(terminal: Terminal, tmp_path: Path) -> None:
     (tmp_path / "position").write_text("here")
     done = terminal.run("events", "--bookmark", str(tmp_path / "position"))
     assert (done.code, "holds no position" in done.err) == (2, True)
+
+
+def test_what_the_server_no_longer_keeps_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    def answer(request: httpx.Request) -> httpx.Response:
+        match request.headers.get("last-event-id"):
+            case "3":
+                forgotten = {"code": "Forgotten", "status": 410, "title": "Gone", "detail": "pruned"}
+                return httpx.Response(410, json=forgotten)
+            case None if "watch" in request.url.params:
+                stream = (
+                    'event: added\ndata: {"id": "cls-1", "name": "old"}\n\nevent: synced\nid: 5\ndata: {}\n\n'
+                    'event: added\nid: 6\ndata: {"id": "cls-2", "name": "new"}\n\n'
+                )
+                return httpx.Response(200, text=stream, headers={"content-type": "text/event-stream"})
+            case None:
+                return httpx.Response(200, json={"status": "alive"})
+        raise KeyboardInterrupt
+
+    environment = {"HYPERFLEET_SERVER": "http://127.0.0.1:8000"}
+    code = run(["events", "--after", "3"], Session(environment, transport=httpx.MockTransport(answer)))
+    out, err = capsys.readouterr()
+    assert code == 130
+    assert out.split()[1:] == ["6", "ADDED", "cluster/new"], "what was there already is no event"
+    assert err.startswith("Warning: some of what happened is no longer kept")
+
+
+def part(id_: str, kind: str = "added", position: int | None = None) -> str:
+    """Write an event of a stream."""
+    number = f"id: {position}\n" if position else ""
+    return f'event: {kind}\n{number}data: {{"id": "{id_}", "name": "{id_}"}}\n\n'
+
+
+class Forgetful(httpx.BaseTransport):
+    """A server that ends every watch, and forgets what was; somebody presses Ctrl-C when nothing is left to tell."""
+
+    def __init__(self, *streams: str) -> None:
+        self._streams = list(streams)
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        """Answer a watch with the next stream, unless it wants to go on."""
+        if "watch" not in request.url.params:
+            return httpx.Response(200, json={"status": "alive"})
+        if not self._streams:
+            raise KeyboardInterrupt
+        if request.headers.get("last-event-id") not in (None, "3"):
+            return httpx.Response(410, json={"code": "Forgotten", "status": 410, "title": "Gone"})
+        return httpx.Response(200, text=self._streams.pop(0), headers={"content-type": "text/event-stream"})
+
+
+class Counting(Forgetful):
+    """… and counts who asks for the name of a cluster."""
+
+    asked = 0
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        """Answer; every cluster is called the same."""
+        if request.url.path.endswith("/clusters/cls-1"):
+            self.asked += 1
+            return httpx.Response(200, json={"id": "cls-1", "name": "payments"})
+        return super().handle_request(request)
+
+
+def test_the_name_of_a_cluster_is_asked_for_once(capsys: pytest.CaptureFixture[str]) -> None:
+    pool = '{"id": "np-1", "name": "workers", "metadata": {"clusterId": "cls-1", "generation": %d}}'
+    parts = [f"event: modified\nid: {position}\ndata: {pool % position}\n\n" for position in (10, 11)]
+    server = Counting(SYNCED + "".join(parts))
+    session = Session({"HYPERFLEET_SERVER": "http://127.0.0.1:8000"}, transport=server)
+    assert run(["get", "np", "-w", "-o", "name"], session) == 130
+    assert capsys.readouterr().out == "nodepool/payments/workers\n" * 2
+    assert server.asked == 1
+
+
+SYNCED = "event: synced\nid: 9\ndata: {}\n\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "streams", "told"),
+    [
+        pytest.param(
+            ("events", "--after", "3"),
+            (part("cls-1", "modified", 4), part("cls-1") + part("cls-2") + SYNCED),
+            ["4 MODIFIED cluster/cls-1"],
+            id="what was there before the log began is not new",
+        ),
+        pytest.param(
+            ("get", "cl", "-w", "--watch-only", "-o", "name"),
+            (SYNCED, part("cls-2") + SYNCED),
+            ["cluster/cls-2"],
+            id="what came while nobody listened is new, also if there was nothing before",
+        ),
+        pytest.param(
+            ("get", "cl", "-w", "-o", "name"),
+            (part("cls-1"), part("cls-2") + SYNCED),
+            ["cluster/cls-2"],
+            id="a list that broke off does not count",
+        ),
+    ],
+)
+def test_a_list_anew_tells_what_is_different(
+    arguments: tuple[str, ...], streams: tuple[str, ...], told: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    session = Session({"HYPERFLEET_SERVER": "http://127.0.0.1:8000"}, transport=Forgetful(*streams))
+    assert run(arguments, session) == 130
+    assert [line.removeprefix("-").strip().replace("  ", " ") for line in capsys.readouterr().out.splitlines()] == told
 
 
 # ── views that are drawn anew ────────────────────────────────────────────────────────────────────────────────────

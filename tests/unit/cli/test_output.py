@@ -104,12 +104,19 @@ def test_a_running_table_keeps_its_columns() -> None:
 # ── trees ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+TREE = Node(
+    "a",
+    ("Failed", "first\nsecond"),
+    [
+        Node("b", ("Ready", "one two three four five six seven eight")),
+        Node("c", ("", "* a point that is longer than the window is")),
+    ],
+)
+TREE_COLUMNS = (Column("N"), Column("S"), Column("M"))
+
+
 def test_long_messages_go_on_below_with_the_lines_of_the_tree() -> None:
-    leaf = Node("b", ("Ready", "one two three four five six seven eight"))
-    root = Node(
-        "a", ("Failed", "first\nsecond"), [leaf, Node("c", ("", "* a point that is longer than the window is"))]
-    )
-    assert write_tree((Column("N"), Column("S"), Column("M")), root, Look(width=20)) == [
+    assert write_tree(TREE_COLUMNS, TREE, Look(width=43)) == [
         "N    S       M",
         "a    Failed  first",
         "│            second",
@@ -117,6 +124,21 @@ def test_long_messages_go_on_below_with_the_lines_of_the_tree() -> None:
         "│            seven eight",
         "└─c          * a point that is longer than",
         "               the window is",
+    ]
+
+
+def test_in_a_narrow_window_messages_stand_below() -> None:
+    assert write_tree(TREE_COLUMNS, TREE, Look(width=34)) == [
+        "N    S",
+        "a    Failed",
+        "│ first",
+        "│ second",
+        "├─b  Ready",
+        "│   one two three four five six",
+        "│   seven eight",
+        "└─c",
+        "    * a point that is longer than",
+        "      the window is",
     ]
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from hyperfleet.cli import run
+from hyperfleet.cli.connection import Connection
 from hyperfleet.cli.session import Session
 from hyperfleet.cli.sim import Request, SpeedType, _read_options, _write, sim
+from hyperfleet.cli.simulating import open_async
 from hyperfleet.simulator.tally import Results
 from hyperfleet.simulator.timeline import FOREVER
 
@@ -28,6 +30,7 @@ def test_a_speed(text: str, speed: float) -> None:
         (["--speed", "0"], 'expected a factor from 0.001 to 100000, such as 60, or max, found "0"'),
         (["--speed", "ma"], 'expected a factor from 0.001 to 100000, such as 60, or max, found "ma"'),
         (["--heartbeat", "10ms"], "--heartbeat must be at least 1s"),
+        (["--patience", "0"], "--patience must be at least 1s"),
         (["--clusters", "0"], "0 is not in the range"),
         (["--duration", "soon"], 'expected a duration such as 10m or 1h30m, found "soon"'),
         (["--faults", "monitoring=fail"], 'no adapter "monitoring" is simulated'),
@@ -53,6 +56,12 @@ def test_without_an_end_only_where_time_goes_by() -> None:
 
 def test_more_adapters_have_more_names() -> None:
     assert _read_options(options_of("--adapters", "5", "--faults", "monitoring=fail:1")).adapters == 5
+
+
+def test_a_request_takes_no_longer_than_it_may() -> None:
+    for given, timeout in ((None, 30.0), (timedelta(seconds=2), 2.0)):
+        fleet = open_async(Connection("http://127.0.0.1:1", "--server"), 60.0, given)
+        assert (fleet._link.patience.timeout, fleet._link.patience.deadline) == (timeout, 60.0)
 
 
 RESULTS = Results(

@@ -22,7 +22,14 @@ class HangUp(Struct, frozen=True):
     is_read: bool = True
 
 
-Manner = Say | HangUp
+class Stall(Struct, frozen=True):
+    """Read the request, say these bytes one after the other with pauses between them, then nothing until the end."""
+
+    said: tuple[bytes, ...] = ()
+    pause: float = 0.0
+
+
+Manner = Say | HangUp | Stall
 
 
 class Rogue:
@@ -33,6 +40,7 @@ class Rogue:
         self._manners = manners
         self._socket = socket.create_server(("127.0.0.1", 0))
         self.heard: list[bytes] = []
+        self._end = threading.Event()
         self._thread = threading.Thread(target=self._serve, daemon=True)
 
     @property
@@ -46,6 +54,7 @@ class Rogue:
 
     def stop(self) -> None:
         """End."""
+        self._end.set()
         self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
         self._thread.join()
@@ -69,6 +78,12 @@ class Rogue:
             case HangUp(is_read):
                 if is_read:
                     self.heard.append(_read_request(connection))
+            case Stall(said, pause):
+                self.heard.append(_read_request(connection))
+                for each in said:
+                    connection.sendall(each)
+                    self._end.wait(pause)
+                self._end.wait()
 
 
 @contextmanager

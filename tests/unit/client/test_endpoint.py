@@ -37,6 +37,8 @@ def test_what_is_given_comes_before_the_environment() -> None:
         ("http://[::1", "makes no sense"),
         ("http://x/?a=1", "query or a fragment"),
         (f"http://me:{SECRET}@x", "must not hold a user or a password"),
+        (f"me:{SECRET}@x:8000", "must not hold a user or a password"),
+        (f"http://x/?token={SECRET}", "query or a fragment"),
     ],
 )
 def test_an_address_that_makes_no_sense_is_refused(server: str, why: str) -> None:

@@ -8,9 +8,17 @@ import zlib
 import msgspec
 import pytest
 
-from hyperfleet.client import ConnectionFailed, NotFound, RateLimited, Unavailable, UnexpectedAnswer
+from hyperfleet.client import (
+    BadConnection,
+    ConnectionFailed,
+    FleetError,
+    NotFound,
+    RateLimited,
+    Unavailable,
+    UnexpectedAnswer,
+)
 from tests.unit.client.faces import FACES, PATIENT, Face
-from tests.unit.client.rogue import HangUp, Say, response, rogue
+from tests.unit.client.rogue import HangUp, Say, Stall, response, rogue
 
 ALIVE = Say(response(b'{"status":"alive"}'))
 POLICY = Say(response(b'{"version":3}'))
@@ -108,6 +116,43 @@ def test_redirects_are_not_followed_and_take_no_token_along(face: Face) -> None:
         assert elsewhere.heard == []
 
 
+def test_what_goes_to_ourselves_goes_through_no_proxy(face: Face, monkeypatch: pytest.MonkeyPatch) -> None:
+    with rogue(AWAY) as proxy, rogue(POLICY) as server:
+        for name in ("http_proxy", "https_proxy", "all_proxy"):
+            monkeypatch.setenv(name, proxy.url)
+        assert face.ask(server.url, lambda fleet: fleet.policy(), token="s3cret").version == 3  # noqa: S106
+        assert proxy.heard == []
+        with pytest.raises(Unavailable):
+            face.ask("http://fleet.example", lambda fleet: fleet.policy(), retries=0)
+        assert b"GET http://fleet.example/" in proxy.heard[0], "but what goes elsewhere does"
+
+
+def test_a_proxy_that_makes_no_sense_is_told(face: Face, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("http_proxy", "gopher://127.0.0.1:1")
+    with pytest.raises(BadConnection, match="proxy"):
+        face.ask("http://fleet.example", lambda fleet: fleet.policy())
+
+
+def test_who_sends_our_token_back_does_not_get_it_shown(face: Face) -> None:
+    echo = response(b"you sent Authorization: Bearer s3cret-s3cret-s3cret", "400 Bad Request", "text/plain")
+    where = response(b"", "302 Found", "text/plain", "Location: http://127.0.0.1/?token=s3cret-s3cret-s3cret")
+    for said in (echo, where):
+        with rogue(Say(said)) as server:
+            with pytest.raises(FleetError) as plain:
+                face.ask(server.url, lambda fleet: fleet.policy(), token="s3cret-s3cret-s3cret")  # noqa: S106
+            with pytest.raises(FleetError) as streamed:
+                face.collect(server.url, lambda fleet: fleet.clusters.watch(), token="s3cret-s3cret-s3cret")  # noqa: S106
+        assert "s3cret-s3cret-s3cret" not in f"{plain.value} {streamed.value}"
+
+
+def test_what_is_no_stream_is_not_read_without_end(face: Face) -> None:
+    ticks = iter(range(10_000))
+    hasty = msgspec.structs.replace(PATIENT, monotonic=lambda: float(next(ticks)))
+    for said in (response(b"<html>", media_type="text/html"), response(b"<html>", "404 Not Found", "text/html")):
+        with rogue(Say(said)) as server, pytest.raises(ConnectionFailed, match="did not end in time"):
+            face.collect(server.url, lambda f: f.clusters.watch(), surroundings=hasty, timeout=0.5, retries=0)
+
+
 def test_what_is_no_hyperfleet_is_told_as_such(face: Face) -> None:
     with rogue(Say(response(b"<html>hello</html>", media_type="text/html"))) as server:
         with pytest.raises(UnexpectedAnswer, match="is this the address of a HyperFleet server"):
@@ -165,3 +210,16 @@ def test_an_answer_that_drips_for_ever_is_given_up(face: Face) -> None:
     hasty = msgspec.structs.replace(PATIENT, monotonic=lambda: float(next(ticks)))
     with rogue(Say(response(b'{"version":3}'))) as server, pytest.raises(ConnectionFailed, match="did not end in time"):
         face.ask(server.url, lambda fleet: fleet.policy(), surroundings=hasty, timeout=0.5, retries=0)
+
+
+def test_a_stream_that_does_not_begin_is_given_up_in_the_time_of_an_answer(face: Face) -> None:
+    with rogue(Stall()) as server, pytest.raises(ConnectionFailed, match="did not answer in time"):
+        face.collect(server.url, lambda fleet: fleet.clusters.watch(), timeout=0.1, retries=0)
+
+
+def test_a_stream_may_be_silent_for_longer_than_an_answer_takes_to_come(face: Face) -> None:
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
+    news = tuple(b"event: synced\nid: %d\ndata: {}\n\n" % number for number in (1, 2))
+    with rogue(Stall((head, *news), pause=0.6)) as server:
+        events = face.collect(server.url, lambda fleet: fleet.clusters.watch(), 2, timeout=0.5, retries=0)
+    assert [event.position for event in events] == [1, 2]

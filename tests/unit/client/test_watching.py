@@ -207,7 +207,7 @@ def test_a_wait_goes_on_after_losses_with_the_time_that_is_left() -> None:
 def test_a_wait_that_is_longer_than_the_server_likes_is_asked_for_again() -> None:
     world = World(stream(), failed(504, "WaitTimeout"), stream(), MET, takes=1800.0)
     assert wait(world, timeout=7000.0) is not None
-    assert [timeout_of(request) for request in world.sent] == ["3600000ms", "3400000ms"]
+    assert [timeout_of(request) for request in world.sent] == ["3600000ms", "3399900ms"]
 
 
 @pytest.mark.parametrize(
@@ -228,6 +228,21 @@ def test_a_wait_ends_when_its_time_is_up() -> None:
     world = World(stream(), failed(504, "WaitTimeout"), takes=60.0)
     with pytest.raises(WaitTimeout):
         wait(world)
+
+
+def test_a_server_that_says_at_once_that_time_is_up_is_not_asked_without_pause() -> None:
+    world = World(*[each for _ in range(100) for each in (stream(), failed(504, "WaitTimeout"))])
+    with pytest.raises(WaitTimeout):
+        wait(world, timeout=5.0)
+    assert len(world.sent) == 50
+    assert world.pauses == [0.1] * 49
+
+
+def test_a_wait_for_a_server_that_says_nothing_is_hardly_longer_than_wanted() -> None:
+    world = World(ConnectionFailed("it did not answer in time", is_sent=True), takes=7.0)
+    with pytest.raises(ConnectionFailed):
+        wait(world, timeout=2.0)
+    assert world.timeouts == world.silences == [7.0], "and 5s for its last word"
 
 
 def test_a_server_that_goes_away_in_a_wait_is_waited_for_until_the_time_is_up() -> None:

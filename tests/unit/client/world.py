@@ -32,6 +32,7 @@ class World:
         self.time = 1000.0
         self.sent: list[Request] = []
         self.timeouts: list[float] = []
+        self.silences: list[float] = []
         self.pauses: list[float] = []
         self.surroundings = Surroundings(
             monotonic=lambda: self.time, now=lambda: NOW, chance=lambda: chance, make_key=lambda: "key-1"
@@ -69,6 +70,8 @@ class World:
                 case Send(request, timeout) | Open(request, timeout, _):
                     self.sent.append(request)
                     self.timeouts.append(timeout)
+                    if isinstance(effect, Open):
+                        self.silences.append(effect.silence)
                     outcome = self._next()
                 case Read():
                     outcome = self._next()

@@ -132,6 +132,23 @@ def test_what_somebody_else_took_away_is_made_again() -> None:
     asyncio.run(live())
 
 
+def test_a_pool_of_a_cluster_that_was_forgotten_brings_the_cluster_back() -> None:
+    async def live() -> None:
+        roster = Roster()
+        wanted = [step for step in plan(Options(seed=5, clusters=1, duration=600.0)) if isinstance(step.action, Create)]
+        cluster, pool = wanted[:2]
+        assert (bool(cluster.action.place.pool), bool(pool.action.place.pool)) == (False, True)
+        async with world() as before:
+            await before.drive([cluster], Steady(before.hours, 1.0), roster=roster)
+        async with world() as after:
+            tally = await after.drive([pool], Steady(after.hours, 1.0), roster=roster)
+            state = await after.state()
+        assert (tally.errors, tally.resynchronised) == ({}, 1)
+        assert [len(state["clusters"]), len(state["pools"])] == [1, 1]
+
+    asyncio.run(live())
+
+
 def test_a_generation_that_we_miscounted_is_read_again() -> None:
     async def live() -> None:
         async with world() as it:

@@ -62,6 +62,11 @@ def write_document(format_: Format, document: Any) -> list[str]:
     raise Misuse(f"-o {format_.name} does not go with this; there are json, yaml and jsonpath")
 
 
+def separator_of(format_: Format) -> str:
+    """Return the line between documents that follow each other; JSON needs none, and a blank one does no harm."""
+    return "---" if format_.name == "yaml" else ""
+
+
 def list_document(kind: str, documents: Iterable[Any]) -> Mapping[str, Any]:
     """Put documents into a list as the server does."""
     return {"type": f"{kind}List" if kind else "List", "items": list(documents)}

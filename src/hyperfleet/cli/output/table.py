@@ -13,6 +13,7 @@ from typing import Final
 from msgspec import Struct
 
 from hyperfleet.cli.output.colours import colour_of, paint
+from hyperfleet.cli.output.words import tame
 
 GAP: Final = "   "
 NONE: Final = "<none>"
@@ -103,9 +104,7 @@ def _lay_out(row: Sequence[str], columns: Sequence[Column], widths: Sequence[int
 
 def _one_line(text: str) -> str:
     """Put a cell on one line, and let no text move the cursor or change colours."""
-    if text.isprintable():
-        return text or NONE
-    return "".join(each if each.isprintable() else " " for each in " ".join(text.split()))
+    return tame(" ".join(text.split()) if not text.isprintable() else text) or NONE
 
 
 def _width_of_character(character: str) -> int:

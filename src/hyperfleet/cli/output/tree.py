@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from hyperfleet.cli.output.colours import colour_of, paint
 from hyperfleet.cli.output.table import Column, Look, width_of
+from hyperfleet.cli.output.words import tame
 
 _GAP: Final = "  "
 _PIPED_WIDTH: Final = 140  # of lines that nobody sees in a window
@@ -51,21 +52,31 @@ def _flatten(node: Node, first: str, rest: str) -> Iterator[tuple[Node, str, str
 
 
 class _Layout:
-    """Writes rows in columns, the last of which is wrapped."""
+    """Writes rows in columns, the last of which is wrapped; in a narrow window it stands below its row."""
 
     def __init__(self, columns: Sequence[Column], widths: Sequence[int], look: Look) -> None:
         self._columns = columns
         self._widths = widths
         self._look = look
         taken = sum(widths) + len(_GAP) * len(widths)
-        self._room = max(_LEAST, (look.width or _PIPED_WIDTH) - taken)
+        self._room = (look.width or _PIPED_WIDTH) - taken
+        self._is_narrow = look.width is not None and self._room < _LEAST
 
     def write(self, first: str, rest: str, row: Sequence[str], *, is_head: bool = False) -> Iterator[str]:
-        """Yield the lines of one row."""
-        message = _wrap(row[-1], self._room) if row else []
+        """Yield the lines of one row; `rest` stands where the tree goes on beside further lines."""
+        if self._is_narrow:
+            yield from self._write_narrow(first, rest, row, is_head=is_head)
+            return
+        message = _wrap(row[-1], max(_LEAST, self._room))
         yield self._line([first, *row[:-1]], message[0] if message else "", is_head=is_head)
         for more in message[1:]:
             yield self._line([rest.rstrip(), *[""] * (len(self._widths) - 1)], more, is_head=is_head)
+
+    def _write_narrow(self, first: str, rest: str, row: Sequence[str], *, is_head: bool) -> Iterator[str]:
+        yield self._line([first, *row[:-1]], "", is_head=is_head)
+        if not is_head:
+            room = max(_LEAST, (self._look.width or 0) - width_of(rest))
+            yield from (f"{rest}{line}" for line in _wrap(row[-1], room))
 
     def _line(self, cells: Sequence[str], message: str, *, is_head: bool) -> str:
         parts = []
@@ -79,7 +90,7 @@ def _wrap(text: str, width: int) -> list[str]:
     """Cut a message into lines; its own ends of lines are kept, and points of a list stand out."""
     lines = []
     for line in text.splitlines():
-        clean = "".join(each if each.isprintable() else " " for each in line)
+        clean = tame(line)
         indent = "  " if clean.lstrip().startswith("* ") else ""
         lines += textwrap.wrap(clean, width, subsequent_indent=indent, break_on_hyphens=False) or [""]
     return lines

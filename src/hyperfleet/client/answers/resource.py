@@ -81,6 +81,7 @@ class Metadata(Struct, frozen=True, rename="camel"):
     deletion_timestamp: datetime | None = None
     cluster_id: str | None = None
     parent_id: str | None = None
+    tenant: str | None = None
 
 
 class Resource(Document, frozen=True, rename="camel", dict=True):

@@ -1,0 +1,34 @@
+"""What can still be asked of a resource that is gone."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.cli.scene import Scene
+from tests.unit.cli.terminal import Terminal
+
+
+@pytest.fixture(autouse=True)
+def _removal(terminal: Terminal, scene: Scene) -> None:
+    path = f"/clusters/{scene.clusters['search']['id']}"
+    terminal.server.delete(path)
+    terminal.server.post(f"{path}/force-delete", {"reason": "test"})
+    terminal.pass_time(seconds=30)
+
+
+def test_its_name_leads_nowhere(terminal: Terminal) -> None:
+    done = terminal.run("history", "cluster", "search")
+    assert (done.code, done.out) == (4, "")
+
+
+def test_its_id_leads_to_its_history(terminal: Terminal, scene: Scene) -> None:
+    done = terminal.run("history", "cluster", scene.clusters["search"]["id"], "--subject", "phase")
+    assert done.code == 0
+    assert [line.split()[4] for line in done.out.splitlines()[1:]] == ["Deleting", "Provisioning", "Pending", "<none>"]
+
+
+def test_its_id_leads_to_how_it_was(terminal: Terminal, scene: Scene) -> None:
+    done = terminal.run(
+        "get", "cluster", scene.clusters["search"]["id"], "--at", "40s", "-o", "jsonpath={.status.phase}"
+    )
+    assert (done.code, done.out) == (0, "Provisioning\n")
