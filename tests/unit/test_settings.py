@@ -468,6 +468,11 @@ def test_what_is_wrong_with_an_issuer_is_told_at_its_place(more: str, message: s
         ("ftp://id.example.com/keys", "must begin with https://"),
         (f"https://fleet:{SECRET}@id.example.com/keys", "has a password in it"),
         ("https:///keys", "names no host"),
+        ("https://id.example.com:keys/", "Port could not be"),
+        ("https://id.example.com:99999/keys", "Port out of range"),
+        ("https://[::1/keys", "Invalid IPv6 URL"),
+        ("https://id example.com/keys", "has what no address has"),
+        ("https://⒈com/keys", "has what no address has"),
     ],
 )
 def test_keys_come_unchanged(address: str, message: str) -> None:

@@ -7,7 +7,6 @@ is set for it, and only then what the token says. Whatever is wrong, the answer 
 from __future__ import annotations
 
 import base64
-import math
 import re
 from collections.abc import Mapping
 from typing import Any, Final
@@ -25,6 +24,7 @@ from hyperfleet.services.callers import Rejection
 
 _FORM: Final = re.compile(rb"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+")
 _TYPES: Final = frozenset({"jwt", "at+jwt"})  # an access token says one of these, or nothing (RFC 9068)
+_FAR: Final = 1e15  # seconds; what is more is no time, and may be more than a float can be
 
 _NO_JWT: Final = Rejection("this is not a token that is known here")
 _BAD_HEADER: Final = Rejection("the header of the token asks for what is not taken here")
@@ -162,4 +162,4 @@ def _check_times(claims: Mapping[str, Any], leeway: float, now: float) -> float 
 
 def _is_time(value: object) -> bool:
     """Tell whether a value is a number of seconds; to Python a boolean is a number, too."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < _FAR

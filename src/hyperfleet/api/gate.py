@@ -11,7 +11,7 @@ from typing import Final
 from msgspec import Struct
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from hyperfleet.api.callers import CALLER, challenge
+from hyperfleet.api.callers import CALLER, RECHECK, challenge
 from hyperfleet.api.exchanges import PROBES
 from hyperfleet.api.pace import Pace
 from hyperfleet.api.problems import RETRY_AFTER, Problem
@@ -41,14 +41,21 @@ class Gate(Struct, frozen=True):
         """Find out who sends a request, and pass it on."""
         if scope["type"] == "http":
             scope[CALLER] = await self._find(scope)
+            if self.doorkeeper is not None:
+                scope[RECHECK] = self._is_unchanged
         await self.app(scope, receive, send)
 
     async def _find(self, scope: Scope) -> Caller | Problem:
         doorkeeper, pace = self.doorkeeper, self.pace
         found = ANONYMOUS if doorkeeper is None else await _identify(scope, doorkeeper, pace)
-        if pace is None or scope["path"] in PROBES:
+        if pace is None or (scope["path"] in PROBES and not _is_bad_token(found)):
             return found
         return pace.admit(found, scope, is_known=doorkeeper is not None)
+
+    async def _is_unchanged(self, scope: Scope) -> bool:
+        """Tell whether a token still lets the same caller in; while nobody can tell, it does."""
+        found = ANONYMOUS if self.doorkeeper is None else await _identify(scope, self.doorkeeper, None)
+        return found == scope[CALLER] or (isinstance(found, Problem) and found.code == "IssuerUnavailable")
 
 
 async def _identify(scope: Scope, doorkeeper: Doorkeeper, pace: Pace | None) -> Caller | Problem:
@@ -70,6 +77,11 @@ async def _identify(scope: Scope, doorkeeper: Doorkeeper, pace: Pace | None) -> 
         return refusal
     found = await doorkeeper.identify(token)
     return _turn_away(found) if isinstance(found, Rejection) else found
+
+
+def _is_bad_token(found: Caller | Problem) -> bool:
+    """Tell whether somebody may be guessing, which counts wherever they do."""
+    return isinstance(found, Problem) and found.code == "InvalidToken"
 
 
 def _turn_away(rejection: Rejection) -> Problem:
