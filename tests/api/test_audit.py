@@ -6,6 +6,7 @@ import asyncio
 import logging
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -253,18 +254,27 @@ def test_whoever_is_too_fast_cannot_fill_the_disk(clock: HandClock, pad: Pad) ->
 
 
 class Slow(MemoryStore):
-    """A store that keeps writes waiting while `gate` is shut, or has gone away while `is_away`."""
+    """A store that keeps writes waiting while it is shut, or has gone away."""
 
-    gate: asyncio.Event | None = None
     is_away = False
+    _opening: asyncio.Event | None = None
 
     async def transact(self, needs: Needs, work: Work) -> int:
         """Wait, then write."""
         if self.is_away:
             raise StoreUnavailable("the database is away")
-        if self.gate is not None:
-            await self.gate.wait()
+        if self._opening is not None:
+            await self._opening.wait()
         return await super().transact(needs, work)
+
+    @contextmanager
+    def shut(self) -> Iterator[None]:
+        """Keep writes waiting for the length of a block."""
+        self._opening = asyncio.Event()
+        try:
+            yield
+        finally:
+            self._opening.set()
 
 
 @pytest.mark.parametrize("headers", [{}, {"Prefer": "return=representation"}], ids=["lane", "route"])
@@ -272,17 +282,17 @@ def test_what_took_too_long_may_have_been_done(clock: HandClock, pad: Pad, heade
     store, limits = Slow(clock), Limits(time=timedelta(milliseconds=50))
     with open_fleet(store, clock, limits, journal=pad, doorkeeper=Keys()) as fleet:
         id_ = make(fleet, pad)["id"]
-        store.gate = asyncio.Event()
-        late = ask(fleet, "ann", "POST", f"/clusters/{id_}/statuses", body("dns", "True"), **headers)
-        assert late.status_code == 503
-        (record,) = pad.take()
-        assert (record["outcome"], record["status"], record["code"]) == ("unanswered", 503, "Timeout")
-        reports = [{"clusterId": id_, **body(adapter, "True")} for adapter in ("a", "b")]
-        assert ask(fleet, "ann", "POST", "/statuses:batch", {"reports": reports}).status_code == 503
-        assert [(each["target"]["id"], each["outcome"]) for each in pad.take()] == [(id_, "unanswered")] * 2
-        store.gate.set()
+        with store.shut():
+            late = ask(fleet, "ann", "POST", f"/clusters/{id_}/statuses", body("dns", "True"), **headers)
+            assert late.status_code == 503
+            (record,) = pad.take()
+            assert (record["outcome"], record["status"], record["code"]) == ("unanswered", 503, "Timeout")
+            assert record["target"]["id"] == id_
+            reports = [{"clusterId": id_, **body(adapter, "True")} for adapter in ("a", "b")]
+            assert ask(fleet, "ann", "POST", "/statuses:batch", {"reports": reports}).status_code == 503
+            assert [(each["target"]["id"], each["outcome"]) for each in pad.take()] == [(id_, "unanswered")] * 2
         fleet.run(fleet.committer.close())
-        assert fleet.get(f"/clusters/{id_}/statuses/adapters/dns", headers={"Authorization": "Bearer ann"}).json()
+        assert ask(fleet, "ann", "GET", f"/clusters/{id_}/statuses/adapters/dns").status_code == 200, "it was done"
 
 
 def test_an_entry_of_a_batch_that_failed_was_not_refused(clock: HandClock, pad: Pad) -> None:

@@ -88,7 +88,8 @@ def test_no_bad_token_gets_in_anywhere(guarded: GuardedFleet, caplog: pytest.Log
                 assert answer.status_code == 401, (name, method, path, answer.text)
                 assert answer.headers["www-authenticate"].startswith(f'{CHALLENGE}, error="invalid_token", error_desc')
                 code = answer.json()["code"]
-                assert code == ("HYPERFLEET-AUT-002" if "/compat/" in path else "InvalidToken")
+                compat = "HYPERFLEET-AUT-003" if name == "expired" else "HYPERFLEET-AUT-002"
+                assert code == (compat if "/compat/" in path else "InvalidToken")
                 assert len(token) < 10 or token not in answer.text
     assert state_of(guarded) == before
     assert not any(token in caplog.text for token in tokens.values() if len(token) > 10), "no token is in the log"
@@ -203,6 +204,20 @@ def test_what_is_no_token(
         assert answer.headers["www-authenticate"] == challenge
 
 
+@pytest.mark.parametrize(
+    ("header", "status", "code"),
+    [
+        ("", 401, "AUT-001"),
+        ("Basic YTpi", 401, "AUT-002"),
+        ("Bearer nonsense", 401, "AUT-002"),
+        ("Bearer", 400, "VAL-005"),
+    ],
+)
+def test_what_the_other_dialect_calls_it(memory_guarded: GuardedFleet, header: str, status: int, code: str) -> None:
+    answer = memory_guarded.fleet.get(f"{COMPAT}/clusters", headers={"Authorization": header})
+    assert (answer.status_code, answer.json()["code"]) == (status, f"HYPERFLEET-{code}")
+
+
 @pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER", "Bearer "])
 def test_the_scheme_is_spelt_as_one_likes(memory_guarded: GuardedFleet, scheme: str) -> None:
     header = {"Authorization": f"{scheme} reader-0123456789abcdef"}
@@ -233,7 +248,9 @@ def test_the_document_tells_who_is_let_in(memory_guarded: GuardedFleet) -> None:
             assert (operation.get("security") == [{"bearer": []}]) is is_guarded, (verb, path)
             assert ("401" in operation["responses"]) is is_guarded, (verb, path)
             assert ("403" in operation["responses"]) is is_guarded, (verb, path)
-    assert "Needs a token with the role admin." in memory_guarded.fleet.get(f"{ROOT}/docs").text
+    page = memory_guarded.fleet.get(f"{ROOT}/docs").text
+    assert "Needs a token with the role admin." in page
+    assert page.count("<pre>curl --oauth2-bearer &quot;$TOKEN&quot; ") == page.count("Needs a token")
     compat = memory_guarded.fleet.get(f"{COMPAT}/openapi").json()
     assert compat["security"] == [{"bearer": []}]
 

@@ -141,7 +141,7 @@ def test_every_query_parameter(world: World) -> None:
             for what, text in choice.texts(dialect_of(operation), name):
                 query = {name: text, **needed}
                 guard.send(f"{operation.id} {what}", operation.method.upper(), path, params=query, **more)
-    assert guard.accepted > 100, "some of it is a value like any other"
+    assert guard.accepted > 50, "some of it is a value like any other"
     guard.conclude()
 
 

@@ -112,10 +112,15 @@ class Probe(Struct, frozen=True):
 
 
 def probes_of(operation: Operation) -> Iterator[Probe]:
-    """Yield requests of an operation: at every place, with every parameter and every header."""
+    """Yield requests of an operation: at every place, with every parameter and every header.
+
+    Every value of a parameter is tried at the first place, which is another's, and at the last, which may be one's own.
+    """
     parameters = [each.name for each in operation.parameters if each.place == "query"]
     headers = [each.name for each in operation.parameters if each.place == "header"]
-    for path in places_of(operation.path, with_own=operation.method == "get"):
+    places = places_of(operation.path, with_own=operation.method == "get")
+    for path in places:
+        is_main = path in (places[0], places[-1])
         content = body_of(operation, path)
         needed = needed_by(path)
         base = Probe(operation.id, operation.method.upper(), path, tuple(needed.items()), body=content)
@@ -126,7 +131,7 @@ def probes_of(operation: Operation) -> Iterator[Probe]:
                 yield msgspec.structs.replace(base, headers=(("Accept", accept),))
         for name in parameters:
             without = {key: value for key, value in needed.items() if name not in ("against", key)}
-            for value in VALUES[name]:
+            for value in VALUES[name] if is_main else VALUES[name][:1]:
                 yield msgspec.structs.replace(base, query=((name, value), *without.items()))
         for name in headers:
             for value in HEADERS[name]:
@@ -146,7 +151,6 @@ def check(world: World, probe: Probe) -> httpx.Response:
         expected = expected.replace(value.encode(), world.values[key].encode())
     assert VARYING.sub(b"", told.content) == VARYING.sub(b"", expected), str(probe)
     assert list(told.headers) == list(void.headers), str(probe)
-    assert told.headers.get("etag") == void.headers.get("etag"), str(probe)
     sent = str(fill((probe.path, probe.query, probe.headers, probe.body), world.values))
     assert_nothing_of(world.red, told, sent, str(probe))
     return told

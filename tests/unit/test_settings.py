@@ -486,6 +486,19 @@ def test_keys_of_this_machine_need_no_tls(address: str) -> None:
     assert given(f"auth: {{issuers: [{{issuer: a, audience: b, jwks: '{address}'}}]}}")
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[{issuer: a, audience: b, jwks: c, jwks: d}]",
+        "[{issuer: a, audience: b, jwks: c}",
+        "[]\n---\n[{issuer: a, audience: b, jwks: c}]",
+    ],
+)
+def test_a_variable_is_read_as_strictly_as_a_file(text: str) -> None:
+    with pytest.raises(SettingsError, match="HYPERFLEET_AUTH_ISSUERS: expected a list, found the text"):
+        given(None, None, AUTH_ISSUERS=text)
+
+
 def test_an_issuer_has_one_entry() -> None:
     (problem,) = told(f"auth: {{issuers: [{issuer()}, {issuer()}]}}")
     assert "the issuer https://id.example.com is there twice" in problem

@@ -20,7 +20,7 @@ from hyperfleet.access.claims import read_caller
 from hyperfleet.access.issuer import SHARED_ALGORITHM, Issuer
 from hyperfleet.access.keys import Keys, VerifyingKey
 from hyperfleet.access.token_file import Ticket
-from hyperfleet.services.callers import Rejection
+from hyperfleet.services.callers import EXPIRED, Rejection
 
 _FORM: Final = re.compile(rb"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+")
 _TYPES: Final = frozenset({"jwt", "at+jwt"})  # an access token says one of these, or nothing (RFC 9068)
@@ -36,7 +36,6 @@ _ISSUER_AWAY: Final = Rejection("the issuer of the token cannot be asked for its
 _BAD_SIGNATURE: Final = Rejection("the signature of the token does not fit it")
 _WRONG_AUDIENCE: Final = Rejection("the token is for somebody else")
 _ENDLESS: Final = Rejection("the token does not say until when it is good")
-_EXPIRED: Final = Rejection("the token has expired")
 _EARLY: Final = Rejection("the token is not good yet")
 _BAD_TIMES: Final = Rejection("the token has a time that is none")
 
@@ -156,7 +155,7 @@ def _check_times(claims: Mapping[str, Any], leeway: float, now: float) -> float 
         return _BAD_TIMES
     until = float(times["exp"]) + leeway
     if until <= now:
-        return _EXPIRED
+        return EXPIRED
     return _EARLY if max(times.get("nbf", 0), times.get("iat", 0)) > now + leeway else until
 
 

@@ -154,9 +154,10 @@ def _read_file(file: str) -> bytes:
 async def _fetch(address: str) -> bytes:
     """Return what an issuer answers; nothing is followed elsewhere, and nothing without an end is waited for."""
     raw = b""
+    trust = await asyncio.to_thread(httpx.create_ssl_context)  # reading all authorities takes 50 ms
     async with (
         asyncio.timeout(_TIMEOUT),
-        httpx.AsyncClient(timeout=_TIMEOUT) as client,
+        httpx.AsyncClient(timeout=_TIMEOUT, verify=trust) as client,
         client.stream("GET", address, headers={"Accept": "application/json"}) as response,
     ):
         if response.status_code != 200:

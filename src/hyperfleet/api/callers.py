@@ -65,3 +65,9 @@ def challenge(error: str = "", description: str = "", scope: str = "") -> dict[s
     told = {"error": error, "error_description": _UNQUOTABLE.sub("", description), "scope": scope}
     parts = ['realm="hyperfleet"', *(f'{name}="{text}"' for name, text in told.items() if text)]
     return {"WWW-Authenticate": "Bearer " + ", ".join(parts)}
+
+
+# As with no credentials at all, RFC 6750 wants a challenge that tells of no error. Here, for dialects tell them apart.
+OTHER_SCHEME: Final = Problem(
+    "Unauthenticated", "the header Authorization has no token: send `Bearer …`", headers=challenge()
+)

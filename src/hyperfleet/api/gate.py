@@ -11,7 +11,7 @@ from typing import Final
 from msgspec import Struct
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from hyperfleet.api.callers import CALLER, RECHECK, challenge
+from hyperfleet.api.callers import CALLER, OTHER_SCHEME, RECHECK, challenge
 from hyperfleet.api.exchanges import PROBES
 from hyperfleet.api.pace import Pace
 from hyperfleet.api.problems import RETRY_AFTER, Problem
@@ -20,7 +20,6 @@ from hyperfleet.services.callers import Caller, Doorkeeper, Rejection
 ANONYMOUS: Final = Caller("anonymous")  # everybody, where nobody is asked who they are
 
 _SCHEME: Final = b"bearer"
-# No credentials, or such as we do not know: then RFC 6750 wants a challenge that tells of no error.
 _UNKNOWN: Final = Problem("Unauthenticated", "send a token: `Authorization: Bearer …`", headers=challenge())
 _TWICE: Final = Problem(
     "InvalidRequest", "the header Authorization is there more than once", headers=challenge("invalid_request")
@@ -60,14 +59,14 @@ class Gate(Struct, frozen=True):
 
 async def _identify(scope: Scope, doorkeeper: Doorkeeper, pace: Pace | None) -> Caller | Problem:
     credentials = [value for name, value in scope["headers"] if name == b"authorization"]
-    if not credentials:
+    if not any(credentials):
         return _UNKNOWN
     scheme, _, rest = bytes(credentials[0]).partition(b" ")
     token = rest.strip()
     if len(credentials) > 1:
         return _TWICE
     if scheme.lower() != _SCHEME:
-        return _UNKNOWN
+        return OTHER_SCHEME
     if not token:
         return _EMPTY
     known = doorkeeper.recognize(token)

@@ -1,7 +1,8 @@
 """Every request is counted on its way: by the template of its path, how it was answered, and how long that took.
 
-The outermost layer of the application. What a request turned out to be is known only further in, where scopes may be
-copies; so there is one `Trip` for each request, which all copies share. Measured: less than 3 µs a request.
+What a request turned out to be is known only further in, where scopes may be copies; so there is one `Trip` for each
+request, which all copies share. Audit, access log and traces, which stand around this, ask it for the route as well.
+Measured: less than 4 µs a request.
 """
 
 from __future__ import annotations
@@ -22,14 +23,15 @@ UNMATCHED: Final = "unmatched"  # the template of a path that leads nowhere
 _VARYING: Final = re.compile(r"\{[^}]*\}")
 METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _CODES: Final = {status: str(status) for status in range(100, 600)} | {0: "none"}
+_REFUSED: Final = 400  # and above
 _GONE: Final[Scope] = {}
 
 
 class RouteNames(dict[str, str]):
-    """How the templates of routes are called where they are described: `/clusters/{id:plain}` is `/clusters/{clusterId}`."""
+    """What templates of routes are called in their descriptions: `/clusters/{id:plain}` is `/clusters/{clusterId}`."""
 
     def __init__(self, described: Iterable[str]) -> None:
-        """Know the templates that are described; what is asked for once is remembered, and only routes are asked for."""
+        """Know the templates that are described."""
         super().__init__({"": UNMATCHED})
         self._described = {_VARYING.sub("{}", template): template for template in described}
 
@@ -97,10 +99,15 @@ class Traffic:
             measures.end_request()
             route, method = trip.end(), scope["method"] if scope["method"] in METHODS else "other"
             measures.requests.add(route, method, _CODES.get(trip.status, "none"))
-            if trip.problem:
+            if trip.problem and trip.status >= _REFUSED:  # and not one that came too late to be answered
                 measures.problems.add(trip.problem)
             if not trip.is_lasting:
                 measures.durations.observe(perf_counter() - begun, route, method)
+
+
+def route_of(scope: Scope) -> str:
+    """Return the template of a request's path, as it is described; only once it has been to the routes."""
+    return scope[TRIP].route if TRIP in scope else UNMATCHED
 
 
 def tell_scope(scope: Scope, prefix: str = "") -> Scope:

@@ -54,6 +54,7 @@ _URL: Final = re.compile(rb"://[^/@:]*:[^/@]*@")
 _ANYTHING: Final = (str, int, float, dict, list)
 _NO_COUNT: Final = (str, dict, list)  # `tokens: 3` says how many there are
 _NOTHING: Final = ()
+_USUAL: Final = 64  # characters of a key
 
 
 class Redacted(Struct, frozen=True):
@@ -74,7 +75,8 @@ class Redactor:
         self._endings = tuple([word.encode() + plural for word in words for plural in (b"", b"s")])
         self._tail = min(map(len, words), default=0)
         self._tails = frozenset([ending[-self._tail :] for ending in self._endings])
-        self._replaced = lru_cache(maxsize=4096)(lambda key: _find_replaced(key, words))  # the few keys of a fleet
+        self._words = words
+        self._recall = lru_cache(maxsize=4096)(lambda key: _find_replaced(key, words))  # the few keys of a fleet
 
     def is_harmless(self, raw: bytes) -> bool:
         """Tell cheaply whether there is nothing to look for in JSON; most bodies are like that."""
@@ -116,6 +118,10 @@ class Redactor:
     def conceal(self, text: str) -> str:
         """Return a text without what is a secret wherever it stands."""
         return _TEXTS.sub(_conceal, text) if self._is_enabled else text
+
+    def _replaced(self, key: str) -> tuple[type, ...]:
+        """Return of which types values are secrets under a key; what is long is looked at anew, not remembered."""
+        return self._recall(key) if len(key) <= _USUAL else _find_replaced(key, self._words)
 
     def _clean(self, value: object, at: str, found: list[str]) -> object:
         if isinstance(value, str):

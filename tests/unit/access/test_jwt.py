@@ -154,6 +154,7 @@ def test_a_key_that_is_not_named_is_found_if_there_is_no_choice(tmp_path: Path) 
         ({"tenants": None}, {"tenants": ("red",)}, {"scope": Scope(frozenset({"red"})), "tenant": "red"}),
         ({"tenants": "red blue"}, {}, {"scope": Scope(frozenset({"red", "blue"})), "tenant": ""}),
         ({"tenants": 5}, {"tenants": ("*",)}, {"scope": Scope(frozenset())}),
+        ({"tenants": ["", "a\0b", "x" * 257, 1, "red"]}, {}, {"scope": Scope(frozenset({"red"}))}),
         ({"email": "a@example.com"}, {"claims": {"name": "email"}}, {"name": "a@example.com"}),
         ({}, {"prefix": "corp:"}, {"name": "corp:alice"}),
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from pathlib import Path
 from typing import Any, Final
 
@@ -190,6 +191,16 @@ def test_no_text_takes_more_than_one_pass(redactor: Redactor, text: str) -> None
     long = text * (1024 * 1024 // len(text))  # what takes two passes or more would take minutes
     redactor.conceal(long)
     redactor.clean(json.dumps(["://", long, f"://{long}"]).encode())
+
+
+def test_long_keys_do_not_fill_the_memory(redactor: Redactor) -> None:
+    tracemalloc.start()
+    for number in range(200):
+        assert redactor.redact({f"{number}{'x' * 20_000}token": "hunter2"}).notes
+        assert redactor.is_sensitive(f"{number}{'x' * 20_000}token")
+    kept, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert kept < 1_000_000
 
 
 values = st.recursive(
