@@ -8,7 +8,10 @@ from pathlib import Path
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+from cryptography.hazmat.primitives.asymmetric.types import CertificatePublicKeyTypes
+
+Key = ec.EllipticCurvePrivateKey | ed25519.Ed25519PrivateKey | rsa.RSAPrivateKey
 
 
 class Authority:
@@ -21,9 +24,11 @@ class Authority:
         self.file = directory / f"{name}.pem"
         self.file.write_bytes(self._sign(self._name, self._key.public_key(), 365, is_authority=True))
 
-    def issue(self, name: str, days: float = 90, password: bytes | None = None) -> tuple[Path, Path]:
+    def issue(
+        self, name: str, days: float = 90, password: bytes | None = None, key: Key | None = None
+    ) -> tuple[Path, Path]:
         """Make a certificate and its key; with fewer than no days it has expired."""
-        key = ec.generate_private_key(ec.SECP256R1())
+        key = key or ec.generate_private_key(ec.SECP256R1())
         subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
         certificate, key_file = self._directory / f"{name}.pem", self._directory / f"{name}.key"
         certificate.write_bytes(self._sign(subject, key.public_key(), days))
@@ -33,7 +38,7 @@ class Authority:
         return certificate, key_file
 
     def _sign(
-        self, subject: x509.Name, key: ec.EllipticCurvePublicKey, days: float, *, is_authority: bool = False
+        self, subject: x509.Name, key: CertificatePublicKeyTypes, days: float, *, is_authority: bool = False
     ) -> bytes:
         now = datetime.now(UTC)
         names = x509.SubjectAlternativeName([x509.DNSName("localhost"), x509.IPAddress(ip_address("127.0.0.1"))])

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -55,9 +56,14 @@ class _Worker(Protocol):
 @pytest.fixture
 def postgres_url(request: pytest.FixtureRequest) -> Iterator[str]:
     """Give the address of an empty database of the test's own."""
-    if not os.environ.get(POSTGRES_ADDRESS):
-        request.getfixturevalue("postgres_binaries")
-    with temporary_database(_shared_postgres(request.config)) as url:
+    with _lend_database(request) as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def lasting_postgres_url(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Give the address of a database for all tests of a module."""
+    with _lend_database(request) as url:
         yield url
 
 
@@ -68,13 +74,22 @@ def postgres_server(postgres_binaries: Path) -> Iterator[PostgresServer]:
         yield server
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def postgres_binaries() -> Path:
     """Give the directory with the binaries, or skip: for tests that start servers themselves."""
     try:
         return find_postgres()
     except ServerMissingError as error:
         pytest.skip(f"{_MISSING}{error}")
+
+
+@contextmanager
+def _lend_database(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Lend an empty database of the run's server for a while."""
+    if not os.environ.get(POSTGRES_ADDRESS):
+        request.getfixturevalue("postgres_binaries")
+    with temporary_database(_shared_postgres(request.config)) as url:
+        yield url
 
 
 def _shared_postgres(config: pytest.Config) -> str:

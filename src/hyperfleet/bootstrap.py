@@ -122,7 +122,7 @@ class System:
         )
         self.app = create_app(self.context)
         if self._telemetry is not None or settings.access_log:
-            self.app = _observe(self.app, self.context, settings, self._telemetry)
+            self.app = _observe(self.app, settings, self._telemetry)
         if settings.trusted_proxies:
             self.app = Forwarding(self.app, parse_networks(settings.trusted_proxies))
         self._has_policy_file = settings.policy is not None
@@ -240,16 +240,14 @@ def open_telemetry(settings: Settings) -> Telemetry | None:
     return Telemetry(parse_collector(tracing.endpoint), tracing.sample_ratio, tracing.service_name)
 
 
-def _observe(app: ASGIApp, context: Context, settings: Settings, telemetry: Telemetry | None) -> ASGIApp:
+def _observe(app: ASGIApp, settings: Settings, telemetry: Telemetry | None) -> ASGIApp:
     """Put what looks at every request around the application; the span is outermost, so that the log can name it."""
     from hyperfleet.api.access_log import AccessLog
-    from hyperfleet.api.exchanges import Routes
     from hyperfleet.api.tracing import Tracing
 
-    routes = Routes(context)
     if settings.access_log:
-        app = AccessLog(app, routes)
-    return app if telemetry is None else Tracing(app, telemetry, routes)
+        app = AccessLog(app)
+    return app if telemetry is None else Tracing(app, telemetry)
 
 
 def read_policy(file: str | None) -> PolicyText:

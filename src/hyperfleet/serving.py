@@ -156,7 +156,13 @@ def _tell_risks(settings: Settings) -> None:
     for problem in check_tls(settings):
         _LOG.warning("%s", problem)
     address = parse_address(settings.listen)
-    if settings.auth.is_asking and settings.tls.certificate is None and not address.is_loopback:
+    if address.is_loopback:
+        return
+    if not settings.auth.is_asking:
+        _LOG.warning(
+            "%s can be reached from other machines, and nobody is asked who they are (insecureListen)", address
+        )
+    elif settings.tls.certificate is None:
         _LOG.warning("tokens travel in the clear to %s: set tls.certificate, unless a proxy adds TLS", address)
 
 

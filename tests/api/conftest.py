@@ -16,6 +16,8 @@ from hyperfleet.ports import Store
 from tests.api.fleet import Fleet, HandClock, open_fleet
 from tests.api.tenants import Keys, World, open_world
 
+STORES = ("memory", "sqlite", pytest.param("postgres", marks=pytest.mark.postgres))
+
 
 @pytest.fixture
 def clock() -> HandClock:
@@ -23,16 +25,21 @@ def clock() -> HandClock:
     return HandClock()
 
 
-@pytest.fixture(params=["memory", "sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+@pytest.fixture(params=STORES)
 def store(request: pytest.FixtureRequest, tmp_path: Path, clock: HandClock) -> Store:
     """Give an empty store of each sort."""
+    return make_store(request, tmp_path, clock, "postgres_url")
+
+
+def make_store(request: pytest.FixtureRequest, directory: Path, clock: HandClock, database: str) -> Store:
+    """Make the store that a fixture is to have; `database` names the fixture that lends one."""
     match request.param:
         case "memory":
             return MemoryStore(clock)
         case "sqlite":
-            return SqliteStore(tmp_path / "fleet.db", clock)
+            return SqliteStore(directory / "fleet.db", clock)
         case _:
-            url = request.getfixturevalue("postgres_url")
+            url = request.getfixturevalue(database)
             asyncio.run(PostgresStore(url).migrate())
             return PostgresStore(url)
 
@@ -57,8 +64,20 @@ def memory_client(clock: HandClock, limits: Limits) -> Iterator[Fleet]:
         yield fleet
 
 
+@pytest.fixture(scope="module", params=STORES)
+def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """Give a server with two tenants to all tests of a module that write nothing: it takes seconds to settle."""
+    clock = HandClock()
+    store = make_store(request, tmp_path_factory.mktemp("world"), clock, "lasting_postgres_url")
+    with open_fleet(store, clock, Limits(), doorkeeper=Keys()) as fleet:
+        world = open_world(fleet)
+        position = fleet.run(store.position())
+        yield world
+        assert fleet.run(store.position()) == position, "who writes takes `own_world`"
+
+
 @pytest.fixture
-def world(store: Store, clock: HandClock, limits: Limits) -> Iterator[World]:
-    """Give a server with two tenants."""
+def own_world(store: Store, clock: HandClock, limits: Limits) -> Iterator[World]:
+    """Give a server with two tenants to one test, which may write."""
     with open_fleet(store, clock, limits, doorkeeper=Keys()) as fleet:
         yield open_world(fleet)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +18,8 @@ from hyperfleet.api.context import Limits
 from hyperfleet.api.pace import Pace
 from hyperfleet.backends.journal import FileJournal, LogJournal
 from hyperfleet.backends.memory import MemoryStore
-from hyperfleet.ports import Scope, Store
+from hyperfleet.errors import StoreUnavailable
+from hyperfleet.ports import Needs, Scope, Store, Work
 from hyperfleet.services.callers import Caller, Rejection
 from tests.api.compat_client import COMPAT, report_body
 from tests.api.fleet import Fleet, HandClock, open_fleet
@@ -247,6 +251,57 @@ def test_whoever_is_too_fast_cannot_fill_the_disk(clock: HandClock, pad: Pad) ->
         statuses = [ask(fleet, "nobody", "POST", "/clusters", {}).status_code for _ in range(5)]
     assert statuses == [401, 429, 429, 429, 429]
     assert [record["status"] for record in pad.take()] == [401]
+
+
+class Slow(MemoryStore):
+    """A store that keeps writes waiting while it is shut, or has gone away."""
+
+    is_away = False
+    _opening: asyncio.Event | None = None
+
+    async def transact(self, needs: Needs, work: Work) -> int:
+        """Wait, then write."""
+        if self.is_away:
+            raise StoreUnavailable("the database is away")
+        if self._opening is not None:
+            await self._opening.wait()
+        return await super().transact(needs, work)
+
+    @contextmanager
+    def shut(self) -> Iterator[None]:
+        """Keep writes waiting for the length of a block."""
+        self._opening = asyncio.Event()
+        try:
+            yield
+        finally:
+            self._opening.set()
+
+
+@pytest.mark.parametrize("headers", [{}, {"Prefer": "return=representation"}], ids=["lane", "route"])
+def test_what_took_too_long_may_have_been_done(clock: HandClock, pad: Pad, headers: dict[str, str]) -> None:
+    store, limits = Slow(clock), Limits(time=timedelta(milliseconds=50))
+    with open_fleet(store, clock, limits, journal=pad, doorkeeper=Keys()) as fleet:
+        id_ = make(fleet, pad)["id"]
+        with store.shut():
+            late = ask(fleet, "ann", "POST", f"/clusters/{id_}/statuses", body("dns", "True"), **headers)
+            assert late.status_code == 503
+            (record,) = pad.take()
+            assert (record["outcome"], record["status"], record["code"]) == ("unanswered", 503, "Timeout")
+            assert record["target"]["id"] == id_
+            reports = [{"clusterId": id_, **body(adapter, "True")} for adapter in ("a", "b")]
+            assert ask(fleet, "ann", "POST", "/statuses:batch", {"reports": reports}).status_code == 503
+            assert [(each["target"]["id"], each["outcome"]) for each in pad.take()] == [(id_, "unanswered")] * 2
+        fleet.run(fleet.committer.close())
+        assert ask(fleet, "ann", "GET", f"/clusters/{id_}/statuses/adapters/dns").status_code == 200, "it was done"
+
+
+def test_an_entry_of_a_batch_that_failed_was_not_refused(clock: HandClock, pad: Pad) -> None:
+    store = Slow(clock)
+    with open_fleet(store, clock, Limits(), journal=pad, doorkeeper=Keys()) as fleet:
+        id_ = make(fleet, pad)["id"]
+        store.is_away = True
+        ask(fleet, "ann", "POST", "/statuses:batch", {"reports": [{"clusterId": id_, **body("dns", "True")}]})
+        assert [(each["outcome"], each["code"]) for each in pad.take()] == [("failed", "StoreUnavailable")]
 
 
 def test_without_a_journal_nothing_is_around(memory_client: Fleet) -> None:

@@ -10,10 +10,14 @@ from typing import Any
 import jsonschema
 import pytest
 
+from hyperfleet.access.doorkeeper import TokenDoorkeeper
+from hyperfleet.api import streams
+from hyperfleet.api.context import Limits
 from hyperfleet.backends.memory import MemoryStore
 from hyperfleet.ports import Store
+from hyperfleet.services.callers import Caller, Rejection
 from tests.api.compat_client import COMPAT, report_body
-from tests.api.fleet import ROOT, SPEC, HandClock, problem_of
+from tests.api.fleet import ROOT, SPEC, HandClock, open_fleet, problem_of
 from tests.api.guarding import NOW, GuardedFleet, bearer, known, open_guarded
 from tests.api.listening import Connection
 from tests.issuing import BAD, CURVE, claims, sign
@@ -84,7 +88,8 @@ def test_no_bad_token_gets_in_anywhere(guarded: GuardedFleet, caplog: pytest.Log
                 assert answer.status_code == 401, (name, method, path, answer.text)
                 assert answer.headers["www-authenticate"].startswith(f'{CHALLENGE}, error="invalid_token", error_desc')
                 code = answer.json()["code"]
-                assert code == ("HYPERFLEET-AUT-002" if "/compat/" in path else "InvalidToken")
+                compat = "HYPERFLEET-AUT-003" if name == "expired" else "HYPERFLEET-AUT-002"
+                assert code == (compat if "/compat/" in path else "InvalidToken")
                 assert len(token) < 10 or token not in answer.text
     assert state_of(guarded) == before
     assert not any(token in caplog.text for token in tokens.values() if len(token) > 10), "no token is in the log"
@@ -109,11 +114,63 @@ def test_a_good_token_gets_in_everywhere(guarded: GuardedFleet) -> None:
             assert answer.status_code in (200, 201, 204, 409), (method, path, answer.text)
 
 
-def test_who_watches_is_asked_once(memory_guarded: GuardedFleet) -> None:
+@pytest.mark.parametrize(
+    ("before", "after", "is_over"),
+    [
+        ("", "", False),
+        ("name: reader,", "name: another,", True),
+        ("token: reader-0123456789abcdef", "token: another-0123456789abcdef", True),
+        ("roles: [reader], tenants: ['*']", "roles: [reader], tenants: [red]", True),
+    ],
+)
+def test_a_watch_lasts_as_long_as_its_token(
+    memory_guarded: GuardedFleet,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    before: str,
+    after: str,
+    is_over: bool,
+) -> None:
+    monkeypatch.setattr(streams, "RECHECK", 0.0)
+    doorkeeper = memory_guarded.fleet.context.doorkeeper
+    assert isinstance(doorkeeper, TokenDoorkeeper)
     settle(memory_guarded)
     header = known("reader")["Authorization"].decode()
     with Connection(memory_guarded.fleet, "/clusters?watch=true", {"authorization": header}) as stream:
         assert [heard.event for heard in stream.take_list()] == ["added", "synced"]
+        file = tmp_path / "tokens.yaml"
+        file.write_text(file.read_text().replace('"', "'").replace(before, after) + "# changed\n")
+        memory_guarded.fleet.run(doorkeeper._look_at_tokens())
+        memory_guarded.act("POST", "/clusters", {"name": "news", "spec": SPEC})
+        stream.wait_for(lambda: stream.is_over or len(stream.heard) > 0)
+        assert (stream.is_over, [heard.event for heard in stream.heard]) == (is_over, [] if is_over else ["added"])
+
+
+class Unsure:
+    """A doorkeeper who takes tokens for names, and may come to be unable to tell whose one of them is."""
+
+    unsure_of = b""
+
+    def recognize(self, _: bytes) -> Caller | None:
+        """Know nobody."""
+        return None
+
+    async def identify(self, token: bytes) -> Caller | Rejection:
+        """Believe."""
+        return Rejection("ask later", is_passing=True) if token == self.unsure_of else Caller(token.decode())
+
+
+def test_a_watch_goes_on_while_nobody_can_tell(clock: HandClock, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streams, "RECHECK", 0.0)
+    doorkeeper = Unsure()
+    with open_fleet(MemoryStore(clock), clock, Limits(), doorkeeper=doorkeeper) as fleet:
+        guarded = GuardedFleet(fleet)
+        with Connection(fleet, "/clusters?watch=true", {"authorization": "Bearer alice"}) as stream:
+            stream.take_list()
+            doorkeeper.unsure_of = b"alice"
+            assert guarded.send("GET", "/clusters", bearer("alice")).status_code == 503
+            guarded.send("POST", "/clusters", bearer("bob"), json={"name": "news", "spec": SPEC})
+            assert [heard.event for heard in stream.take(1)] == ["added"]
 
 
 @pytest.mark.parametrize(
@@ -147,6 +204,20 @@ def test_what_is_no_token(
         assert answer.headers["www-authenticate"] == challenge
 
 
+@pytest.mark.parametrize(
+    ("header", "status", "code"),
+    [
+        ("", 401, "AUT-001"),
+        ("Basic YTpi", 401, "AUT-002"),
+        ("Bearer nonsense", 401, "AUT-002"),
+        ("Bearer", 400, "VAL-005"),
+    ],
+)
+def test_what_the_other_dialect_calls_it(memory_guarded: GuardedFleet, header: str, status: int, code: str) -> None:
+    answer = memory_guarded.fleet.get(f"{COMPAT}/clusters", headers={"Authorization": header})
+    assert (answer.status_code, answer.json()["code"]) == (status, f"HYPERFLEET-{code}")
+
+
 @pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER", "Bearer "])
 def test_the_scheme_is_spelt_as_one_likes(memory_guarded: GuardedFleet, scheme: str) -> None:
     header = {"Authorization": f"{scheme} reader-0123456789abcdef"}
@@ -177,7 +248,9 @@ def test_the_document_tells_who_is_let_in(memory_guarded: GuardedFleet) -> None:
             assert (operation.get("security") == [{"bearer": []}]) is is_guarded, (verb, path)
             assert ("401" in operation["responses"]) is is_guarded, (verb, path)
             assert ("403" in operation["responses"]) is is_guarded, (verb, path)
-    assert "Needs a token with the role admin." in memory_guarded.fleet.get(f"{ROOT}/docs").text
+    page = memory_guarded.fleet.get(f"{ROOT}/docs").text
+    assert "Needs a token with the role admin." in page
+    assert page.count("<pre>curl --oauth2-bearer &quot;$TOKEN&quot; ") == page.count("Needs a token")
     compat = memory_guarded.fleet.get(f"{COMPAT}/openapi").json()
     assert compat["security"] == [{"bearer": []}]
 

@@ -6,6 +6,8 @@ out or what is another tenant's, or write something.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import product
 from typing import Any
 from urllib.parse import quote
 
@@ -51,15 +53,30 @@ TEXTS: dict[str, str] = {
     "not a number": "NaN",
     "nothing": "",
 }
+# What turns a text into a part of a query, where it is no value. These are tried wherever a text can stand; all the
+# others once for each parameter, part of a path and header, in each dialect.
+DANGEROUS = ("always true", "a union", "a parenthesis", "TSL", "any text", "JSON", "a quote", "NUL")
 HEADERS = (
     *("If-Match", "If-None-Match", "Idempotency-Key", "X-Request-Id", "Last-Event-ID", "Prefer", "Accept"),
     *("Content-Type", "Accept-Encoding", "Traceparent", "Range"),
 )
 
 
-pytestmark = pytest.mark.parametrize(  # what reads SQL
-    "store", ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)], indirect=True
-)
+READING_SQL = ("sqlite", pytest.param("postgres", marks=pytest.mark.postgres))
+on_sql = pytest.mark.parametrize("world", READING_SQL, indirect=True, scope="module")
+
+
+class Choice:
+    """Chooses texts: all of them where something is met for the first time, from then on the dangerous ones."""
+
+    def __init__(self) -> None:
+        self._met: set[tuple[str, ...]] = set()
+
+    def texts(self, *what: str) -> Iterator[tuple[str, str]]:
+        """Yield texts to be tried, each with what it is."""
+        is_new = what not in self._met
+        self._met.add(what)
+        yield from ((name, text) for name, text in TEXTS.items() if is_new or name in DANGEROUS)
 
 
 class Guard:
@@ -102,41 +119,48 @@ def reading_operations(world: World) -> list[Operation]:
     return [each for each in described if each.method == "get" or each.id == "simulatePolicy"]
 
 
+def dialect_of(operation: Operation) -> str:
+    """Return where the paths of an operation's dialect begin."""
+    return operation.path.split("/")[1]
+
+
 def own_place(world: World, operation: Operation) -> str:
     """Return the path of an operation on blue's own resources."""
     path = places_of(operation.path, with_own=True)[-1].replace("/nodepools/{own_cluster}", "/nodepools/{own_pool}")
     return str(fill(path.replace("{adapter}", "dns"), world.values))
 
 
+@on_sql
 def test_every_query_parameter(world: World) -> None:
-    guard = Guard(world)
+    guard, choice = Guard(world), Choice()
     for operation in reading_operations(world):
         path = own_place(world, operation)
         more: dict[str, Any] = {"json": body_of(operation, path)} if operation.method == "post" else {}
         for name in [each.name for each in operation.parameters if each.place == "query"]:
             needed = {key: value for key, value in needed_by(path).items() if key != name}
-            for what, text in TEXTS.items():
+            for what, text in choice.texts(dialect_of(operation), name):
                 query = {name: text, **needed}
                 guard.send(f"{operation.id} {what}", operation.method.upper(), path, params=query, **more)
-    assert guard.accepted > 100, "some of it is a value like any other"
+    assert guard.accepted > 50, "some of it is a value like any other"
     guard.conclude()
 
 
+@on_sql
 def test_no_text_widens_what_other_filters_allow(world: World) -> None:
     guard = Guard(world)
     narrow = {"labelSelector": f"{LABEL}=nobody-has-this"}
-    hostile = ("always true", "a union", "a parenthesis", "TSL", "any text", "any of them", "JSON", "a quote")
     for operation in reading_operations(world):
         names = [each.name for each in operation.parameters if each.place == "query"]
         if not operation.id.startswith("list") or "labelSelector" not in names:
             continue
         for name in [each for each in names if each != "labelSelector"]:
-            for what in hostile:
+            for what in (*DANGEROUS, "any of them"):
                 path = own_place(world, operation)
                 answer = guard.send(f"{operation.id} {what}", "GET", path, params={**narrow, name: TEXTS[what]})
                 assert answer.status_code != 200 or answer.json()["items"] == [], (operation.id, name, what)
 
 
+@on_sql
 @pytest.mark.parametrize("name", ["q", "labelSelector", "blockedBy", "reason", "search"])
 def test_a_wildcard_is_a_text(world: World, name: str) -> None:
     """What means "anything" elsewhere finds what has it in it: nothing."""
@@ -148,8 +172,9 @@ def test_a_wildcard_is_a_text(world: World, name: str) -> None:
         assert answer.status_code == 400 or answer.json()["items"] == [], (name, text)
 
 
+@on_sql
 def test_every_part_of_a_path(world: World) -> None:
-    guard = Guard(world)
+    guard, choice = Guard(world), Choice()
     for operation in [*list_operations(world.fleet.context), *list_dialect(world.fleet)]:
         own = own_place(world, operation)
         for part in ("{adapter}", "{clusterId}", "{nodePoolId}", "{id}", "{parent_id}", "{statusId}", "{code}"):
@@ -158,7 +183,7 @@ def test_every_part_of_a_path(world: World) -> None:
             place = operation.path.replace(part, "{hole}")
             where = own_place(world, Operation(operation.method, place, operation.id, "", "", ()))
             more: dict[str, Any] = {"json": body_of(operation, own)} if operation.body is not None else {}
-            for what, text in TEXTS.items():
+            for what, text in choice.texts(dialect_of(operation), operation.method, part):
                 if part == "{adapter}" and ADAPTER_PATTERN.fullmatch(text):
                     continue  # an adapter may be called so
                 path = where.replace("{hole}", quote(text, safe=""))
@@ -167,28 +192,27 @@ def test_every_part_of_a_path(world: World) -> None:
     guard.conclude()
 
 
-@pytest.mark.parametrize("name", HEADERS)
-def test_every_header(world: World, name: str) -> None:
-    guard = Guard(world)
-    paths = [
-        "/clusters",
-        "/clusters/{own_cluster}",
-        "/clusters/{own_cluster}/statuses",
+@on_sql
+def test_every_header(world: World) -> None:
+    guard, choice = Guard(world), Choice()
+    paths = (
+        *("/clusters/{own_cluster}", "/clusters", "/clusters/{own_cluster}/statuses"),
         "/adapters",
         "/clusters:summary",
-    ]
-    for path in paths:
-        for what, text in TEXTS.items():
+    )
+    for name, path in product(HEADERS, paths):
+        where = fill(f"/api/hyperfleet/v1{path}", world.values)
+        for what, text in choice.texts(name):
             header = {name: text.encode("utf-8").replace(b"\0", b"").replace(b"\r\n", b" ")}
-            where = fill(f"/api/hyperfleet/v1{path}", world.values)
             guard.send(f"{name} {what}", "GET", where, headers=header)
             guard.send(f"{name} {what}", "PATCH", f"{where}/nothing", headers=header, json={"spec": {}})
             guard.send(f"{name} {what}", "GET", where.replace("/api/", "/compat/api/"), headers=header)
     guard.conclude()
 
 
-def test_every_idempotency_key_is_another(world: World) -> None:
-    blue, made = Voice(world.fleet, "blue"), {}
+@pytest.mark.parametrize("store", READING_SQL, indirect=True)
+def test_every_idempotency_key_is_another(own_world: World) -> None:
+    blue, made = Voice(own_world.fleet, "blue"), {}
     texts = [text.replace(" ", "/") for text in TEXTS.values()]
     keys = [text for text in texts if text.isascii() and text.isprintable() and 0 < len(text) <= 255]
     for number, key in enumerate(keys):

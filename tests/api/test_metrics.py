@@ -20,7 +20,7 @@ from hyperfleet.api.traffic import Trip
 from hyperfleet.backends.memory import MemoryStore
 from hyperfleet.errors import StoreUnavailable
 from hyperfleet.model.status import PHASES
-from hyperfleet.ports import Group, Query, Scope
+from hyperfleet.ports import Answer, Group, Query, Scope
 from hyperfleet.services.callers import Caller, Rejection, Role
 from tests.api.fleet import ROOT, Fleet, HandClock, open_fleet, path_of
 from tests.api.scrapes import OPEN_METRICS, Scrape, fetch_within
@@ -303,10 +303,44 @@ def test_a_request_that_ended_leaves_nothing_behind(memory_client: Fleet) -> Non
 def test_problems_are_counted_by_code(memory_client: Fleet) -> None:
     memory_client.get("/clusters/cls-none")
     memory_client.post("/clusters", {"name": "no spec", "spec": 1})
-    memory_client.get(f"{ROOT}/compat{CLUSTERS}?search=((")
+    found = scrape(memory_client).find("hyperfleet_problems_total")
+    assert found == {("NotFound",): 1, ("InvalidBody",): 1}
+
+
+def test_problems_of_the_dialect_are_counted_as_ours_are(clock: HandClock) -> None:
+    class LostStore(MemoryStore):
+        """A store that was lost."""
+
+        async def find(self, query: Query) -> tuple[Answer, ...]:
+            raise StoreUnavailable("no route to the database")
+
+    with open_fleet(LostStore(clock), clock, Limits()) as fleet:
+        assert fleet.get(f"{ROOT}/compat{CLUSTERS}").status_code == 503
+        assert fleet.get(f"{ROOT}/compat{CLUSTERS}?search=((").status_code == 400
+        found = scrape(fleet).find("hyperfleet_problems_total")
+        assert found == {("StoreUnavailable",): 1, ("HYPERFLEET-VAL-005",): 1}
+
+
+def test_a_watcher_that_goes_is_no_problem(memory_client: Fleet) -> None:
+    async def leave() -> None:
+        scope = {"type": "http", "method": "GET", "path": CLUSTERS, "query_string": b"watch=true", "headers": []}
+
+        begun = asyncio.Event()
+
+        async def receive() -> Any:
+            await begun.wait()
+            return {"type": "http.disconnect"}
+
+        async def send(_: Any) -> None:
+            begun.set()
+
+        async with asyncio.timeout(10):
+            await memory_client.app({**scope, "root_path": "", "http_version": "1.1"}, receive, send)
+
+    memory_client.run(leave())
     found = scrape(memory_client)
-    assert found.find("hyperfleet_problems_total")["NotFound",] == 1
-    assert found.find("hyperfleet_problems_total")["InvalidBody",] == 1
+    assert requests(found)[CLUSTERS, "GET", "200"] == 1
+    assert found.find("hyperfleet_problems_total") == {}
 
 
 # ── reports, writes and transitions ──────────────────────────────────────────────────────────────────────────────

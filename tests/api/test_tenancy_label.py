@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from hashlib import sha256
 from typing import Any
 
 import pytest
 
 from hyperfleet.api.context import Limits
-from hyperfleet.ports import EVERYTHING, Store
+from hyperfleet.ports import EVERYTHING, Scope, Store
+from hyperfleet.services.callers import Caller
 from hyperfleet.services.resources import MAX_LABELS
 from hyperfleet.services.tenancy import Tenancy
 from tests.api.compat_client import COMPAT
 from tests.api.fleet import Fleet, HandClock, errors_of, open_fleet, problem_of
 from tests.api.tenants import LABEL, Keys, Voice
+
+
+class Owner(Keys):
+    """A doorkeeper who takes everybody for somebody with many tenants."""
+
+    def __init__(self, tenants: frozenset[str]) -> None:
+        self._caller = Caller("owner", Scope(tenants))
+
+    def recognize(self, token: bytes) -> Caller | None:
+        """Know one caller."""
+        return self._caller
 
 
 @pytest.fixture
@@ -61,6 +74,14 @@ def test_who_has_several_tenants_must_be_told_how_to_choose(unlabelled: Fleet) -
     problem = problem_of(refused, 422, "InvalidLabels")
     assert "blue, red" in problem["detail"]
     assert "tenancy.label" in problem["detail"]
+
+
+def test_who_has_many_tenants_can_repeat_a_creation(store: Store, clock: HandClock, limits: Limits) -> None:
+    tenants = frozenset(sha256(b"%d" % number).hexdigest()[:40] for number in range(500))  # nothing to compress
+    new = {"json": {"name": "mine", "spec": {}, "labels": {LABEL: min(tenants)}}, "headers": {"Idempotency-Key": "k"}}
+    with open_fleet(store, clock, limits, doorkeeper=Owner(tenants), tenancy=Tenancy(LABEL)) as fleet:
+        made = [Voice(fleet, "owner").must(201, "POST", "/clusters", **new)["id"] for _ in range(2)]
+    assert made[0] == made[1]
 
 
 def test_who_has_no_tenant_creates_nothing(unlabelled: Fleet) -> None:

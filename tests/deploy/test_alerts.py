@@ -206,7 +206,12 @@ QUIET = [
 LOUD: dict[str, list[dict[str, str]]] = {
     "HyperFleetDown": [],
     "HyperFleetReplicaDown": [series("up", "0x2000")],
-    "HyperFleetNotReady": [series("hyperfleet_ready", "0x2000", 'check="queue"')],
+    "HyperFleetNotReady": [  # one of two has lost its way to the store
+        series("hyperfleet_ready", "0x2000", 'check="store"'),
+        series("hyperfleet_ready", "1x2000", 'check="store", pod="b"'),
+        series("hyperfleet_store_up", "0x2000"),
+        series("hyperfleet_store_up", "1x2000", 'pod="b"'),
+    ],
     "HyperFleetStoreUnavailable": [series("hyperfleet_store_up", "0x2000")],
     "HyperFleetErrors": [
         series(REQUESTS, "0+90x2000", 'route="/a", method="GET", code="200"'),
@@ -271,12 +276,41 @@ LOUD: dict[str, list[dict[str, str]]] = {
 
 PATIENT = {"HyperFleetStuckFailed", "HyperFleetSlowToReady"}
 
+# What a gauge is when all is well again; what is not here is no longer told then. Counters stand still.
+WELL: dict[str, int] = {
+    "up": 1,
+    "hyperfleet_ready": 1,
+    "hyperfleet_store_up": 1,
+    "hyperfleet_fleet_figures_up": 1,
+    "hyperfleet_write_queue_length": 0,
+    "hyperfleet_write_queue_capacity": 2000,
+    "hyperfleet_deadline_lag_seconds": 0,
+    "hyperfleet_recomputation_backlog": 0,
+    "hyperfleet_resource_metrics_cut_off": 0,
+    "hyperfleet_adapter_clock_skew_seconds": 0,
+    BLOCKED: 0,
+    STATES: 0,
+}
 
-def firing(names: str, count: int) -> dict[str, Any]:
+
+def mend(given: dict[str, str], minutes: int) -> dict[str, str]:
+    """Let a series that was made up be well again after so many minutes."""
+    made_up = re.fullmatch(r"(-?\d+)([+-]\d+)?x2000", given["values"])
+    if made_up is None:
+        return given
+    start, step = int(made_up[1]), int(made_up[2] or 0)
+    name = given["series"].partition("{")[0]
+    well = start + minutes * step if step else WELL.get(name, start if OTHERS in given["series"] else None)
+    after = "stale" if well is None else f"{well}x2000"
+    return {**given, "values": f"{start}{step:+}x{minutes} {after}"}
+
+
+def firing(names: str, count: int, later: int = 0) -> dict[str, Any]:
     """Expect so many alerts of these names to fire after three hours; those that are about days, after days."""
     samples = [{"labels": "{}", "value": count}] if count else []
     expression = f'count(ALERTS{{alertname=~"{names}", alertstate="firing"}})'
-    return {"expr": expression, "eval_time": "1980m" if names in PATIENT else "180m", "exp_samples": samples}
+    time = (1980 if names in PATIENT else 180) + later
+    return {"expr": expression, "eval_time": f"{time}m", "exp_samples": samples}
 
 
 def test_the_rules_are_rules(promtool: Promtool) -> None:
@@ -299,4 +333,22 @@ def test_each_alert_fires_when_it_should(promtool: Promtool) -> None:
         for name, given in LOUD.items()
     ]
     done = promtool.test(tests)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_each_alert_ends_when_its_cause_does(promtool: Promtool) -> None:
+    tests = []
+    for name, given in LOUD.items():
+        lasting = 1990 if name in PATIENT else 190
+        mended = [mend(each, lasting) for each in given] or [series("hyperfleet_build_info", f"_x{lasting} 1x2000")]
+        expected = [firing(name, 1), firing(name, 0, later=130)]
+        tests.append({"name": name, "interval": "1m", "input_series": mended, "promql_expr_test": expected})
+    done = promtool.test(tests)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_store_that_all_have_lost_is_told_of_once(promtool: Promtool) -> None:
+    given = [series("hyperfleet_store_up", "0x2000"), series("hyperfleet_ready", "0x2000", 'check="store"')]
+    expected = [firing("HyperFleetStoreUnavailable", 1), firing("HyperFleetNotReady", 0)]
+    done = promtool.test([{"interval": "1m", "input_series": given, "promql_expr_test": expected}])
     assert done.returncode == 0, done.stdout + done.stderr

@@ -128,12 +128,14 @@ def test_a_check_tells_all_that_is_wrong(tmp_path: Path) -> None:
     file = tmp_path / "tokens.yaml"
     file.write_text("- {name: a, token: short, roles: [king], tenants: ['*']}\n")
     issuers = [{"issuer": ISSUER, "audience": AUDIENCE, "jwks": str(tmp_path / "none.json")}]
-    done = run_command("serve", "--check", auth_tokens=str(file), auth_issuers=json.dumps(issuers))
+    tls = {"tls_certificate": str(tmp_path / "none.pem"), "tls_key": str(tmp_path / "none.key")}
+    files = {"policy": str(tmp_path / "none.yaml"), "spec_schemas": f"Cluster={tmp_path / 'schema.json'}"}
+    done = run_command("serve", "--check", auth_tokens=str(file), auth_issuers=json.dumps(issuers), **files, **tls)
     assert done.returncode == 1
     assert [line.rpartition("/")[2].partition(":")[0] for line in done.stdout.splitlines()] == [
-        "tokens.yaml",
-        "tokens.yaml",
-        "none.json",
+        *("none.yaml", "schema.json"),
+        *("tokens.yaml", "tokens.yaml", "none.json"),
+        *("none.pem", "none.key"),
     ]
     done = run_command("serve", database="memory:", listen="127.0.0.1:0", auth_tokens=str(file))
     assert done.returncode == 2

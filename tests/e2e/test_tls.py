@@ -118,3 +118,15 @@ def test_a_server_says_that_tokens_travel_in_the_clear(tmp_path: Path) -> None:
         await_state(lambda: "tokens travel in the clear to 0.0.0.0:0: set tls.certificate" in server.log)
     finally:
         server.kill9()
+
+
+@pytest.mark.parametrize("log_format", ["text", "json"])
+def test_a_server_says_that_it_asks_nobody(tmp_path: Path, log_format: str) -> None:
+    server = Server(tmp_path, "memory:", listen="0.0.0.0:0", insecure_listen="true", log_format=log_format)
+    server.launch()
+    try:
+        await_state(lambda: "0.0.0.0:0 can be reached from other machines, and nobody is asked who" in server.log)
+    finally:
+        server.kill9()
+    with running(tmp_path, "memory:", insecure_listen="true") as server:
+        assert "can be reached" not in server.log, "this machine only"

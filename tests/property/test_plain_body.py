@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
@@ -57,3 +59,15 @@ def test_the_short_way_is_taken_in_both_spellings() -> None:
     assert read_plain(msgspec.json.encode(snake)) == expected
     assert read_plain(b"[]") is None
     assert read_plain(b"{") is None
+
+
+def test_no_long_text_is_remembered() -> None:
+    tracemalloc.start()
+    for number in range(200):
+        report = body("dns", "True")
+        report["conditions"][0]["type"] = f"{number}{'x' * 20_000}"
+        assert read_plain(msgspec.json.encode(report)) is None
+        assert read_plain(msgspec.json.encode(body(f"a{number}{'x' * 20_000}", "True"))) is None
+    kept, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert kept < 1_000_000

@@ -49,7 +49,7 @@ def test_who_is_believed(peer: str, said: list[str], expected: str, because: str
 
 
 def test_what_is_said_does_not_fill_the_memory() -> None:
-    async def pass_by(*_: Any) -> None:
+    async def pass_by(*_: Any) -> Any:
         """Look at nothing."""
 
     forwarding, long = Forwarding(pass_by, TRUSTED), "1.2.3.4, " * 10_000
@@ -64,4 +64,4 @@ def test_what_is_said_does_not_fill_the_memory() -> None:
     asyncio.run(ask("203.0.113.7"))
     kept, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert kept < 1_000_000
+    assert kept < 2_000_000

@@ -476,6 +476,11 @@ def test_what_is_wrong_with_an_issuer_is_told_at_its_place(more: str, message: s
         ("ftp://id.example.com/keys", "must begin with https://"),
         (f"https://fleet:{SECRET}@id.example.com/keys", "has a password in it"),
         ("https:///keys", "names no host"),
+        ("https://id.example.com:keys/", "Port could not be"),
+        ("https://id.example.com:99999/keys", "Port out of range"),
+        ("https://[::1/keys", "Invalid IPv6 URL"),
+        ("https://id example.com/keys", "has what no address has"),
+        ("https://⒈com/keys", "has what no address has"),
     ],
 )
 def test_keys_come_unchanged(address: str, message: str) -> None:
@@ -487,6 +492,19 @@ def test_keys_come_unchanged(address: str, message: str) -> None:
 @pytest.mark.parametrize("address", ["http://127.0.0.1:1/k", "http://localhost/k", "http://[::1]/k", "https://a/k"])
 def test_keys_of_this_machine_need_no_tls(address: str) -> None:
     assert given(f"auth: {{issuers: [{{issuer: a, audience: b, jwks: '{address}'}}]}}")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[{issuer: a, audience: b, jwks: c, jwks: d}]",
+        "[{issuer: a, audience: b, jwks: c}",
+        "[]\n---\n[{issuer: a, audience: b, jwks: c}]",
+    ],
+)
+def test_a_variable_is_read_as_strictly_as_a_file(text: str) -> None:
+    with pytest.raises(SettingsError, match="HYPERFLEET_AUTH_ISSUERS: expected a list, found the text"):
+        given(None, None, AUTH_ISSUERS=text)
 
 
 def test_an_issuer_has_one_entry() -> None:

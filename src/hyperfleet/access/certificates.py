@@ -11,10 +11,13 @@ from pathlib import Path
 from typing import Final
 
 from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 
 from hyperfleet.documents import Place, Problem
 
 _SOON: Final = timedelta(days=14)
+_RSA_BITS: Final = range(2048, 4096 + 1, 512)
+_CURVES: Final = ("secp256r1", "secp384r1")
 
 
 def check_files(certificate: str, key: str, client_ca: str | None, now: datetime) -> tuple[Problem, ...]:
@@ -22,7 +25,7 @@ def check_files(certificate: str, key: str, client_ca: str | None, now: datetime
     problems = [problem for file in (certificate, key, client_ca) if file for problem in _check_readable(file)]
     if problems:
         return tuple(problems)
-    problems += _check_pair(certificate, key)
+    problems += _check_sort(certificate) or _check_pair(certificate, key)
     problems += _check_certificates(certificate, now)
     if client_ca:
         problems += _check_certificates(client_ca, now)
@@ -35,6 +38,23 @@ def _check_readable(file: str) -> list[Problem]:
     except OSError as error:
         return [_problem(file, f"cannot be read: {error.strerror}")]
     return []
+
+
+def _check_sort(certificate: str) -> list[Problem]:
+    """Check that the key is of a sort that the server we embed can use; others would end it in the midst of a start."""
+    try:
+        key = x509.load_pem_x509_certificates(Path(certificate).read_bytes())[0].public_key()
+    except ValueError:
+        return []  # what is said of the file as a whole is enough
+    match key:
+        case rsa.RSAPublicKey():
+            is_good = key.key_size in _RSA_BITS
+        case ec.EllipticCurvePublicKey():
+            is_good = key.curve.name in _CURVES
+        case _:
+            is_good = isinstance(key, ed25519.Ed25519PublicKey)
+    message = "the key cannot be used: it must be RSA of 2048, 3072 or 4096 bits, P-256, P-384 or Ed25519"
+    return [] if is_good else [_problem(certificate, message)]
 
 
 def _check_pair(certificate: str, key: str) -> list[Problem]:

@@ -19,7 +19,7 @@ def read_caller(claims: Mapping[str, Any], issuer: Issuer) -> Caller | Rejection
     """Return whose token it is and what they may do."""
     spelling = issuer.claims
     name = _find(claims, spelling.name)
-    if not isinstance(name, str) or not 0 < len(name) <= MAX_NAME or not name.isprintable():
+    if not isinstance(name, str) or not _is_name(name):
         return _NAMELESS
     tenants = _find(claims, spelling.tenants)
     return make_caller(
@@ -60,6 +60,10 @@ def _find(claims: Mapping[str, Any], path: str) -> Any:
 
 def _texts(value: Any) -> list[str]:
     """Return the texts of a claim: a list, or one text in which spaces separate them, as in `scope`."""
-    if isinstance(value, str):
-        return value.split()
-    return [each for each in value if isinstance(each, str) and each] if isinstance(value, list) else []
+    texts = value.split() if isinstance(value, str) else value if isinstance(value, list) else []
+    return [each for each in texts if isinstance(each, str) and _is_name(each)]
+
+
+def _is_name(text: str) -> bool:
+    """Tell whether a text can be stored, and shown in a line of a log."""
+    return 0 < len(text) <= MAX_NAME and text.isprintable()

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from hyperfleet.access.token_file import Ticket
 from hyperfleet.access.tokens import Tokens
-from hyperfleet.services.callers import Caller, Rejection
+from hyperfleet.services.callers import EXPIRED, Caller, Rejection
 from hyperfleet.services.loops import Loop
 
 if TYPE_CHECKING:  # these load cryptography, which a file of tokens does not need
@@ -30,7 +30,6 @@ _REFUSED_FOR: Final = 5.0  # seconds for which a bad token is not looked at agai
 _PAUSE: Final = 2.0  # seconds between two looks at the token file
 
 _TOO_LONG: Final = Rejection("the token is too long to be one")
-_EXPIRED: Final = Rejection("the token has expired")
 _UNKNOWN: Final = Rejection("this is not a token that is known here")
 
 
@@ -101,7 +100,7 @@ class TokenDoorkeeper:
     async def _examine(self, token: bytes, digest: bytes, now: float) -> Ticket | Rejection:
         ticket = self._tokens.find(digest) if self._tokens is not None else None
         if ticket is not None:
-            return ticket if now < ticket.until else _EXPIRED
+            return ticket if now < ticket.until else EXPIRED
         return _UNKNOWN if self._verifier is None else await self._verifier.verify(token, now)
 
     async def _look_at_tokens(self) -> float:

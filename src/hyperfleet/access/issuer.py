@@ -103,6 +103,8 @@ def check_address(url: str) -> None:
         raise ValueError(f"the address of `jwks` must begin with https://, found {parts.scheme}://{parts.hostname}")
     if not parts.hostname:
         raise ValueError("the address of `jwks` names no host")
+    if parts.port == 0 or not (url.isascii() and url.isprintable()) or " " in url:  # `port` itself refuses what is none
+        raise ValueError("the address of `jwks` has what no address has: write it as a browser would send it")
 
 
 def _is_loopback(host: str) -> bool:

@@ -7,7 +7,6 @@ is set for it, and only then what the token says. Whatever is wrong, the answer 
 from __future__ import annotations
 
 import base64
-import math
 import re
 from collections.abc import Mapping
 from typing import Any, Final
@@ -21,10 +20,11 @@ from hyperfleet.access.claims import read_caller
 from hyperfleet.access.issuer import SHARED_ALGORITHM, Issuer
 from hyperfleet.access.keys import Keys, VerifyingKey
 from hyperfleet.access.token_file import Ticket
-from hyperfleet.services.callers import Rejection
+from hyperfleet.services.callers import EXPIRED, Rejection
 
 _FORM: Final = re.compile(rb"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+")
 _TYPES: Final = frozenset({"jwt", "at+jwt"})  # an access token says one of these, or nothing (RFC 9068)
+_FAR: Final = 1e15  # seconds; what is more is no time, and may be more than a float can be
 
 _NO_JWT: Final = Rejection("this is not a token that is known here")
 _BAD_HEADER: Final = Rejection("the header of the token asks for what is not taken here")
@@ -36,7 +36,6 @@ _ISSUER_AWAY: Final = Rejection("the issuer of the token cannot be asked for its
 _BAD_SIGNATURE: Final = Rejection("the signature of the token does not fit it")
 _WRONG_AUDIENCE: Final = Rejection("the token is for somebody else")
 _ENDLESS: Final = Rejection("the token does not say until when it is good")
-_EXPIRED: Final = Rejection("the token has expired")
 _EARLY: Final = Rejection("the token is not good yet")
 _BAD_TIMES: Final = Rejection("the token has a time that is none")
 
@@ -156,10 +155,10 @@ def _check_times(claims: Mapping[str, Any], leeway: float, now: float) -> float 
         return _BAD_TIMES
     until = float(times["exp"]) + leeway
     if until <= now:
-        return _EXPIRED
+        return EXPIRED
     return _EARLY if max(times.get("nbf", 0), times.get("iat", 0)) > now + leeway else until
 
 
 def _is_time(value: object) -> bool:
     """Tell whether a value is a number of seconds; to Python a boolean is a number, too."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < _FAR

@@ -20,6 +20,7 @@ from hyperfleet.services.callers import Caller, Role
 
 _TOKEN: Final = re.compile(r"[A-Za-z0-9._~+/-]+=*")  # what a header can carry (RFC 6750)
 _SHORTEST: Final = 20  # characters of a token; what is shorter can be guessed
+_STRAY: Final = re.compile(rf"[A-Za-z0-9._~+/-]{{{_SHORTEST},}}=*")  # what may be a token, wherever it stands
 _DIGEST: Final = "^[0-9a-f]{64}$"
 # What is said of these, whatever was found there.
 _EXPECTED: Final = {
@@ -90,9 +91,9 @@ def _ticket(entry: TokenEntry) -> Ticket:
 
 
 def _conceal(problem: Problem) -> Problem:
-    """Take out whatever might quote a token, also one that stands where its digest belongs."""
+    """Take out whatever might quote a token, also one that stands where something else belongs."""
     message = next((text for end, text in _EXPECTED.items() if problem.place.path.endswith(end)), problem.message)
-    return replace(problem, snippet="", message=message)
+    return replace(problem, snippet="", message=_STRAY.sub("…", message))
 
 
 # ── what a type cannot say ───────────────────────────────────────────────────────────────────────────────────────
@@ -119,6 +120,9 @@ def _check_entry(entry: TokenEntry, pointer: str, places: Places, now: float) ->
     if entry.roles and "reporter" in entry.roles and not entry.adapters:
         message = 'a reporter reports as somebody: name its `adapters`; ["*"] stands for any'
         yield Problem(places.value(pointer), message, "MissingKey")
+    if entry.name and not entry.name.isprintable():
+        message = "a name has only what can be shown: it stands in logs, on one line"
+        yield Problem(places.value(f"{pointer}/name"), message, "NotAllowed")
     yield from _check_expiry(entry, places, f"{pointer}/expires", now)
 
 

@@ -57,13 +57,7 @@ class Tokens:
         return True
 
     def _read(self) -> TokenList:
-        try:
-            text = Path(self._file).read_bytes().decode()
-        except OSError as error:
-            raise SettingsError([_problem(self._file, f"cannot be read: {error.strerror}")]) from error
-        except UnicodeDecodeError:
-            raise SettingsError([_problem(self._file, "is not UTF-8 text")]) from None  # it would quote the text
-        return read_tokens(text, self._file, self._now())
+        return read_tokens(read_text(self._file), self._file, self._now())
 
     def _take(self, found: TokenList, version: _Version) -> None:
         if has_errors(found.problems):
@@ -71,6 +65,21 @@ class Tokens:
         for problem in (*found.problems, *_check_mode(self._file)):
             _LOG.warning("%s", problem)
         self._tickets, self._version = found.tickets, version
+
+
+def read_text(file: str) -> str:
+    """Return what is in a file of tokens; raise `SettingsError` if that cannot be had."""
+    try:
+        return Path(file).read_bytes().decode()
+    except OSError as error:
+        raise refuse(file, f"cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError:
+        raise refuse(file, "is not UTF-8 text") from None  # it would quote the text
+
+
+def refuse(file: str, message: str) -> SettingsError:
+    """Say what is wrong with a file as a whole."""
+    return SettingsError([Problem(Place(file, 1, 1), message, "Unreadable")])
 
 
 def _check_mode(file: str) -> Iterator[Problem]:
@@ -88,7 +97,3 @@ def _identify(file: str) -> _Version:
     except OSError:
         return _Version()
     return _Version(found.st_ino, found.st_size, found.st_mtime_ns)
-
-
-def _problem(file: str, message: str) -> Problem:
-    return Problem(Place(file, 1, 1), message, "Unreadable")

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from hyperfleet.aggregation.body import MAX_CONDITIONS, MAX_GENERATION, is_usual_type
-from hyperfleet.model.condition import MAX_MESSAGE, MAX_REASON, REASON_PATTERN, Condition, ConditionStatus
+from hyperfleet.model.condition import MAX_MESSAGE, MAX_REASON, MAX_TYPE, REASON_PATTERN, Condition, ConditionStatus
 from hyperfleet.model.report import ADAPTER_PATTERN, MAX_ADAPTER_NAME, REQUIRED_CONDITIONS, Report
 
 _REQUIRED: Final = frozenset(REQUIRED_CONDITIONS)
@@ -26,7 +26,7 @@ Time = Annotated[datetime, Meta(tz=True)]
 class _Condition(Struct, forbid_unknown_fields=True, gc=False):
     """A condition as adapters write it; what only we may set is accepted and ignored."""
 
-    type: str
+    type: Annotated[str, Meta(max_length=MAX_TYPE)]  # what is longer must not get into a cache
     status: ConditionStatus
     reason: Annotated[str, Meta(max_length=MAX_REASON)] = ""
     message: Annotated[str, Meta(max_length=MAX_MESSAGE)] = ""
@@ -41,7 +41,7 @@ class _Body(Struct, forbid_unknown_fields=True, gc=False):
 
     observed_generation: Generation
     conditions: Annotated[list[_Condition], Meta(max_length=MAX_CONDITIONS)]
-    adapter: str | None = None
+    adapter: Annotated[str, Meta(max_length=MAX_ADAPTER_NAME)] | None = None
     observed_time: Time | None = None
     data: dict[str, Any] | None = None
     metadata: dict[str, Any] | None = None

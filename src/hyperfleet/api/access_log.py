@@ -9,18 +9,16 @@ from typing import Final
 from msgspec import Struct
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from hyperfleet.api.exchanges import PROBES, Exchange, Routes
+from hyperfleet.api.exchanges import PROBES, Exchange
 
 _LOG: Final = logging.getLogger(__name__)
 _LINE: Final = "%s %s: %s, %s bytes in %.1f ms to %s at %s (request %s)"
-_UNMATCHED: Final = "unmatched"  # not the path itself: it may be anything
 
 
 class AccessLog(Struct, frozen=True):
     """An application whose requests are logged."""
 
     app: ASGIApp
-    routes: Routes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, and log what became of it."""
@@ -36,7 +34,7 @@ class AccessLog(Struct, frozen=True):
     def _write(self, scope: Scope, exchange: Exchange, duration: float) -> None:
         told = {
             "method": scope["method"],
-            "route": self.routes.find(scope["path"]) or _UNMATCHED,
+            "route": exchange.route,
             "status": exchange.status,
             "bytes": exchange.size,
             "duration_ms": round(duration, 3),

@@ -13,6 +13,7 @@ from typing import Final, Literal
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
+from msgspec.structs import replace
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hyperfleet.api.callers import CALLER
@@ -20,7 +21,9 @@ from hyperfleet.api.compat import app as compat
 from hyperfleet.api.compat.description import describe
 from hyperfleet.api.context import Context
 from hyperfleet.api.description.table import list_operations
-from hyperfleet.api.exchanges import Routes, remote_of
+from hyperfleet.api.exchanges import remote_of
+from hyperfleet.api.problems import CATALOGUE
+from hyperfleet.api.traffic import route_of
 from hyperfleet.api.wire import path_of
 from hyperfleet.services.audit import ACTS, Act, Journal, Object, Outcome
 from hyperfleet.services.callers import Caller
@@ -29,7 +32,9 @@ End = Literal["done", "refused", "failed", "unanswered"]
 
 _WRITES: Final = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 _SHOWN: Final = 1_024  # characters of a path
+_REFUSAL: Final = 400
 _HASTE: Final = 429
+_FAILURE: Final = 500
 _UNRECORDED: Final = 0  # status of a request that was never answered: its caller had gone
 
 
@@ -81,7 +86,6 @@ class Audit:
         self._clock = context.clock
         self._journal = journal
         self._has_reports = has_reports
-        self._routes = Routes(context)
         self._writes = frozenset(_list_writes(context))
         self._collections = {path_of(kind, context.kinds).rpartition("/")[2]: kind.name for kind in context.kinds}
 
@@ -90,11 +94,7 @@ class Audit:
         if scope["type"] != "http" or scope["method"] not in _WRITES:
             await self._app(scope, receive, send)
             return
-        route = self._routes.find(scope["path"])
-        if (scope["method"], route) not in self._writes:
-            await self._app(scope, receive, send)
-            return
-        answering = _Answering(self, scope, route, send)
+        answering = _Answering(self, scope, send)
         former = ACTS.set(answering.acts)
         try:
             await self._app(scope, receive, answering)
@@ -104,13 +104,16 @@ class Audit:
 
     def record(self, answering: _Answering, status: int, request_id: str, code: str) -> None:
         """Write down what became of a request."""
-        if status != _HASTE:
-            acts = answering.acts or [Act(self._aim_of(answering.scope["path"]), code)]
-            told = [act for act in acts if self._has_reports or act.code or not act.reports]
-            time, scope = self._clock.now(), answering.scope
-            lines = [_encode(_describe(scope, answering.route, status, request_id, act, time)) for act in told]
-            if lines:
-                self._journal.write(lines)
+        scope, time = answering.scope, self._clock.now()
+        route = route_of(scope)
+        if status == _HASTE or not (answering.acts or (scope["method"], route) in self._writes):
+            return
+        acts = answering.acts or [Act(self._aim_of(scope["path"]), code)]
+        acts = [replace(act, code=code) if act.is_open else act for act in acts]
+        told = [act for act in acts if self._has_reports or act.code or not act.reports]
+        lines = [_encode(_describe(scope, route, status, request_id, act, time)) for act in told]
+        if lines:
+            self._journal.write(lines)
 
     def _aim_of(self, path: str) -> Object | UnsetType:
         """Return what a request was about that never became a command."""
@@ -126,18 +129,17 @@ class Audit:
 class _Answering:
     """The way back to the caller: an answer leaves when it is written down."""
 
-    def __init__(self, audit: Audit, scope: Scope, route: str, send: Send) -> None:
+    def __init__(self, audit: Audit, scope: Scope, send: Send) -> None:
         self._audit = audit
         self._send = send
         self._held: Message | None = None  # the start of a refusal, until the code in its body is known
         self._is_recorded = False
         self.scope = scope
-        self.route = route
         self.acts: list[Act] = []
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
-            if message["status"] >= 400:
+            if message["status"] >= _REFUSAL:
                 self._held = message
                 return
             self._record(message, "")
@@ -173,7 +175,7 @@ def _describe(scope: Scope, route: str, status: int, request_id: str, act: Act, 
         route=route,
         path=scope["path"][:_SHOWN],
         status=status,
-        outcome=_end_of(status, act.code),
+        outcome=_end_of(status, act),
         code=act.code,
         target=act.target,
         adapter=scope["path"].partition("/adapters/")[2][:_SHOWN],
@@ -191,12 +193,12 @@ def _author_of(scope: Scope) -> Author | None:
     return Author(caller.name, tuple(sorted(caller.roles)), None if tenants is None else tuple(sorted(tenants)))
 
 
-def _end_of(status: int, code: str) -> End:
-    if status >= 500:
+def _end_of(status: int, act: Act) -> End:
+    if act.is_open or not (status or act.code):
+        return "unanswered"
+    if status >= _FAILURE or (act.code in CATALOGUE and CATALOGUE[act.code].status >= _FAILURE):
         return "failed"
-    if code or status >= 400:
-        return "refused"
-    return "done" if status else "unanswered"
+    return "refused" if act.code or status >= _REFUSAL else "done"
 
 
 def _request_id_in(start: Message) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 from starlette.requests import Request
@@ -14,6 +15,7 @@ from hyperfleet.services.callers import Caller, Role
 _UNQUOTABLE: Final = re.compile(r"[^ !#-\[\]-~]")  # what may not stand in the text of a challenge
 
 CALLER: Final = "hyperfleet.caller"  # where a scope has a `Caller`, or the `Problem` with which it is turned away
+RECHECK: Final = "hyperfleet.recheck"  # where it has who tells whether that still holds; nothing: it always does
 
 
 def caller_of(request: Request) -> Caller:
@@ -33,6 +35,12 @@ def guest_of(scope: Scope) -> Caller | None:
     """Return who sent a request; None if they are not let in, which the ordinary way tells them."""
     found: Caller | Problem = scope[CALLER]
     return found if isinstance(found, Caller) else None
+
+
+async def is_still_welcome(scope: Scope) -> bool:
+    """Tell whether who sent a request that lasts would be let in now as they were then."""
+    recheck: Callable[[Scope], Awaitable[bool]] | None = scope.get(RECHECK)
+    return recheck is None or await recheck(scope)
 
 
 def require(request: Request, role: Role) -> None:
@@ -57,3 +65,9 @@ def challenge(error: str = "", description: str = "", scope: str = "") -> dict[s
     told = {"error": error, "error_description": _UNQUOTABLE.sub("", description), "scope": scope}
     parts = ['realm="hyperfleet"', *(f'{name}="{text}"' for name, text in told.items() if text)]
     return {"WWW-Authenticate": "Bearer " + ", ".join(parts)}
+
+
+# As with no credentials at all, RFC 6750 wants a challenge that tells of no error. Here, for dialects tell them apart.
+OTHER_SCHEME: Final = Problem(
+    "Unauthenticated", "the header Authorization has no token: send `Bearer …`", headers=challenge()
+)

@@ -6,7 +6,6 @@ as everything else is.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -17,31 +16,10 @@ from hyperfleet.api.compat import app as compat
 from hyperfleet.api.compat.description import describe
 from hyperfleet.api.context import Context
 from hyperfleet.api.description.table import list_operations
-from hyperfleet.api.wire import ALIASES, BASE
+from hyperfleet.api.traffic import route_of
 from hyperfleet.services.callers import Caller
 
-PROBES: Final = frozenset(
-    {"/healthz", "/readyz", "/metrics"}
-)  # asked so often, by machines, that nobody wants to see it
-
-_VARYING: Final = re.compile(r"\{[^}]*\}")
-_ALIASED: Final = re.compile("|".join(f"^{re.escape(alias)}(?=/)" for alias in ALIASES))
-
-
-class Routes:
-    """Knows the template of every path: `/clusters/c1` is `/clusters/{id}`."""
-
-    def __init__(self, context: Context) -> None:
-        """Learn all templates there are; what says more comes first, so that an id does not swallow a `:verb`."""
-        found = sorted(set(list_templates(context)), key=lambda each: -len(_VARYING.sub("", each)))
-        self._templates = {f"t{number}": template for number, template in enumerate(found)}
-        self._pattern = re.compile("|".join(f"(?P<{key}>{_write(text)})" for key, text in self._templates.items()))
-
-    def find(self, path: str) -> str:
-        """Return the template of a path; empty if there is nothing at it."""
-        known = path.removesuffix("/") if path.startswith(compat.PREFIX) else _ALIASED.sub(BASE, path)
-        match = self._pattern.fullmatch(known)
-        return self._templates[match.lastgroup] if match is not None and match.lastgroup else ""
+PROBES: Final = frozenset({"/healthz", "/readyz", "/metrics"})  # asked so often that nobody wants to see it
 
 
 class Exchange:
@@ -65,6 +43,11 @@ class Exchange:
         else:
             self.size += len(message.get("body", b""))
         await self._send(message)
+
+    @property
+    def route(self) -> str:
+        """Return the template of the path, once the request is over."""
+        return route_of(self._scope)
 
     @property
     def caller(self) -> str:
@@ -93,8 +76,3 @@ def list_templates(context: Context) -> Iterator[str]:
     """Yield the templates of all paths, as they are described."""
     yield from (operation.path for operation in list_operations(context))
     yield from (compat.PREFIX + path for path in describe(context)["paths"])
-
-
-def _write(template: str) -> str:
-    """Write a template as a pattern; like the router's, a part that varies has no slash in it."""
-    return "[^/]+".join(re.escape(part) for part in _VARYING.split(template))

@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+from typing import Final
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 Network = IPv4Network | IPv6Network
 Address = IPv4Address | IPv6Address
+
+_HEARD: Final = 1_024  # bytes of what is said, from its end; proxies add behind what anybody may have put before it
 
 
 class Forwarding:
@@ -31,7 +34,7 @@ class Forwarding:
         if scope["type"] == "http" and client:
             said = b",".join([value for name, value in scope["headers"] if name == b"x-forwarded-for"])
             if said:
-                scope["client"] = (self._trace(str(client[0]), said), client[1])
+                scope["client"] = (self._trace(str(client[0]), said[-_HEARD:]), client[1])
         await self._app(scope, receive, send)
 
     def _trace_back(self, peer: str, said: bytes) -> str:

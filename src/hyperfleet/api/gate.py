@@ -11,7 +11,7 @@ from typing import Final
 from msgspec import Struct
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from hyperfleet.api.callers import CALLER, challenge
+from hyperfleet.api.callers import CALLER, OTHER_SCHEME, RECHECK, challenge
 from hyperfleet.api.exchanges import PROBES
 from hyperfleet.api.pace import Pace
 from hyperfleet.api.problems import RETRY_AFTER, Problem
@@ -20,7 +20,6 @@ from hyperfleet.services.callers import Caller, Doorkeeper, Rejection
 ANONYMOUS: Final = Caller("anonymous")  # everybody, where nobody is asked who they are
 
 _SCHEME: Final = b"bearer"
-# No credentials, or such as we do not know: then RFC 6750 wants a challenge that tells of no error.
 _UNKNOWN: Final = Problem("Unauthenticated", "send a token: `Authorization: Bearer …`", headers=challenge())
 _TWICE: Final = Problem(
     "InvalidRequest", "the header Authorization is there more than once", headers=challenge("invalid_request")
@@ -41,26 +40,33 @@ class Gate(Struct, frozen=True):
         """Find out who sends a request, and pass it on."""
         if scope["type"] == "http":
             scope[CALLER] = await self._find(scope)
+            if self.doorkeeper is not None:
+                scope[RECHECK] = self._is_unchanged
         await self.app(scope, receive, send)
 
     async def _find(self, scope: Scope) -> Caller | Problem:
         doorkeeper, pace = self.doorkeeper, self.pace
         found = ANONYMOUS if doorkeeper is None else await _identify(scope, doorkeeper, pace)
-        if pace is None or scope["path"] in PROBES:
+        if pace is None or (scope["path"] in PROBES and not _is_bad_token(found)):
             return found
         return pace.admit(found, scope, is_known=doorkeeper is not None)
+
+    async def _is_unchanged(self, scope: Scope) -> bool:
+        """Tell whether a token still lets the same caller in; while nobody can tell, it does."""
+        found = ANONYMOUS if self.doorkeeper is None else await _identify(scope, self.doorkeeper, None)
+        return found == scope[CALLER] or (isinstance(found, Problem) and found.code == "IssuerUnavailable")
 
 
 async def _identify(scope: Scope, doorkeeper: Doorkeeper, pace: Pace | None) -> Caller | Problem:
     credentials = [value for name, value in scope["headers"] if name == b"authorization"]
-    if not credentials:
+    if not any(credentials):
         return _UNKNOWN
     scheme, _, rest = bytes(credentials[0]).partition(b" ")
     token = rest.strip()
     if len(credentials) > 1:
         return _TWICE
     if scheme.lower() != _SCHEME:
-        return _UNKNOWN
+        return OTHER_SCHEME
     if not token:
         return _EMPTY
     known = doorkeeper.recognize(token)
@@ -70,6 +76,11 @@ async def _identify(scope: Scope, doorkeeper: Doorkeeper, pace: Pace | None) -> 
         return refusal
     found = await doorkeeper.identify(token)
     return _turn_away(found) if isinstance(found, Rejection) else found
+
+
+def _is_bad_token(found: Caller | Problem) -> bool:
+    """Tell whether somebody may be guessing, which counts wherever they do."""
+    return isinstance(found, Problem) and found.code == "InvalidToken"
 
 
 def _turn_away(rejection: Rejection) -> Problem:

@@ -112,7 +112,7 @@ class _Reader:
             self.error("", "WrongType", f"the body must be an object, not {name_type(body)}")
             return {}
         for key in body.keys() - set(known):
-            message = f"{quote(key)} is not a field here{suggest(key, known)}"
+            message = f"{quote(key)} is not a field here{suggest(key[:64], known)}"
             self.error(pointer.join("", key), "UnknownField", message)
         self._errors.sort(key=lambda error: error.pointer)
         return body

@@ -197,7 +197,8 @@ def _inflater(encoding: str, raw: bytes) -> Callable[[int], bytes]:
 
 def is_suspicious(raw: bytes, depth: int) -> bool:
     """Tell cheaply whether a body may hold what `_find_unreadable` looks for; most cannot."""
-    return raw.count(b"{") + raw.count(b"[") > depth or b"\\u0000" in raw or _LONG_NUMBER in raw.translate(_DIGITS)
+    has_nul = b"\\" in raw and b"\\u0000" in raw  # one byte is found four times as fast as six
+    return raw.count(b"{") + raw.count(b"[") > depth or has_nul or _LONG_NUMBER in raw.translate(_DIGITS)
 
 
 def _find_unreadable(value: object, at: str, limits: Limits, depth: int = 0) -> Iterator[BodyProblem]:
@@ -277,7 +278,7 @@ def _revisions(tags: frozenset[str]) -> frozenset[int]:
 
 
 def idempotency_key_of(request: Request, caller: Caller) -> str:
-    """Return the idempotency key with whose it is and where it was sent; nothing, if there is none."""
+    """Return what names an idempotency key, whose it is and where it was sent; nothing, if there is none."""
     key = request.headers.get("idempotency-key")
     if key is None:
         return ""
@@ -285,7 +286,7 @@ def idempotency_key_of(request: Request, caller: Caller) -> str:
         raise Refused(from_header("Idempotency-Key", f"must be 1 to {_MAX_KEY} printable ASCII characters"))
     tenants = caller.scope.tenants
     whose = (caller.name, None if tenants is None else sorted(tenants))
-    return msgspec.json.encode((*whose, request.scope["path"], key)).decode()
+    return digest_of((*whose, request.scope["path"], key))  # of many tenants it would be too long for an index
 
 
 def digest_of(body: object) -> str:

@@ -1,4 +1,4 @@
-"""Server-sent events: the frames, and the response that sends them for as long as the caller is there.
+"""Server-sent events: the frames, and the response that sends them for as long as the caller is there and let in.
 
 `watch`, `adapter_watch` and others make the frames. Nothing is queued for a caller: the next frames are asked for when
 the connection has taken the last ones.
@@ -16,7 +16,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from hyperfleet.api.callers import caller_of_scope
+from hyperfleet.api.callers import caller_of_scope, is_still_welcome
 from hyperfleet.api.envelope import lift_time_limit
 from hyperfleet.errors import StoreError
 
@@ -25,6 +25,7 @@ EVENT_STREAM: Final = "text/event-stream"
 # when there is nothing to say, so that nobody takes a quiet connection for a dead one.
 HEARTBEAT: Final = b":\n\n"
 QUIET: Final = 10.0  # seconds; many proxies give up on a connection that says nothing for thirty
+RECHECK: Final = 5.0  # seconds after which a token is looked at again before anything more is sent to its owner
 
 _LOG: Final = logging.getLogger(__name__)
 _HEADERS: Final = {
@@ -68,13 +69,19 @@ class EventStream(Response):
             lift_time_limit(scope)
             await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
             if scope["method"] != "HEAD":
-                await attend(receive, self._pump(send))
+                await attend(receive, self._pump(scope, send))
             await send({"type": "http.response.body", "body": b""})
 
-    async def _pump(self, send: Send) -> None:
+    async def _pump(self, scope: Scope, send: Send) -> None:
         await send({"type": "http.response.body", "body": HEARTBEAT, "more_body": True})
+        time = asyncio.get_running_loop().time
+        recheck_at = time() + RECHECK
         try:
             async for frames in self._frames:
+                if time() >= recheck_at:
+                    if not await is_still_welcome(scope):
+                        return  # who comes back is told why
+                    recheck_at = time() + RECHECK
                 if frames:  # an empty piece could be taken for the end
                     await send({"type": "http.response.body", "body": frames, "more_body": True})
         except StoreError as error:

@@ -12,10 +12,10 @@ from typing import Final, Protocol
 from msgspec import Struct
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from hyperfleet.api.exchanges import PROBES, Exchange, Routes
+from hyperfleet.api.exchanges import PROBES, Exchange
+from hyperfleet.api.traffic import METHODS, UNMATCHED
 from hyperfleet.services.tracing import Attributes, Span
 
-_METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _OTHER: Final = "_OTHER"  # any word can be a method
 _SHOWN: Final = 1_024  # characters of a path
 
@@ -33,7 +33,6 @@ class Tracing(Struct, frozen=True):
 
     app: ASGIApp
     tracer: RequestTracer
-    routes: Routes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on within a span."""
@@ -48,15 +47,16 @@ class Tracing(Struct, frozen=True):
             try:
                 await self.app(scope, receive, exchange.send)
             finally:
-                self._describe(span, scope, exchange)
+                _describe(span, scope, exchange)
 
-    def _describe(self, span: Span, scope: Scope, exchange: Exchange) -> None:
-        method = scope["method"] if scope["method"] in _METHODS else _OTHER
-        route = self.routes.find(scope["path"])
-        span.rename(f"{method if method != _OTHER else 'HTTP'} {route}".rstrip())
-        span.tell({**_requested(scope, method), **_answered(exchange), **({"http.route": route} if route else {})})
-        if exchange.status >= 500:
-            span.fail(str(exchange.status))
+
+def _describe(span: Span, scope: Scope, exchange: Exchange) -> None:
+    method = scope["method"] if scope["method"] in METHODS else _OTHER
+    route = "" if exchange.route == UNMATCHED else exchange.route
+    span.rename(f"{method if method != _OTHER else 'HTTP'} {route}".rstrip())
+    span.tell({**_requested(scope, method), **_answered(exchange), **({"http.route": route} if route else {})})
+    if exchange.status >= 500:
+        span.fail(str(exchange.status))
 
 
 def _read_parent(scope: Scope) -> tuple[str, str]:

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from hyperfleet.cli.exits import FALSE, OK, UNAVAILABLE, USAGE
-from hyperfleet.errors import DocumentError, HyperFleetError, StoreUnavailable
+from hyperfleet.errors import DocumentError, HyperFleetError, PolicyError, SettingsError, StoreUnavailable
 from hyperfleet.settings import SETTINGS, Setting, conceal, find_strangers, resolve
 
 if TYPE_CHECKING:
+    from hyperfleet.documents import Problem
     from hyperfleet.settings import Resolution, Settings
 
 _LOG: Final = logging.getLogger(__name__)
@@ -161,11 +162,23 @@ def _check(flags: dict[str, str | None], config: str | None) -> int:
 
 
 def _check_files(settings: Settings) -> None:
-    """Read what the settings point to, as a start would; warnings of the policy are told."""
+    """Read what the settings point to, as a start would; warnings are told, and all errors raised together."""
+    from hyperfleet import bootstrap
+
+    problems: list[Problem] = []
+    for look in (_check_policy, bootstrap.spec_checker, bootstrap.open_doorkeeper, _check_tls):
+        try:
+            look(settings)
+        except DocumentError as error:
+            problems += error.problems
+    if problems:
+        raise SettingsError(problems)
+
+
+def _check_policy(settings: Settings) -> None:
     from hyperfleet import bootstrap
     from hyperfleet.aggregation.loading.policy_loader import check_policies
     from hyperfleet.documents import has_errors
-    from hyperfleet.errors import PolicyError
 
     policy = bootstrap.read_policy(settings.policy)
     problems = check_policies(policy.text, policy.file).problems
@@ -173,8 +186,11 @@ def _check_files(settings: Settings) -> None:
         raise PolicyError(problems)
     for problem in problems:
         click.echo(str(problem), err=True)
-    bootstrap.spec_checker(settings)
-    bootstrap.open_doorkeeper(settings)
+
+
+def _check_tls(settings: Settings) -> None:
+    from hyperfleet import bootstrap
+
     for problem in bootstrap.check_tls(settings):
         click.echo(str(problem), err=True)
 

@@ -6,7 +6,6 @@ import os
 import secrets
 import time
 from hashlib import sha256
-from pathlib import Path
 from typing import Final
 
 import click
@@ -14,6 +13,8 @@ import msgspec
 
 from hyperfleet.access.claims import ROLES
 from hyperfleet.access.token_file import read_tokens
+from hyperfleet.access.tokens import read_text, refuse
+from hyperfleet.documents import has_errors
 from hyperfleet.errors import SettingsError
 
 PREFIX: Final = "hft_"  # so that tools that look for lost secrets know what they found
@@ -58,11 +59,12 @@ def create(
     """
     made = PREFIX + secrets.token_urlsafe(_BYTES)
     entry = _write_entry(made, name, roles, adapters, tenants or ("*",), expires)
-    _check(entry, "the entry")
+    if problems := read_tokens(entry, "the entry", time.time()).problems:  # of what is new also a warning is too much
+        raise SettingsError(problems)
     if file is None:
         click.echo(f"To be added to the token file:\n{entry}", err=True)
     else:
-        _append(Path(file), entry)
+        _append(file, entry)
         click.echo(f"Added to {file}", err=True)
     click.echo(made)
 
@@ -93,16 +95,18 @@ def _quote(text: str) -> str:
     return msgspec.json.encode(text).decode()
 
 
-def _append(file: Path, entry: str) -> None:
-    """Add an entry to a file, unless the file would be no good afterwards; a new file is for its owner only."""
-    before = file.read_text("utf-8") if file.exists() else ""
-    after = before if before.endswith("\n") or not before else f"{before}\n"
-    _check(after + entry, str(file))
-    with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, _PRIVATE), "w", encoding="utf-8") as out:
-        out.write(after + entry)
+def _append(file: str, entry: str) -> None:
+    """Add an entry to a file, unless the file would be no good afterwards; a new file is for its owner only.
 
-
-def _check(text: str, file: str) -> None:
-    problems = [each for each in read_tokens(text, file, time.time()).problems if each.level == "error"]
-    if problems:
+    What is there is never written again: nobody who adds at the same time, or reads, sees a part of it missing.
+    """
+    before = read_text(file) if os.path.exists(file) else ""
+    added = entry if before.endswith("\n") or not before else f"\n{entry}"
+    problems = read_tokens(before + added, file, time.time()).problems
+    if has_errors(problems):
         raise SettingsError(problems)
+    try:
+        with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, _PRIVATE), "wb", buffering=0) as out:
+            out.write(added.encode())
+    except OSError as error:
+        raise refuse(file, f"cannot be written: {error.strerror}") from error

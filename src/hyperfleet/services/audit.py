@@ -6,6 +6,7 @@ our own loops are nobody's request and are not noted.
 
 from __future__ import annotations
 
+from asyncio import CancelledError
 from collections.abc import Sequence
 from contextvars import ContextVar
 from typing import Any, Final, Protocol, TypeVar
@@ -52,13 +53,14 @@ class Outcome(Struct, frozen=True, omit_defaults=True):
 
 
 class Act(Struct, frozen=True):
-    """One write that a request asked for, and what became of it; with a code it was refused."""
+    """One write that a request asked for, and what became of it; with a code it was refused or has failed."""
 
     target: Object | UnsetType = UNSET
     code: str = ""
     generation: int | UnsetType = UNSET
     revision: int | UnsetType = UNSET
     reports: tuple[Outcome, ...] = ()
+    is_open: bool = False  # nobody waited for what became of it: it may yet be done
 
 
 # What the request that is under way has done so far; None: nobody keeps a record of it.
@@ -70,13 +72,21 @@ class WitnessedCommitter(Committer):
 
     async def submit(self, command: Command[R]) -> R:
         """Write a command, note what became of it, and return its result."""
-        result = await super().submit(command)
+        try:
+            result = await super().submit(command)
+        except CancelledError:
+            _note_left([command])
+            raise
         _note(command, result)
         return result
 
     async def submit_all(self, commands: Sequence[Command[R]]) -> list[R | BaseException]:
         """Write several commands and note what became of each."""
-        results = await super().submit_all(commands)
+        try:
+            results = await super().submit_all(commands)
+        except CancelledError:
+            _note_left(commands)
+            raise
         for command, result in zip(commands, results, strict=True):
             _note(command, result)
         return results
@@ -87,6 +97,13 @@ def note_refusal(target: Target | None, code: str) -> None:
     acts = ACTS.get()
     if acts is not None:
         acts.append(Act(UNSET if target is None else _describe_target(target), code))
+
+
+def _note_left(commands: Sequence[Command[Any]]) -> None:
+    """Note commands that nobody waits for any more."""
+    acts = ACTS.get()
+    if acts is not None:
+        acts.extend([Act(_aim_of(command), is_open=True) for command in commands])
 
 
 def _note(command: Command[Any], result: object) -> None:

@@ -43,6 +43,9 @@ class Rejection(Struct, frozen=True):
     is_passing: bool = False  # the same credentials may be accepted later
 
 
+EXPIRED: Final = Rejection("the token has expired")
+
+
 class Doorkeeper(Protocol):
     """Knows callers by their bearer tokens."""
 

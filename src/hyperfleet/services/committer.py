@@ -188,20 +188,22 @@ class Committer:
                 for job in batch:
                     await self._commit([job])
                 return
-            if not isinstance(error, HyperFleetError):
-                _LOG.error("a write failed unexpectedly", exc_info=error)
-            for job in batch:
-                job.fail(error)
-            if self.witness is not None:
-                self.witness.failed(error, len(batch))
+            self._give_up(batch, error)
         else:
             for job, result in zip(batch, transaction.results, strict=True):
                 job.answer(result.at(base))
             self._tell_wake(transaction.earliest_wake)
             if self.on_commit is not None:
                 self.on_commit()
-            if self.witness is not None:
-                transaction.tell(self.witness)
+            self._tell(transaction.tell)
+
+    def _give_up(self, batch: list[_Job], error: Exception) -> None:
+        """Tell everybody that nothing was written."""
+        if not isinstance(error, HyperFleetError):
+            _LOG.error("a write failed unexpectedly", exc_info=error)
+        for job in batch:
+            job.fail(error)
+        self._tell(lambda witness: witness.failed(error, len(batch)))
 
     def _show(self, batch: list[_Job]) -> AbstractContextManager[Span | None]:
         """Show a transaction in traces: once, for all who take part in it."""
@@ -212,9 +214,13 @@ class Committer:
         if wake is not None and self.on_wake is not None:
             self.on_wake(wake)
 
-    def _tell_hindrance(self, cause: Hindrance) -> None:
+    def _tell(self, say: Callable[[Witness], None]) -> None:
+        """Tell the witness something; whatever goes wrong there, the writer goes on."""
         if self.witness is not None:
-            self.witness.hindered(cause)
+            try:
+                say(self.witness)
+            except Exception as error:  # noqa: BLE001  # what is only counted must not end what is written
+                _LOG.error("a transaction was not counted", exc_info=error)
 
     async def _transact(self, batch: list[_Job]) -> tuple[int, _Transaction]:
         """Write commands in one transaction; return the position before it, and what came of it."""
@@ -223,10 +229,10 @@ class Committer:
             try:
                 base = await self._store.transact(transaction.needs, transaction.work)
             except PolicyMoved:
-                self._tell_hindrance("policy")
+                self._tell(lambda witness: witness.hindered("policy"))
                 await self._policies.refresh()
             except Contended:
-                self._tell_hindrance("contention")
+                self._tell(lambda witness: witness.hindered("contention"))
                 await asyncio.sleep(0.002 * 2**attempt)
             else:
                 transaction.seconds = perf_counter() - transaction.begun

@@ -43,7 +43,7 @@ class Measures:
         )
         self.problems = Counter(
             "hyperfleet_problems_total",
-            "Problems answered, by code, such as InvalidToken, RateLimited or Overloaded; /problems lists them all.",
+            "Problems answered, by code, such as InvalidToken or Overloaded; what only /compat has, by its own codes.",
             "code",
         )
         self.in_flight = Gauge("hyperfleet_http_requests_in_flight", "Requests that are being served now.")

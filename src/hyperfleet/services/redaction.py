@@ -42,21 +42,19 @@ _TEXTS: Final = re.compile(
     rf"-----BEGIN {_KEY_BLOCK}.*?(?:-----END {_KEY_BLOCK}|\Z)"  # PEM
     r"|(?<![\w-])eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]*"  # JSON web tokens
     r"|(?<=\bbearer )(?=\S*\d)[\w.~+/=-]{16,}"
-    r"|(?P<user>(?<=://)[^\s/:@?#]{0,256}:)[^\s/@]{1,1024}(?=@)"
-    r"|(?P<key>(?:password|passwd|secret|token)=)[^\s&;,\"']+",
+    r"|(?P<user>(?<=://)[^\s/:@?#]{0,256}:)[^\s/]{1,1024}(?=@)"  # up to the last @: a password may have one
+    r"|(?P<key>(?:password|passwd|secret|token)=)(?:\"[^\"\r\n]*\"?|'[^'\r\n]*'?|[^\s&;,\"']+)",
     re.DOTALL | re.IGNORECASE | re.ASCII,
 )
-# JSON with a secret has one of these, once it is flat. First comes what is quick to look for and often enough absent.
-_STEMS: Final = (
-    *(b"pass", b"token", b"secret", b"kubeconfig", b"credential", b"cookie", b"authorization", b"bearer"),
-    *(b"connectionstring", b"privatekey", b'key"', b'keys"', b"keydata", b"eyj", b"://"),
-)
-_TELLING: Final = (b"privatekey", b"eyj", b"bearer", b"password=", b"passwd=", b"secret=", b"token=")
-_URL: Final = rb"://[^/@:]*:[^/@]*@"
+# JSON with such a text has one of these, once it is flat.
+_TELLING: Final = (b"privatekey", b"eyj", b"bearer")
+_ASSIGNED: Final = (b"password=", b"passwd=", b"secret=", b"token=")
+_URL: Final = re.compile(rb"://[^/@:]*:[^/@]*@")
 
 _ANYTHING: Final = (str, int, float, dict, list)
 _NO_COUNT: Final = (str, dict, list)  # `tokens: 3` says how many there are
 _NOTHING: Final = ()
+_USUAL: Final = 64  # characters of a key
 
 
 class Redacted(Struct, frozen=True):
@@ -74,21 +72,20 @@ class Redactor:
         own = [word for word in map(_flatten, more) if word]
         words = (*WORDS, *own) if is_enabled else ()
         self._is_enabled = is_enabled
-        self._stems = (*_STEMS, *(word.encode() for word in own))
-        self._signs = _compile_signs(words)
-        self._replaced = lru_cache(maxsize=4096)(lambda key: _find_replaced(key, words))  # the few keys of a fleet
+        self._endings = tuple([word.encode() + plural for word in words for plural in (b"", b"s")])
+        self._tail = min(map(len, words), default=0)
+        self._tails = frozenset([ending[-self._tail :] for ending in self._endings])
+        self._words = words
+        self._recall = lru_cache(maxsize=4096)(lambda key: _find_replaced(key, words))  # the few keys of a fleet
 
     def is_harmless(self, raw: bytes) -> bool:
         """Tell cheaply whether there is nothing to look for in JSON; most bodies are like that."""
         if not self._is_enabled:
             return True
-        if b"\\u" in raw or b"\\/" in raw:  # escapes, behind which the rest could hide
+        if b"\\" in raw and (b"\\u" in raw or b"\\/" in raw):  # escapes, behind which the rest could hide
             return False
         flat = raw.translate(_FLAT, _SKIPPED)
-        for stem in self._stems:  # a loop: a generator or a list would take longer than the search
-            if stem in flat:
-                return self._signs.search(flat) is None
-        return True
+        return not self._has_sensitive_key(flat) and not _has_telling_text(flat)
 
     def clean(self, raw: bytes) -> Redacted:
         """Return JSON without its secrets; what is not JSON stays as it is, for nobody can read it."""
@@ -99,6 +96,12 @@ class Redactor:
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return Redacted(raw)
         return Redacted(msgspec.json.encode(redacted.body), redacted.notes) if redacted.notes else Redacted(raw)
+
+    def _has_sensitive_key(self, flat: bytes) -> bool:
+        """Tell whether a key of flat JSON is sensitive; of most, the last few letters tell that they are not."""
+        tails, length = self._tails, -self._tail
+        likely = [before for before in flat.split(b'":') if before[length:] in tails]
+        return any(before.endswith(self._endings) for before in likely)
 
     def is_sensitive(self, key: object) -> bool:
         """Tell whether what stands under a key is not to be shown."""
@@ -116,6 +119,10 @@ class Redactor:
         """Return a text without what is a secret wherever it stands."""
         return _TEXTS.sub(_conceal, text) if self._is_enabled else text
 
+    def _replaced(self, key: str) -> tuple[type, ...]:
+        """Return of which types values are secrets under a key; what is long is looked at anew, not remembered."""
+        return self._recall(key) if len(key) <= _USUAL else _find_replaced(key, self._words)
+
     def _clean(self, value: object, at: str, found: list[str]) -> object:
         if isinstance(value, str):
             concealed = self.conceal(value)
@@ -130,11 +137,12 @@ class Redactor:
 
     def _clean_items(self, value: dict[str, Any], at: str, found: list[str]) -> Iterator[tuple[str, object]]:
         for key, item in value.items():
-            if not isinstance(item, bool) and isinstance(item, self._replaced(key)) and item != REDACTED:
-                found.append(pointer.join(at, key))
-                yield key, REDACTED
-            else:
-                yield key, self._clean(item, pointer.join(at, key), found)
+            shown = self.conceal(key)  # maps may have addresses as keys
+            is_secret = not isinstance(item, bool) and isinstance(item, self._replaced(key)) and item != REDACTED
+            place = pointer.join(at, shown)
+            if is_secret or shown != key:
+                found.append(place)
+            yield shown, REDACTED if is_secret else self._clean(item, place, found)
 
 
 def _flatten(key: str) -> str:
@@ -142,11 +150,14 @@ def _flatten(key: str) -> str:
     return key.translate(_LETTERS)
 
 
-def _compile_signs(words: tuple[str, ...]) -> re.Pattern[bytes]:
-    """Return what flat JSON has in it if there is anything to take out: such a key, or such a text."""
-    keys = b"|".join([re.escape(word.encode()) for word in words])
-    texts = b"|".join([*_TELLING, _URL])
-    return re.compile(rb'(?:%b)s?":|%b' % (keys, texts))
+def _has_telling_text(flat: bytes) -> bool:
+    """Tell whether flat JSON may have a text that is a secret whatever its key."""
+    for sign in _TELLING:  # a loop: a generator or a list would take longer than the search
+        if sign in flat:
+            return True
+    if b"=" in flat and any(sign in flat for sign in _ASSIGNED):
+        return True
+    return b"://" in flat and _URL.search(flat) is not None
 
 
 def _find_replaced(key: str, words: tuple[str, ...]) -> tuple[type, ...]:

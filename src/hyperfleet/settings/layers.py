@@ -148,8 +148,9 @@ def _bare(info: inspect.Type) -> inspect.Type:
 def _to_list(info: inspect.VarTupleType, text: str) -> Node:
     """Take a text for a list: `a,b` or, as in a file, `[a, b]`; one of mappings has no simpler form than YAML."""
     if isinstance(info.item_type, inspect.StructType) or text.lstrip().startswith("["):
-        documents = read(text, "").documents
-        return documents[0].root if documents else _scalar(text, text)
+        reading = read(text, "")
+        is_clear = len(reading.documents) == 1 and not reading.problems  # else the text is refused as a whole
+        return reading.documents[0].root if is_clear else _scalar(text, text)
     items = [item.strip() for item in text.split(",") if item.strip()]
     return ListNode(0, 0, tuple(_scalar(item, item) for item in items))
 

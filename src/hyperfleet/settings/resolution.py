@@ -170,7 +170,10 @@ _EXPOSED: Final = (
     "change the whole fleet. Listen on 127.0.0.1; or let it ask (auth.tokens, auth.issuers; docs/security.md); or, if "
     "something in front of it lets only the right ones through, say so with --insecure-listen (insecureListen: true)"
 )
-_HALF_TLS: Final = "a certificate needs its key, and a key its certificate: set tls.certificate and tls.key together"
+_HALF_TLS: Final = (
+    "a certificate needs its key, a key its certificate, and tls.clientCa both: "
+    "set tls.certificate and tls.key together"
+)
 _TLS: Final = ("tls.certificate", "tls.key", "tls.clientCa")
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 
 from hyperfleet.access.certificates import check_files
-from tests.certificates import Authority
+from tests.certificates import Authority, Key
 
 
 @pytest.fixture
@@ -56,6 +58,25 @@ def test_files_that_are_something_else(authority: Authority, tmp_path: Path) -> 
 def test_a_key_with_a_password(authority: Authority) -> None:
     (found,) = told(*authority.issue("server", password=b"hunter2"))
     assert found.startswith("server.key: error: the key is encrypted")
+
+
+@pytest.mark.parametrize(
+    ("make", "is_good"),
+    [
+        (lambda: ec.generate_private_key(ec.SECP384R1()), True),
+        (ed25519.Ed25519PrivateKey.generate, True),
+        (lambda: rsa.generate_private_key(65537, 2048), True),
+        (lambda: rsa.generate_private_key(65537, 2056), False),
+        (lambda: rsa.generate_private_key(65537, 1024), False),  # noqa: S505  # that is what is wrong with it
+        (lambda: ec.generate_private_key(ec.SECP521R1()), False),
+        (lambda: ec.generate_private_key(ec.SECP256K1()), False),
+    ],
+)
+def test_sorts_of_keys(authority: Authority, make: Callable[[], Key], is_good: bool) -> None:
+    problem = (
+        "server.pem: error: the key cannot be used: it must be RSA of 2048, 3072 or 4096 bits, P-256, P-384 or Ed25519"
+    )
+    assert told(*authority.issue("server", key=make())) == ([] if is_good else [problem])
 
 
 @pytest.mark.parametrize(("days", "said"), [(-1, "has expired on"), (13, "expires on"), (15, "")])

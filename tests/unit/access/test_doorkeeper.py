@@ -17,7 +17,7 @@ from hyperfleet.access.issuer import Issuer
 from hyperfleet.access.opening import open_doorkeeper
 from hyperfleet.access.tokens import Tokens
 from hyperfleet.errors import SettingsError
-from hyperfleet.services.callers import Caller, Rejection
+from hyperfleet.services.callers import EXPIRED, Caller, Rejection
 from tests.issuing import AUDIENCE, ISSUER, claims, sign, write_key_set
 
 NOW = 1_800_000_000.0
@@ -64,7 +64,7 @@ def test_a_token_ends_also_for_those_who_are_known(file: Path) -> None:
     asyncio.run(doorkeeper.identify(ALICE.encode()))
     hands.now += 86_400
     assert doorkeeper.recognize(ALICE.encode()) is None
-    assert asyncio.run(doorkeeper.identify(ALICE.encode())) == Rejection("the token has expired")
+    assert asyncio.run(doorkeeper.identify(ALICE.encode())) == EXPIRED
 
 
 def test_a_jwt_ends_also_for_those_who_are_known(tmp_path: Path) -> None:
@@ -78,7 +78,7 @@ def test_a_jwt_ends_also_for_those_who_are_known(tmp_path: Path) -> None:
     assert doorkeeper.recognize(token)
     hands.now += 1
     assert doorkeeper.recognize(token) is None
-    assert asyncio.run(doorkeeper.identify(token)) == Rejection("the token has expired")
+    assert asyncio.run(doorkeeper.identify(token)) == EXPIRED
 
 
 def test_tokens_and_jwts_work_beside_each_other(tmp_path: Path, file: Path) -> None:

@@ -154,6 +154,7 @@ def test_a_key_that_is_not_named_is_found_if_there_is_no_choice(tmp_path: Path) 
         ({"tenants": None}, {"tenants": ("red",)}, {"scope": Scope(frozenset({"red"})), "tenant": "red"}),
         ({"tenants": "red blue"}, {}, {"scope": Scope(frozenset({"red", "blue"})), "tenant": ""}),
         ({"tenants": 5}, {"tenants": ("*",)}, {"scope": Scope(frozenset())}),
+        ({"tenants": ["", "a\0b", "x" * 257, 1, "red"]}, {}, {"scope": Scope(frozenset({"red"}))}),
         ({"email": "a@example.com"}, {"claims": {"name": "email"}}, {"name": "a@example.com"}),
         ({}, {"prefix": "corp:"}, {"name": "corp:alice"}),
     ],
@@ -196,8 +197,10 @@ def test_a_shared_secret_is_for_development(tmp_path: Path, caplog: pytest.LogCa
         (b'{"keys": []}', "no key to verify"),
         (b'{"keys": [{"kty": "oct", "k": "c2VjcmV0"}]}', "no key to verify"),
         (b'{"keys": [{"kty": "RSA", "n": "AQAB", "e": "AQAB"}]}', "no key to verify"),
+        (b'{"keys": [{"kty": "RSA", "n": "' + b"A" * 300 + b"_" * 171 + b'", "e": "AQAB"}]}', "no key to verify"),
+        (b'{"keys": [{"kty": "RSA", "n": "no base64", "e": "AQAB"}]}', "no key to verify"),
         (b'{"keys": [{"kty": "EC", "crv": "P-256", "x": "AA", "y": "AA"}]}', "no key to verify"),
-        (key_set(RSA).replace(b'"sig"', b'"enc"'), "no key to verify"),
+        pytest.param(key_set(RSA).replace(b'"sig"', b'"enc"'), "no key to verify", id="for encryption"),  # keys vary
         (b'{"keys": [' + b'{"kty":"oct"},' * 100 + b'{"kty":"oct"}]}', "more than 100"),
     ],
 )
@@ -301,6 +304,14 @@ def test_an_issuer_that_never_was_there_is_not_waited_for(caplog: pytest.LogCapt
 
     asyncio.run(run())
     assert "cannot be had" in caplog.text
+
+
+def test_an_address_that_is_none_is_an_issuer_that_is_away() -> None:
+    directory = Directory()
+    directory.url = "https://1.2.3.999/keys"
+    found = asyncio.run(Remote(directory).ask(CURVE))
+    assert isinstance(found, Rejection)
+    assert found.is_passing
 
 
 def test_a_redirect_is_not_followed() -> None:

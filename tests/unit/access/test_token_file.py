@@ -97,11 +97,24 @@ def test_every_problem_is_told_with_its_place() -> None:
         f"- name: a\n token: {TOKEN}\n",
         f"- {{name: a, token: [{TOKEN}], roles: [admin], tenants: ['*']}}",
         f"- {{name: a, tokenSha256: {TOKEN}, roles: [admin], tenants: ['*']}}",
+        f"- {TOKEN}\n",
+        TOKEN,
+        f"{TOKEN}==",
+        f"- {TOKEN}: admin\n",
+        f"- {{name: a, {TOKEN}}}",
+        f"- name: a\n  {TOKEN}: 1\n  {TOKEN}: 2\n",
+        f"- {{name: a, token: {TOKEN}, roles: {TOKEN}, tenants: [{TOKEN}, 5]}}",
+        f"- *{TOKEN}",
     ],
 )
 def test_no_problem_shows_a_token(text: str) -> None:
     assert told(text)
     assert TOKEN not in "".join(told(text))
+
+
+def test_a_name_stays_on_its_line() -> None:
+    text = f'- {{name: "a\\nb", token: {TOKEN}, roles: [admin], tenants: ["*"]}}'
+    assert told(text) == ["tokens.yaml:1:10: a name has only what can be shown: it stands in logs, on one line"]
 
 
 def test_one_name_may_have_several_tokens() -> None:

@@ -61,11 +61,39 @@ def test_a_file_that_would_be_bad_is_left_alone(tmp_path: Path) -> None:
     [
         (("--name", "dns", "--role", "reporter"), "a reporter reports as somebody"),
         (("--name", "dns", "--role", "reader", "--expires", "soon"), "expected a day such as"),
+        (("--name", "dns", "--role", "reader", "--expires", "2020-01-31"), "the token of dns has expired"),
         (("--name", "", "--role", "reader"), "expected at least 1 character"),
+        (("--name", "a\nb", "--role", "reader"), "a name has only what can be shown"),
     ],
 )
 def test_what_makes_no_sense_is_refused(arguments: tuple[str, ...], said: str) -> None:
     done = create(*arguments)
     assert isinstance(done.exception, SettingsError)
     assert said in str(done.exception)
+    assert not done.stdout
+
+
+def test_what_is_in_the_file_stays_as_it_is(tmp_path: Path) -> None:
+    file = tmp_path / "tokens.yaml"
+    before = "# ours\r\n- {name: a, token: a-0123456789abcdefghijk, roles: [admin], tenants: ['*']}"
+    file.write_bytes(before.encode())
+    node = file.stat().st_ino
+    reader = file.open("rb")
+    with reader:
+        assert create("--name", "alice", "--role", "admin", "--file", str(file)).exit_code == 0
+        seen = reader.read().decode()
+    assert seen.startswith(f"{before}\n- name: "), "who had it open sees it grow, and never shrink"
+    assert file.stat().st_ino == node
+    assert len(read_tokens(seen, "tokens.yaml", 0.0).tickets) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "said"), [("none/tokens.yaml", "cannot be written: No such file"), ("bad.yaml", "is not UTF-8 text")]
+)
+def test_a_file_that_cannot_be_had_is_named(tmp_path: Path, name: str, said: str) -> None:
+    (tmp_path / "bad.yaml").write_bytes(b"\xff")
+    done = create("--name", "alice", "--role", "admin", "--file", str(tmp_path / name))
+    assert isinstance(done.exception, SettingsError)
+    assert said in str(done.exception)
+    assert name in str(done.exception)
     assert not done.stdout

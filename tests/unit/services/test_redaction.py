@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from pathlib import Path
 from typing import Any, Final
 
@@ -85,6 +86,14 @@ def test_what_tells_no_secret_stays(redactor: Redactor, value: Any) -> None:
         ("postgres://hyper:hunter2@db:5432/fleet", f"postgres://hyper:{REDACTED}@db:5432/fleet"),
         ("amqp://:hunter2@mq", f"amqp://:{REDACTED}@mq"),
         ('amqp://us"er:hun:te"r2@mq', f'amqp://us"er:{REDACTED}@mq'),
+        ("postgres://hyper:hun@ter2@db:5432/fleet", f"postgres://hyper:{REDACTED}@db:5432/fleet"),
+        (
+            "https://a:hunter2@one/x and https://b:hunter3@two",
+            f"https://a:{REDACTED}@one/x and https://b:{REDACTED}@two",
+        ),
+        ("host=db password='hun ter2' user=a", f"host=db password={REDACTED} user=a"),
+        ('login --token="hunter2" --dry', f"login --token={REDACTED} --dry"),
+        ("password='hunter2 cut off", f"password={REDACTED}"),
         ("host=db password=hunter2 user=a", f"host=db password={REDACTED} user=a"),
         ("GET https://a/b?access_token=abc&x=1", f"GET https://a/b?access_token={REDACTED}&x=1"),
         ("-----BEGIN CERTIFICATE-----\nMIIE\n-----END CERTIFICATE-----", None),
@@ -104,6 +113,18 @@ def test_what_is_obviously_a_secret_is_taken_out_of_any_text(redactor: Redactor,
     cleaned = redactor.clean(json.dumps([{"message": text}]).encode())
     assert json.loads(cleaned.body) == redacted.body
     assert bool(cleaned.notes) == (left is not None)
+
+
+@pytest.mark.parametrize("key", ["postgres://hyper:hunter2@db/fleet", "x?token=hunter2", JWT])
+def test_what_is_obviously_a_secret_is_taken_out_of_keys(redactor: Redactor, key: str) -> None:
+    for value in ("up", {"zone": "a"}, "https://u:hunter2@h"):
+        redacted = redactor.redact({"data": {key: value}})
+        assert redacted.notes
+        cleaned = redactor.clean(json.dumps({"data": {key: value}}).encode())
+        assert json.loads(cleaned.body) == redacted.body
+        for told in (repr(redacted), repr(cleaned)):
+            assert "hunter2" not in told
+            assert JWT not in told
 
 
 def test_notes_say_where_and_never_what(redactor: Redactor) -> None:
@@ -157,6 +178,8 @@ def test_an_escape_hides_nothing(redactor: Redactor, raw: bytes) -> None:
         "bearer ",
         "://a:",
         "password=",
+        "password='",
+        "://a:b@",
         "a",
         "bearer 1",
         ":",
@@ -170,11 +193,21 @@ def test_no_text_takes_more_than_one_pass(redactor: Redactor, text: str) -> None
     redactor.clean(json.dumps(["://", long, f"://{long}"]).encode())
 
 
+def test_long_keys_do_not_fill_the_memory(redactor: Redactor) -> None:
+    tracemalloc.start()
+    for number in range(200):
+        assert redactor.redact({f"{number}{'x' * 20_000}token": "hunter2"}).notes
+        assert redactor.is_sensitive(f"{number}{'x' * 20_000}token")
+    kept, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert kept < 1_000_000
+
+
 values = st.recursive(
     st.none() | st.booleans() | st.integers(-9, 9) | st.sampled_from(["a", JWT, KEY, "https://u:p@h", "x=1"]),
     lambda inner: (
         st.lists(inner, max_size=3)
-        | st.dictionaries(st.sampled_from([*WORDS, *SENSITIVE, *HARMLESS, "a", "b"]), inner, max_size=4)
+        | st.dictionaries(st.sampled_from([*WORDS, *SENSITIVE, *HARMLESS, "a", "b", "x://u:p@h"]), inner, max_size=4)
     ),
     max_leaves=12,
 )

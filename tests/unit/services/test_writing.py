@@ -601,3 +601,23 @@ def test_merge_patch_follows_its_rfc() -> None:
     before = {"a": {"b": 1, "c": [1]}, "d": "x"}
     patch = {"a": {"b": None, "c": [2]}, "d": {"e": None, "f": 1}, "g": None}
     assert merge_patch(before, patch) == {"a": {"c": [2]}, "d": {"f": 1}}
+
+
+def test_a_witness_that_fails_ends_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    class Clumsy:
+        """A witness that cannot take in what it is told."""
+
+        def committed(self, *_: object) -> NoReturn:
+            raise KeyError("no such figure")
+
+        failed = hindered = committed
+
+    async def story(desk: Desk) -> None:
+        desk.committer.witness = Clumsy()
+        async with asyncio.timeout(5):
+            await desk.create("a")
+            result = await desk.report("cls-a", "dns", "True")
+            assert isinstance(result, Reported)
+        assert "a transaction was not counted" in caplog.text
+
+    run(story)

@@ -22,7 +22,7 @@ from hyperfleet.api.compat.problems import NO_ENDPOINT, Declined, answer_decline
 from hyperfleet.api.context import Context
 from hyperfleet.api.problems import Refused, from_http_error
 from hyperfleet.api.routing import Endpoint
-from hyperfleet.api.traffic import tell_problem, tell_scope
+from hyperfleet.api.traffic import tell_scope
 from hyperfleet.api.wire import BASE
 from hyperfleet.errors import HyperFleetError
 from hyperfleet.services.callers import Role
@@ -128,7 +128,6 @@ def _answer_error(request: Request, error: Exception, context: Context) -> Respo
         case Declined():
             declined = error
         case Refused():
-            tell_problem(request.scope, error.problem.code)
             declined = from_problem(error.problem)
         case _:
             _LOG.warning("request %s: %s: %s", request.state.request_id, type(error).__name__, error)

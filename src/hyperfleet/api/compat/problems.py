@@ -17,7 +17,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from hyperfleet.api import problems
+from hyperfleet.api.callers import OTHER_SCHEME
 from hyperfleet.api.problems import Fault, Problem
+from hyperfleet.api.traffic import tell_problem
+from hyperfleet.services.callers import EXPIRED
 from hyperfleet.services.tracing import HERE
 
 PREFIX: Final = "HYPERFLEET-"
@@ -35,6 +38,8 @@ class Entry(Struct, frozen=True):
 INVALID: Final = "VAL-000"
 BAD_REQUEST: Final = "VAL-005"
 MALFORMED: Final = "VAL-006"
+NOT_ACCEPTED: Final = "AUT-002"
+TOO_LATE: Final = "AUT-003"
 NO_ENDPOINT: Final = "NTF-000"
 NO_RESOURCE: Final = "NTF-001"
 EXISTS: Final = "CNF-001"
@@ -47,7 +52,8 @@ CATALOGUE: Final[Mapping[str, Entry]] = {
     BAD_REQUEST: Entry(400, "bad-request", "Bad Request"),
     MALFORMED: Entry(400, "malformed-request", "Malformed Request"),
     "AUT-001": Entry(401, "authentication-error", "Authentication Required"),
-    "AUT-002": Entry(401, "authentication-error", "Invalid Credentials"),
+    NOT_ACCEPTED: Entry(401, "authentication-error", "Invalid Credentials"),
+    TOO_LATE: Entry(401, "authentication-error", "Expired Token"),
     "AUZ-001": Entry(403, "permission-denied", "Permission Denied"),
     NO_ENDPOINT: Entry(404, "not-found", "Endpoint Not Found"),
     NO_RESOURCE: Entry(404, "not-found", "Resource Not Found"),
@@ -62,7 +68,7 @@ CATALOGUE: Final[Mapping[str, Entry]] = {
 _CODES: Final[Mapping[str, str]] = {"NameTaken": EXISTS, "InvalidRequest": BAD_REQUEST, "Unauthenticated": "AUT-001"}
 _CODES_BY_STATUS: Final[Mapping[int, str]] = {
     400: INVALID,
-    401: "AUT-002",
+    401: NOT_ACCEPTED,
     403: "AUZ-001",
     404: NO_RESOURCE,
     409: CONFLICT,
@@ -120,9 +126,11 @@ class Declined(Exception):  # noqa: N818  # never leaves this package: the appli
         *,
         status: int = 0,
         headers: Mapping[str, str] | None = None,
+        counts_as: str = "",
     ) -> None:
-        """Carry the problem to the edge; `status`: another one than its code has."""
+        """Carry the problem to the edge; `status`: another one than its code has; `counts_as`: our code for it."""
         self.code = code
+        self.counts_as = counts_as or PREFIX + code
         self.detail = detail
         self.errors = errors
         self.status = status or CATALOGUE[code].status
@@ -137,14 +145,23 @@ def not_found(kind: str, id_: str) -> Declined:
 
 def from_problem(problem: Problem) -> Declined:
     """Say in the dialect what the shared code refused."""
-    status = problem.status
-    code = _CODES.get(problem.code) or _CODES_BY_STATUS.get(status, MALFORMED if status < 500 else INTERNAL)
-    if code == INVALID and any(fault.code in _MALFORMED for fault in problem.errors):
-        code = MALFORMED
+    status, code = problem.status, _code_of(problem)
     errors = tuple([_field_error(fault) for fault in problem.errors])
     detail = errors[0].message if errors and code in (INVALID, MALFORMED) else problem.detail
     kept = status if status in _KEPT else 0
-    return Declined(code, detail, errors if code == INVALID else (), status=kept, headers=problem.headers)
+    shown = errors if code == INVALID else ()
+    return Declined(code, detail, shown, status=kept, headers=problem.headers, counts_as=problem.code)
+
+
+def _code_of(problem: Problem) -> str:
+    status = problem.status
+    if problem == OTHER_SCHEME:
+        return NOT_ACCEPTED
+    if status == 401 and problem.detail == EXPIRED.reason:
+        return TOO_LATE
+    code = _CODES.get(problem.code) or _CODES_BY_STATUS.get(status, MALFORMED if status < 500 else INTERNAL)
+    is_malformed = code == INVALID and any(fault.code in _MALFORMED for fault in problem.errors)
+    return MALFORMED if is_malformed else code
 
 
 def from_error(error: Exception) -> Declined:
@@ -154,6 +171,7 @@ def from_error(error: Exception) -> Declined:
 
 def answer_declined(declined: Declined, request: Request, now: datetime) -> Response:
     """Answer a request with a problem."""
+    tell_problem(request.scope, declined.counts_as)
     entry, state, here = CATALOGUE[declined.code], request.scope.get("state", {}), HERE.get()
     body = ErrorBody(
         f"{TYPES}{entry.slug}",

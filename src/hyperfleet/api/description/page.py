@@ -55,16 +55,17 @@ def _render_sections(operations: Sequence[Operation], document: Schema, server: 
 
 
 def _render_operation(operation: Operation, described: Schema, server: str) -> str:
+    is_guarded = "security" in described
     return "".join(
         (
             f'<details id="{escape(operation.id)}"><summary><code class="method">{operation.method.upper()}</code> ',
             f"<code>{escape(operation.path)}</code> {_inline(operation.summary)}</summary>",
             f"<p>{_inline(operation.description)}</p>" if operation.description else "",
-            f"<p>Needs a token with the role {operation.role}.</p>" if "security" in described else "",
+            f"<p>Needs a token with the role {operation.role}.</p>" if is_guarded else "",
             _render_parameters(operation.parameters),
             _render_body(described.get("requestBody", {}).get("content", {})),
             _render_responses(described["responses"]),
-            f"<pre>{escape(curl(operation, server))}</pre></details>",
+            f"<pre>{escape(curl(operation, server, is_guarded=is_guarded))}</pre></details>",
         )
     )
 
@@ -136,15 +137,16 @@ def _inline(text: str) -> str:
     return "".join(f"<code>{part}</code>" if index % 2 else part for index, part in enumerate(parts))
 
 
-def curl(operation: Operation, server: str) -> str:
-    """Return the command that sends an operation's example."""
-    words = ["curl", "--silent", "--show-error"]
+def curl(operation: Operation, server: str, *, is_guarded: bool = False) -> str:
+    """Return the command that sends an operation's example; where callers are asked, with what `$TOKEN` has."""
+    command = 'curl --oauth2-bearer "$TOKEN" ' if is_guarded else "curl "  # the shell is to see that word as it stands
+    words = ["--silent", "--show-error"]
     if operation.method != "get":
         words += ["--request", operation.method.upper()]
     if operation.body is not None:
         words += ["--header", f"Content-Type: {operation.body.content_types[0]}"]
         words += ["--data", json.dumps(operation.body.example)]
-    return shlex.join([*words, server.rstrip("/") + _example_path(operation)])
+    return command + shlex.join([*words, server.rstrip("/") + _example_path(operation)])
 
 
 def _example_path(operation: Operation) -> str:
