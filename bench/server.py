@@ -1,4 +1,6 @@
-"""`python -m bench server [--quick | --medium | --profile]`: what a real server does under load, on both databases.
+"""`python -m bench server [--quick | --medium | --profile] [--sqlite]`: what a real server does under load.
+
+On both databases, or on SQLite alone.
 
 The server, its database and the load generator share the machine. In the same run the same PostgreSQL does plain
 transactions for pgbench: its figure tells how fast the machine is, and ours is a ratio to it.
@@ -36,8 +38,8 @@ _QUICK: Final = Plan((200, 1_000), Effort(rounds=1, seconds=1, warm_up=0))
 
 def main(options: Sequence[str]) -> None:
     """Measure, and print the tables."""
-    if strange := set(options) - {"--quick", "--medium", "--profile"}:
-        sys.exit(f"unknown option {', '.join(strange)}; known are --quick, --medium and --profile")
+    if strange := set(options) - {"--quick", "--medium", "--profile", "--sqlite"}:
+        sys.exit(f"unknown option {', '.join(strange)}; known are --quick, --medium, --profile and --sqlite")
     with temporary_directory() as directory, databases(directory) as found:
         policy = write_policy(directory)
         if "--profile" in options:
@@ -48,7 +50,7 @@ def main(options: Sequence[str]) -> None:
         plan = _QUICK if "--quick" in options else _MEDIUM if "--medium" in options else _FULL
         sheets: list[Sheet] = []
         try:
-            for database in found:
+            for database in found[:1] if "--sqlite" in options else found:
                 for sheet in _measure(database, plan, directory, policy):
                     sheets.append(sheet)  # noqa: PERF402  # one by one: those of a run that breaks off are shown
         finally:  # what was found in a quarter of an hour is not lost

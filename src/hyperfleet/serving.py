@@ -148,7 +148,8 @@ def _hold(address: Address) -> Iterator[Address]:
         holder.bind((address.host, address.port))
         holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 0)
         holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-        yield Address(address.host, holder.getsockname()[1])
+        host, port, *_ = holder.getsockname()  # granian takes no names
+        yield Address(host, port)
 
 
 def _tell_risks(settings: Settings) -> None:

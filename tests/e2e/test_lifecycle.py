@@ -69,6 +69,14 @@ def migrated(database: str) -> str:
     return database
 
 
+# ── starting ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_an_address_may_be_a_name(tmp_path: Path) -> None:
+    with running(tmp_path, "memory:", listen="localhost:0") as server:
+        assert server.http.get("/clusters").status_code == 200
+
+
 # ── stopping ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 

@@ -104,6 +104,10 @@ class DurationType(click.ParamType[timedelta]):
 
     name = "duration"
 
+    def __init__(self, *, may_be_zero: bool = True) -> None:
+        """Take nothing at all for a duration, or do not."""
+        self._may_be_zero = may_be_zero
+
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> timedelta:
         """Read it, or say what is wrong."""
         from hyperfleet.documents.durations import parse_duration
@@ -111,17 +115,32 @@ class DurationType(click.ParamType[timedelta]):
         if isinstance(value, timedelta):
             return value
         text = str(value)
-        if text.isdecimal():
-            text += "s"
-        elif text.endswith("d") and text[:-1].isdecimal():
-            text = f"{int(text[:-1]) * 24}h"
         try:
-            return parse_duration(text)
+            duration = parse_duration(f"{text}s" if text.isdecimal() else _spell_days(text))
         except ValueError as error:
             self.fail(str(error), param, ctx)
+        if not duration and not self._may_be_zero:
+            self.fail("expected more than nothing", param, ctx)
+        return duration
+
+
+class TimeType(click.ParamType[str]):
+    """A time that the server reads, or how long ago it was; days, which ages are told in, are understood."""
+
+    name = "time"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Write it as the server takes it."""
+        return _spell_days(str(value))
+
+
+def _spell_days(text: str) -> str:
+    """Write days as hours, the longest that our durations have."""
+    return f"{int(text[:-1]) * 24}h" if text.endswith("d") and text[:-1].isdecimal() else text
 
 
 DURATION: Final = DurationType()
+TIME: Final = TimeType()
 
 
 def _remember(ctx: click.Context, parameter: click.Parameter, value: Any) -> None:
@@ -138,6 +157,8 @@ _GLOBAL_OPTIONS: Final[Sequence[Decorator[Any]]] = (
     _global("--server", metavar="URL", help="The server to speak to. [env: HYPERFLEET_SERVER]"),
     _global("--context", metavar="NAME", help="The context of the config file to use. [env: HYPERFLEET_CONTEXT]"),
     _global("--token", metavar="TOKEN", help="The token to send; better set HYPERFLEET_TOKEN, flags can be seen."),
-    _global("--request-timeout", type=DURATION, help="How long one request may take. [default: 30s]"),
+    _global(
+        "--request-timeout", type=DurationType(may_be_zero=False), help="How long one request may take. [default: 30s]"
+    ),
     _global("--debug", is_flag=True, help="Show where an error comes from."),
 )

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from hyperfleet.cli import exits
-from hyperfleet.cli.command import Command, bundle, connected
+from hyperfleet.cli.command import TIME, Command, bundle, connected
 from hyperfleet.cli.failures import Misuse
 from hyperfleet.cli.options import document_options
 from hyperfleet.cli.output.colours import Colour, paint
@@ -60,8 +60,10 @@ class Sides(Struct, frozen=True):
 @bundle(
     "sides",
     Sides,
-    click.option("--from", "from_", metavar="TIME", help="Compare with how it was then: 1h, 2025-10-17T12:00:05Z."),
-    click.option("--to", metavar="TIME", help="… and how it was then, instead of now."),
+    click.option(
+        "--from", "from_", type=TIME, metavar="TIME", help="Compare with how it was then: 1h, 2025-10-17T12:00:05Z."
+    ),
+    click.option("--to", type=TIME, metavar="TIME", help="… and how it was then, instead of now."),
     click.option("--against", metavar="NAME", help="Compare with another one of the kind."),
     click.option("--times", is_flag=True, help="Show fields that only tell times, too."),
 )

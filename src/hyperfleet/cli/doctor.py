@@ -16,7 +16,8 @@ from hyperfleet.cli.output.colours import colour_of, paint
 from hyperfleet.cli.output.documents import to_plain
 from hyperfleet.cli.output.formats import Output
 from hyperfleet.cli.output.printer import list_document, print_document
-from hyperfleet.cli.output.words import count_of, tame
+from hyperfleet.cli.output.words import count_of
+from hyperfleet.cli.printable import tame
 from hyperfleet.cli.session import Session, pass_session
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from hyperfleet.cli.output.colours import colour_of, paint
 from hyperfleet.cli.output.formats import Output
 from hyperfleet.cli.output.outline import Item, write_outline
 from hyperfleet.cli.output.printer import print_document
-from hyperfleet.cli.output.words import tame
+from hyperfleet.cli.printable import tame
 from hyperfleet.cli.resources import find, operations_on, parse_target
 from hyperfleet.cli.session import Session, pass_session
 

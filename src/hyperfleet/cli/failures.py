@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 import click
 
 from hyperfleet.cli import exits
-from hyperfleet.cli.output.words import tame
+from hyperfleet.cli.printable import tame
 from hyperfleet.errors import DocumentError, HyperFleetError, StoreUnavailable
 
 if TYPE_CHECKING:

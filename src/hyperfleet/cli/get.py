@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hyperfleet.cli import exits, following
-from hyperfleet.cli.command import Command, bundle, connected
+from hyperfleet.cli.command import TIME, Command, bundle, connected
 from hyperfleet.cli.failures import Misuse
 from hyperfleet.cli.gathering import Gathered, Wish, gather, group, sheet_of
 from hyperfleet.cli.options import Selection, label_options, output_options, refuse_together, selection_options
@@ -67,7 +67,7 @@ class Scope(following.Scope, frozen=True, kw_only=True):
     click.option("-c", "--cluster", metavar="CLUSTER", help="Only node pools of this cluster."),
     click.option("-A", "--all-clusters", is_flag=True, help="Node pools of all clusters; that is so without it, too."),
     click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Show only the first so many."),
-    click.option("--at", metavar="TIME", help="As it was then: 1h, 2025-10-17T12:00:05Z. Only with names."),
+    click.option("--at", type=TIME, metavar="TIME", help="As it was then: 1h, 2025-10-17T12:00:05Z. Only with names."),
     click.option("-w", "--watch", "watches", is_flag=True, help="Go on with every change, until Ctrl-C."),
     click.option("--watch-only", "watches_only", is_flag=True, help="Show changes only, not what there is."),
     click.option("--output-watch-events", "tells_events", is_flag=True, help="Say of each change what it was."),

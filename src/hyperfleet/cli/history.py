@@ -10,7 +10,7 @@ import click
 from msgspec import Struct
 
 from hyperfleet.cli import exits
-from hyperfleet.cli.command import Command, bundle, connected
+from hyperfleet.cli.command import TIME, Command, bundle, connected
 from hyperfleet.cli.options import output_options
 from hyperfleet.cli.output.ages import tell_age, tell_length
 from hyperfleet.cli.output.formats import Output
@@ -63,8 +63,8 @@ class Span(Struct, frozen=True):
     "span",
     Span,
     click.option("--subject", multiple=True, metavar="SUBJECT", help="Only phase, or conditions: phase,Ready."),
-    click.option("--since", metavar="TIME", help="From then on: 24h, 2025-10-17T12:00:05Z."),
-    click.option("--until", metavar="TIME", help="Up to then."),
+    click.option("--since", type=TIME, metavar="TIME", help="From then on: 24h, 2025-10-17T12:00:05Z."),
+    click.option("--until", type=TIME, metavar="TIME", help="Up to then."),
     click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the newest so many."),
 )
 @output_options()

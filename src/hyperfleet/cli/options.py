@@ -11,7 +11,7 @@ from typing import Any, Final
 import click
 from msgspec import Struct
 
-from hyperfleet.cli.command import bundle
+from hyperfleet.cli.command import TIME, bundle
 from hyperfleet.cli.failures import Misuse
 from hyperfleet.cli.output.formats import FORMATS, Format, LabelColumns, Output, parse_format
 
@@ -129,7 +129,9 @@ def selection_options() -> Callable[[Any], Any]:
         ),
         click.option("--blocked-by", metavar="ADAPTER", help="Those that wait for an adapter."),
         click.option("--flapping", is_flag=True, help="Those of which something moves too often."),
-        click.option("--updated-since", metavar="TIME", help="Those that changed since: 15m, 2025-10-17T12:00:05Z."),
+        click.option(
+            "--updated-since", type=TIME, metavar="TIME", help="Those that changed since: 15m, 2025-10-17T12:00:05Z."
+        ),
     )
 
 

@@ -18,7 +18,8 @@ from hyperfleet.cli.output.outline import Item, write_outline
 from hyperfleet.cli.output.printer import print_document, print_items
 from hyperfleet.cli.output.sheet import Sheet
 from hyperfleet.cli.output.table import NONE, Column
-from hyperfleet.cli.output.words import count_of, tame
+from hyperfleet.cli.output.words import count_of
+from hyperfleet.cli.printable import tame
 from hyperfleet.cli.session import Session, pass_session
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from hyperfleet.cli.options import document_options
 from hyperfleet.cli.output.colours import Colour, paint
 from hyperfleet.cli.output.formats import Output
 from hyperfleet.cli.output.printer import list_document, separator_of, write_document
-from hyperfleet.cli.output.words import tame
+from hyperfleet.cli.printable import tame
 from hyperfleet.cli.resources import find, operations_on, parse_target
 from hyperfleet.cli.session import Session, pass_session
 

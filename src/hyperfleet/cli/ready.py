@@ -9,7 +9,7 @@ import click
 
 from hyperfleet.cli import exits
 from hyperfleet.cli.command import Command, connected
-from hyperfleet.cli.output.words import tame
+from hyperfleet.cli.printable import tame
 from hyperfleet.cli.resources import find, parse_named
 from hyperfleet.cli.session import Session, pass_session
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hyperfleet.cli.output.words import tame
+from hyperfleet.cli.printable import tame
 
 if TYPE_CHECKING:
     import httpx

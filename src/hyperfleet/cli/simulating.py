@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from hyperfleet.cli.connection import DEADLINE, RETRIES, TIMEOUT
-from hyperfleet.cli.output.words import tame
+from hyperfleet.cli.printable import tame
 from hyperfleet.cli.sim_view import Glance, View
 from hyperfleet.client import AsyncFleet, FleetError, Summary
 from hyperfleet.simulator.pacing import Hours

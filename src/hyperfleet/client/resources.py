@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final, Generic, Unpack
 
 import msgspec
@@ -13,7 +13,7 @@ from hyperfleet.client.answers.fleet import Summary
 from hyperfleet.client.answers.past import Diff, HistoryEntry
 from hyperfleet.client.answers.report import AdapterReport, Reports
 from hyperfleet.client.answers.resource import Applied, Page, PageAnswer, R, WatchEvent
-from hyperfleet.client.effects import Feed, Flow, Item, Query, Request
+from hyperfleet.client.effects import Feed, Flow, Item, Query, Reply, Request
 from hyperfleet.client.errors import Ambiguous, ApiError, Conflict, NotFound, PreconditionFailed
 from hyperfleet.client.exchange import JSON, decode, decode_part, exchange, failure_of, fetch
 from hyperfleet.client.operation import AsyncFace, Face, SyncFace, feed, operation
@@ -309,11 +309,7 @@ class ResourceOperations(Face, Generic[R]):
     ) -> Flow[R | None]:
         """Ask for it to go; return it as it is now, or None if it is gone. With `wait`, return when it is."""
         path = yield from self._locate(subject, parent)
-        request = Request("DELETE", path, (), {"If-Match": etag} if etag else {}, answers=(404,))
-        reply = yield from exchange(request, self._patience)
-        if reply.status == 404 and reply.attempts == 1:
-            raise failure_of(reply)
-        marked = decode(self._place.shape, reply) if reply.is_success else None
+        marked = yield from self._mark(path, etag)
         if not wait or marked is None:
             return marked
         wishes: Wishes = {"for_": "deleted", "timeout": timeout}
@@ -324,20 +320,13 @@ class ResourceOperations(Face, Generic[R]):
         """Remove one that is being deleted, without waiting for adapters; history keeps the reason."""
         path = yield from self._locate(subject, parent)
         body = msgspec.json.encode({"reason": reason})
-        reply = yield from exchange(
-            Request("POST", f"{path}/force-delete", (), JSON, body, answers=(404,)), self._patience
-        )
-        if reply.status == 404 and reply.attempts == 1:
-            raise failure_of(reply)
+        yield from self._remove(Request("POST", f"{path}/force-delete", (), JSON, body))
 
     @operation
     def retire_adapter(self, subject: Subject, adapter: str, *, parent: Subject | None = None) -> Flow[None]:
         """Forget what an adapter reported that will report no more."""
         path = yield from self._locate(subject, parent)
-        request = Request("DELETE", f"{path}/statuses/adapters/{quoted(adapter)}", answers=(404,))
-        reply = yield from exchange(request, self._patience)
-        if reply.status == 404 and reply.attempts == 1:
-            raise failure_of(reply)
+        yield from self._remove(Request("DELETE", f"{path}/statuses/adapters/{quoted(adapter)}"))
 
     # ── the steps they share ─────────────────────────────────────────────────────────────────────────────────────
 
@@ -392,15 +381,40 @@ class ResourceOperations(Face, Generic[R]):
         except (Conflict, PreconditionFailed) as error:
             if error.attempts == 1:
                 raise
-            # The answer to an earlier attempt may have been lost: then it is we who were in our own way.
-            return (yield from self._excuse(path, spec, labels, error))
+            return (
+                yield from self._excuse(
+                    path, lambda present: applying.is_so(present, spec, labels) and not present.is_deleting, error
+                )
+            )
 
-    def _excuse(self, path: str, spec: Object, labels: Mapping[str, str], error: ApiError) -> Flow[R]:
+    def _mark(self, path: str, etag: str | None) -> Flow[R | None]:
+        """Ask for a resource to go; return None if it is gone."""
+        request = Request("DELETE", path, (), {"If-Match": etag} if etag else {})
+        try:
+            reply = yield from self._remove(request)
+        except PreconditionFailed as error:
+            if error.attempts == 1:
+                raise
+            return (yield from self._excuse(path, lambda present: present.is_deleting, error))
+        return decode(self._place.shape, reply) if reply.is_success else None
+
+    def _remove(self, request: Request) -> Flow[Reply]:
+        """Take something away; that it is not there is as well, if it may have been we who did it."""
+        reply = yield from exchange(msgspec.structs.replace(request, answers=(404,)), self._patience)
+        if reply.status == 404 and reply.attempts == 1:
+            raise failure_of(reply)
+        return reply
+
+    def _excuse(self, path: str, is_ours: Callable[[R], bool], error: ApiError) -> Flow[R]:
+        """Return what is there if it is what we wanted: the answer to an earlier attempt may have been lost.
+
+        Then it is we who were in our own way.
+        """
         try:
             present = yield from self._read(path)
         except ApiError:
             raise error from None
-        if applying.is_so(present, spec, labels) and not present.is_deleting:
+        if is_ours(present):
             return present
         raise error
 

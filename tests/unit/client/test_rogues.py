@@ -13,6 +13,7 @@ from hyperfleet.client import (
     ConnectionFailed,
     FleetError,
     NotFound,
+    PreconditionFailed,
     RateLimited,
     Unavailable,
     UnexpectedAnswer,
@@ -96,6 +97,19 @@ def test_a_replacement_whose_answer_was_lost_is_not_its_own_conflict(face: Face)
     with rogue(HangUp(), conflict, done) as server:
         after = face.ask(server.url, lambda fleet: fleet.clusters.replace("cls-1", {"a": 2}, generation=1))
         assert after.generation == 2
+
+
+def test_a_deletion_whose_answer_was_lost_does_not_miss_its_own_version(face: Face) -> None:
+    body = b'{"code":"PreconditionFailed","status":412,"detail":"it has changed"}'
+    changed = Say(response(body, "412 Precondition Failed", "application/problem+json"))
+    leaving = Say(response(b'{"id":"cls-1","metadata":{"deletionTimestamp":"2026-11-16T08:00:00Z"}}'))
+    with rogue(HangUp(), changed, leaving) as server:
+        left = face.ask(server.url, lambda fleet: fleet.clusters.delete("cls-1", etag='"7"'))
+        assert left.is_deleting
+    staying = Say(response(b'{"id":"cls-1"}'))
+    for manners in ((HangUp(), changed, staying), (changed, leaving)):
+        with rogue(*manners) as server, pytest.raises(PreconditionFailed):
+            face.ask(server.url, lambda fleet: fleet.clusters.delete("cls-1", etag='"7"'))
 
 
 def test_a_rate_limit_is_waited_out_or_told(face: Face) -> None:

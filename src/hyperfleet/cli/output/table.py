@@ -13,7 +13,7 @@ from typing import Final
 from msgspec import Struct
 
 from hyperfleet.cli.output.colours import colour_of, paint
-from hyperfleet.cli.output.words import tame
+from hyperfleet.cli.printable import tame
 
 GAP: Final = "   "
 NONE: Final = "<none>"

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from hyperfleet.cli.output.colours import colour_of, paint
 from hyperfleet.cli.output.table import Column, Look, width_of
-from hyperfleet.cli.output.words import tame
+from hyperfleet.cli.printable import tame
 
 _GAP: Final = "  "
 _PIPED_WIDTH: Final = 140  # of lines that nobody sees in a window
