@@ -18,7 +18,7 @@ run: $(READY)  ## the whole system on its embedded default, with a fleet that li
 
 test: $(READY)  ## all tests
 	@.ci/servers
-	$(RUN)pytest -n auto $(ARGS)
+	$(RUN)pytest -n auto --dist worksteal $(ARGS)
 
 check: $(READY)  ## format, lint, types and import contracts
 	$(RUN)ruff format --check .
