@@ -109,8 +109,11 @@ def test_a_disk_that_is_full_is_told(server: Server) -> None:
 )
 def test_ctrl_c_ends_a_watch_in_silence(server: Server, tmp_path: Path, arguments: str) -> None:
     with (tmp_path / "out").open("wb") as out, (tmp_path / "err").open("wb") as err:
-        process = subprocess.Popen(  # noqa: S603  # our own command
-            command(*arguments.split()), env=environment(HYPERFLEET_SERVER=server.url), stdout=out, stderr=err
+        process = subprocess.Popen(  # noqa: S603  # our own command; tests in the background of a shell ignore Ctrl-C
+            ["/usr/bin/env", "--default-signal=INT", *command(*arguments.split())],
+            env=environment(HYPERFLEET_SERVER=server.url),
+            stdout=out,
+            stderr=err,
         )
         try:
             await_state(lambda: (tmp_path / "out").stat().st_size)
