@@ -11,7 +11,7 @@ from hyperfleet.cli import connection, exits, run
 from hyperfleet.cli.session import Session
 from tests.unit.cli.scene import Scene
 from tests.unit.cli.terminal import Terminal
-from tests.unit.cli.transcripts import commands_of, transcribe
+from tests.unit.cli.transcripts import commands_of, missing_formats, transcribe
 
 FOLDER = Path(__file__).parent
 WRITES = os.environ.get("HYPERFLEET_TEST_WRITE_GOLDEN") == "1"
@@ -28,6 +28,11 @@ def test_transcript(file: Path, terminal: Terminal, scene: Scene, monkeypatch: p
     assert "Traceback" not in written
     assert "should not have happened" not in written
     assert written == expected
+
+
+@pytest.mark.parametrize("file", TRANSCRIPTS, ids=lambda file: file.stem)
+def test_every_format_has_a_transcript(file: Path) -> None:
+    assert not missing_formats(file)
 
 
 @pytest.mark.parametrize("name", ["create", "apply", "label", "delete", "report"])

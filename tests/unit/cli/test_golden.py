@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import os
-import re
 from pathlib import Path
 
-import click
 import pytest
 
-from hyperfleet.cli import command as group
-from hyperfleet.cli.options import FormatType
 from hyperfleet.cli.table import COMMANDS
 from tests.unit.cli.scene import Scene
 from tests.unit.cli.terminal import Terminal
-from tests.unit.cli.transcripts import GOLDEN, commands_of, transcribe
+from tests.unit.cli.transcripts import GOLDEN, commands_of, missing_formats, transcribe
 
 WRITES = os.environ.get("HYPERFLEET_TEST_WRITE_GOLDEN") == "1"
 
@@ -38,11 +34,7 @@ def test_every_reading_command_has_a_transcript(name: str) -> None:
 
 @pytest.mark.parametrize("file", sorted(GOLDEN.glob("*.txt")), ids=lambda file: file.stem)
 def test_every_format_has_a_transcript(file: Path) -> None:
-    command = group.get_command(click.Context(group), file.stem)
-    formats = [each.type.names for each in command.params if isinstance(each.type, FormatType)] if command else []
-    shown = set(re.findall(r" -o ([a-z-]+)", "\n".join(commands_of(file.read_text()))))
-    missing = {name for names in formats for name in names[1:]} - shown
-    assert not missing, "the first one is that without -o"
+    assert not missing_formats(file)
 
 
 def test_nothing_is_red_in_a_pipe() -> None:

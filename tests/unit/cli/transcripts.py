@@ -10,9 +10,14 @@ Write them anew with `HYPERFLEET_TEST_WRITE_GOLDEN=1 pytest tests/unit/cli/test_
 
 from __future__ import annotations
 
+import re
 import shlex
 from pathlib import Path
 
+import click
+
+from hyperfleet.cli import command as group
+from hyperfleet.cli.options import FormatType
 from tests.unit.cli.terminal import Terminal
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -39,3 +44,11 @@ def _transcribe(terminal: Terminal, command: str) -> str:
 def _complete(text: str) -> str:
     """Mark an end without the end of a line, so that it can be seen."""
     return text if not text or text.endswith("\n") else f"{text}⏎ missing\n"
+
+
+def missing_formats(file: Path) -> set[str]:
+    """Return the formats of a command that its transcript does not show; the first is that without -o."""
+    command = group.get_command(click.Context(group), file.stem)
+    formats = [each.type.names for each in command.params if isinstance(each.type, FormatType)] if command else []
+    shown = set(re.findall(r" -o ([a-z-]+)", "\n".join(commands_of(file.read_text()))))
+    return {name for names in formats for name in names[1:]} - shown
