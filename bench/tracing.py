@@ -16,6 +16,7 @@ import msgspec
 from starlette.types import ASGIApp, Message
 
 from bench.load.fleet import ADAPTERS, report_of
+from bench.load.profile import Request
 from hyperfleet import logs
 from hyperfleet.api.wire import BASE
 from hyperfleet.bootstrap import System
@@ -79,19 +80,7 @@ async def _ask(app: ASGIApp, method: str, path: str, body: Any = None) -> bytes:
     """Send a request as a server does; return the body of the answer."""
     raw = b"" if body is None else msgspec.json.encode(body)
     answer = b""
-    scope = {
-        "type": "http",
-        "http_version": "1.1",
-        "method": method,
-        "scheme": "http",
-        "path": path,
-        "root_path": "",
-        "query_string": b"",
-        "headers": [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(raw))] if raw else [],
-        "client": ("127.0.0.1", 40_000),
-        "server": ("127.0.0.1", 8_000),
-        "state": {},
-    }
+    peers = {"client": ("127.0.0.1", 40_000), "server": ("127.0.0.1", 8_000)}  # traces and the access log tell them
 
     async def receive() -> Message:
         return {"type": "http.request", "body": raw, "more_body": False}
@@ -100,5 +89,5 @@ async def _ask(app: ASGIApp, method: str, path: str, body: Any = None) -> bytes:
         nonlocal answer
         answer += message.get("body", b"")
 
-    await app(scope, receive, send)
+    await app({**Request(method, path, raw).scope(), **peers}, receive, send)
     return answer

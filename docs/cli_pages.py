@@ -5,7 +5,6 @@ The pages say what `--help` says, from the same declarations, so that the two ca
 
 from __future__ import annotations
 
-import importlib.util
 import inspect
 import re
 from collections.abc import Iterator
@@ -38,9 +37,9 @@ _FOUR = """## The guide's four questions
 def cli_pages() -> dict[Path, str]:
     """Return every page with its text."""
     context = click.Context(program, info_name="hyperfleet")
-    commands = {name: found for name in COMMANDS if (found := _find(context, name)) is not None}
+    commands = {name: found for name in COMMANDS if (found := program.get_command(context, name)) is not None}
     pages = {FOLDER / f"{name}.md": _write_page(name, found) for name, found in commands.items()}
-    return {FOLDER / "README.md": _write_index(list(commands)), FOLDER / "exit-codes.md": _write_codes(), **pages}
+    return {FOLDER / "README.md": _write_index(), FOLDER / "exit-codes.md": _write_codes(), **pages}
 
 
 def write_cli_pages() -> None:
@@ -54,18 +53,9 @@ def write_cli_pages() -> None:
         page.write_text(text)
 
 
-def _find(context: click.Context, name: str) -> click.Command | None:
-    """Return a command, if its module is there: some are parts of the program that may be left out."""
-    module = COMMANDS[name].place.partition(":")[0]
-    if importlib.util.find_spec(f"hyperfleet.cli.{module}") is None:
-        return None
-    return program.get_command(context, name)
-
-
-def _write_index(names: list[str]) -> str:
+def _write_index() -> str:
     sections: dict[str, list[str]] = {}
-    for name in names:
-        entry = COMMANDS[name]
+    for name, entry in COMMANDS.items():
         sections.setdefault(entry.section, []).append(f"| [`{name}`]({name}.md) | {entry.help} |\n")
     tables = [f"## {section}\n\n| command | |\n|---|---|\n{''.join(rows)}" for section, rows in sections.items()]
     options = "".join(_write_options(_options_of(program, is_global=True)))

@@ -38,20 +38,18 @@ OPERATIONS_GUIDE = ROOT / "docs/operations.md"
 
 def schema_text() -> str:
     """Return the JSON Schema of policies as it ships."""
-    return msgspec.json.format(msgspec.json.encode(policy_schema()), indent=2).decode() + "\n"
+    return _write_schema(policy_schema())
 
 
 def policy_guide_text() -> str:
     """Return docs/policy.md with the table of template variables filled in."""
     rows = "".join(f"| `{{{{.{name}}}}}` | {meaning} |\n" for name, meaning in VARIABLES.items())
-    table = f"<!-- generated: template variables -->\n| variable | meaning |\n|---|---|\n{rows}<!-- end -->"
-    pattern = re.compile(r"<!-- generated: template variables -->.*?<!-- end -->", re.DOTALL)
-    return pattern.sub(lambda _: table, POLICY_GUIDE.read_text())
+    return _fill_in(POLICY_GUIDE, "template variables", f"| variable | meaning |\n|---|---|\n{rows}")
 
 
 def settings_schema_text() -> str:
     """Return the JSON Schema of settings files."""
-    return msgspec.json.format(msgspec.json.encode(settings_schema()), indent=2).decode() + "\n"
+    return _write_schema(settings_schema())
 
 
 def settings_guide_text() -> str:
@@ -63,9 +61,7 @@ def settings_guide_text() -> str:
         for each in SETTINGS
     )
     head = "| in a file | in the environment | flag | default | meaning |\n|---|---|---|---|---|\n"
-    table = f"<!-- generated: settings -->\n{head}{rows}<!-- end -->"
-    pattern = re.compile(r"<!-- generated: settings -->.*?<!-- end -->", re.DOTALL)
-    return pattern.sub(lambda _: table, SETTINGS_GUIDE.read_text())
+    return _fill_in(SETTINGS_GUIDE, "settings", head + rows)
 
 
 def chart_schema_text() -> str:
@@ -74,7 +70,7 @@ def chart_schema_text() -> str:
     schema["$defs"] = definitions = settings_schema()["$defs"]
     for key in CHART_OWNS:
         definitions["Settings"]["properties"].pop(key, None)
-    return msgspec.json.format(msgspec.json.encode(schema), indent=2).decode() + "\n"
+    return _write_schema(schema)
 
 
 def api_guide_text() -> str:
@@ -83,9 +79,7 @@ def api_guide_text() -> str:
         f"| `{code}` | {entry.status} | {entry.title} | {entry.remedy} |\n" for code, entry in CATALOGUE.items()
     )
     head = "| code | status | meaning | what to do |\n|---|---|---|---|\n"
-    table = f"<!-- generated: problem codes -->\n{head}{rows}<!-- end -->"
-    pattern = re.compile(r"<!-- generated: problem codes -->.*?<!-- end -->", re.DOTALL)
-    return pattern.sub(lambda _: table, API_GUIDE.read_text())
+    return _fill_in(API_GUIDE, "problem codes", head + rows)
 
 
 def operations_guide_text() -> str:
@@ -95,9 +89,17 @@ def operations_guide_text() -> str:
         for each in list_families()
     )
     head = "| metric | type | labels | what it tells |\n|---|---|---|---|\n"
-    table = f"<!-- generated: metrics -->\n{head}{rows}<!-- end -->"
-    pattern = re.compile(r"<!-- generated: metrics -->.*?<!-- end -->", re.DOTALL)
-    return pattern.sub(lambda _: table, OPERATIONS_GUIDE.read_text())
+    return _fill_in(OPERATIONS_GUIDE, "metrics", head + rows)
+
+
+def _fill_in(page: Path, what: str, table: str) -> str:
+    """Return a page with a table in the place that is kept for it."""
+    begin, end = f"<!-- generated: {what} -->", "<!-- end -->"
+    return re.sub(f"{begin}.*?{end}", lambda _: f"{begin}\n{table}{end}", page.read_text(), flags=re.DOTALL)
+
+
+def _write_schema(schema: object) -> str:
+    return msgspec.json.format(msgspec.json.encode(schema), indent=2).decode() + "\n"
 
 
 def _code(text: str) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import shlex
+from functools import partial
 from pathlib import Path
 
 from docs.consoles import rewrite
@@ -54,18 +55,10 @@ class _Recorder:
         meanwhile, self._meanwhile = self._meanwhile, []
         if not meanwhile:
             return []
-        steps = [(_EVENTS[bool(index)], _Act(self, each).do) for index, each in enumerate(meanwhile)]
+        steps = [(_EVENTS[bool(index)], partial(self._meddle, each)) for index, each in enumerate(meanwhile)]
         return [*steps, (_EVENTS[1], nothing)]
 
-
-class _Act:
-    """What somebody else does."""
-
-    def __init__(self, recorder: _Recorder, command: str) -> None:
-        self._recorder = recorder
-        self._command = command
-
-    def do(self) -> None:
-        """Do it, unseen; a while has passed since the last one."""
-        self._recorder.take_note("pass 20s")
-        self._recorder.run(self._command)
+    def _meddle(self, command: str) -> None:
+        """Do what somebody else does, unseen; a while has passed since the last one."""
+        self.take_note("pass 20s")
+        self.run(command)

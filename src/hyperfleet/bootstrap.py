@@ -23,7 +23,7 @@ from hyperfleet.api.forwarding import Forwarding
 from hyperfleet.api.pace import Pace
 from hyperfleet.api.wire import present
 from hyperfleet.backends.clock import SystemClock
-from hyperfleet.documents import Problem, has_errors
+from hyperfleet.documents import Problem, has_errors, pointer
 from hyperfleet.errors import SettingsError
 from hyperfleet.model.kind import Kinds
 from hyperfleet.ports import Clock, Pruning, Store
@@ -285,11 +285,7 @@ def _schema_check(kind: str, file: str, redactor: Redactor) -> Callable[[Mapping
     def check(spec: Mapping[str, Any]) -> tuple[BodyProblem, ...]:
         found = sorted(validator.iter_errors(spec), key=lambda error: [str(part) for part in error.path])
         return tuple(
-            BodyProblem(
-                "/spec" + "".join(f"/{_escape(part)}" for part in error.path),
-                "SchemaMismatch",
-                _describe_mismatch(error, redactor),
-            )
+            BodyProblem(pointer.join("/spec", *error.path), "SchemaMismatch", _describe_mismatch(error, redactor))
             for error in found
         )
 
@@ -301,10 +297,6 @@ def _describe_mismatch(error: ValidationError, redactor: Redactor) -> str:
     if any(map(redactor.is_sensitive, error.path)) or redactor.redact(error.instance).notes:
         return f"does not fit {error.validator!r} of the schema; the value is not shown, as it looks like a secret"
     return str(error.message)
-
-
-def _escape(part: object) -> str:
-    return str(part).replace("~", "~0").replace("/", "~1")
 
 
 def _unreadable(file: str, key: str, error: Exception) -> SettingsError:

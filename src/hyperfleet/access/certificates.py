@@ -14,6 +14,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 
 from hyperfleet.documents import Place, Problem
+from hyperfleet.documents.problem import Level
 
 _SOON: Final = timedelta(days=14)
 _RSA_BITS: Final = range(2048, 4096 + 1, 512)
@@ -99,5 +100,5 @@ def _day(time: datetime) -> str:
     return time.astimezone(UTC).date().isoformat()
 
 
-def _problem(file: str, message: str, level: str = "error") -> Problem:
-    return Problem(Place(file, 1, 1), message, "Unreadable", "warning" if level == "warning" else "error")
+def _problem(file: str, message: str, level: Level = "error") -> Problem:
+    return Problem(Place(file, 1, 1), message, "Unreadable", level)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from hyperfleet.access.token_file import Ticket
 from hyperfleet.access.tokens import Tokens
-from hyperfleet.services.callers import EXPIRED, Caller, Rejection
+from hyperfleet.services.callers import EXPIRED, UNKNOWN, Caller, Rejection
 from hyperfleet.services.loops import Loop
 
 if TYPE_CHECKING:  # these load cryptography, which a file of tokens does not need
@@ -30,7 +30,6 @@ _REFUSED_FOR: Final = 5.0  # seconds for which a bad token is not looked at agai
 _PAUSE: Final = 2.0  # seconds between two looks at the token file
 
 _TOO_LONG: Final = Rejection("the token is too long to be one")
-_UNKNOWN: Final = Rejection("this is not a token that is known here")
 
 
 class TokenDoorkeeper:
@@ -88,12 +87,14 @@ class TokenDoorkeeper:
         if len(token) > MAX_TOKEN:
             return _TOO_LONG
         digest, now = sha256(token).digest(), self._now()
-        rejection, until = self._refused.get(digest, (_UNKNOWN, 0.0))
-        found = rejection if now < until else await self._examine(token, digest, now)
+        rejection, until = self._refused.get(digest, (UNKNOWN, 0.0))
+        if now < until:
+            return rejection
+        found = await self._examine(token, digest, now)
         if isinstance(found, Ticket):
             _remember(self._known, token, found, _MOST_KNOWN)
             return found.caller
-        if now >= until and not found.is_passing:
+        if not found.is_passing:
             _remember(self._refused, digest, (found, now + _REFUSED_FOR), _MOST_REFUSED)
         return found
 
@@ -101,7 +102,7 @@ class TokenDoorkeeper:
         ticket = self._tokens.find(digest) if self._tokens is not None else None
         if ticket is not None:
             return ticket if now < ticket.until else EXPIRED
-        return _UNKNOWN if self._verifier is None else await self._verifier.verify(token, now)
+        return UNKNOWN if self._verifier is None else await self._verifier.verify(token, now)
 
     async def _look_at_tokens(self) -> float:
         if self._tokens is not None and await asyncio.to_thread(self._tokens.refresh):

@@ -80,7 +80,7 @@ class Issuer(_Part, frozen=True, kw_only=True):
             raise ValueError("an issuer needs its keys: either `jwks` or, for development, `secretFile`")
         if self.leeway > _MOST_LEEWAY:
             raise ValueError("a leeway of more than 10m would let expired tokens in: correct the clocks instead")
-        if self.jwks and "://" in self.jwks:
+        if self.jwks and self.has_address:
             check_address(self.jwks)
 
     @property

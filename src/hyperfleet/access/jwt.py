@@ -20,13 +20,12 @@ from hyperfleet.access.claims import read_caller
 from hyperfleet.access.issuer import SHARED_ALGORITHM, Issuer
 from hyperfleet.access.keys import Keys, VerifyingKey
 from hyperfleet.access.token_file import Ticket
-from hyperfleet.services.callers import EXPIRED, Rejection
+from hyperfleet.services.callers import EXPIRED, UNKNOWN, Rejection
 
 _FORM: Final = re.compile(rb"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+")
 _TYPES: Final = frozenset({"jwt", "at+jwt"})  # an access token says one of these, or nothing (RFC 9068)
 _FAR: Final = 1e15  # seconds; what is more is no time, and may be more than a float can be
 
-_NO_JWT: Final = Rejection("this is not a token that is known here")
 _BAD_HEADER: Final = Rejection("the header of the token asks for what is not taken here")
 _WRONG_TYPE: Final = Rejection("this is another type of token than an access token")
 _UNKNOWN_ISSUER: Final = Rejection("the issuer of the token is not known here")
@@ -96,13 +95,13 @@ class Verifier:
 
 def _read(token: bytes) -> _Unverified | Rejection:
     if not _FORM.fullmatch(token):
-        return _NO_JWT
+        return UNKNOWN
     first, second, _ = token.split(b".")
     try:
         header = msgspec.json.decode(_decode(first), type=_Header)
         claims = msgspec.json.decode(_decode(second), type=dict[str, Any])
     except (msgspec.DecodeError, ValueError, RecursionError):
-        return _NO_JWT
+        return UNKNOWN
     if header.is_asking_too_much:
         return _BAD_HEADER
     return _Unverified(header, claims) if header.has_good_type else _WRONG_TYPE

@@ -33,10 +33,9 @@ class Tokens:
         """Read the file; raise `SettingsError` with everything that is wrong with it."""
         self._file = file
         self._now = now
-        self._version = _Version()
         self._tickets: Mapping[bytes, Ticket] = {}
-        version = _identify(file)  # before it is read, so that no later change is missed
-        self._take(self._read(), version)
+        self._version = _identify(file)  # before it is read, so that no later change is missed
+        self._take(self._read())
 
     def find(self, digest: bytes) -> Ticket | None:
         """Return what the token with that SHA-256 is good for."""
@@ -49,7 +48,7 @@ class Tokens:
             return False
         self._version = version  # a bad file is complained of once
         try:
-            self._take(self._read(), version)
+            self._take(self._read())
         except SettingsError as error:
             _LOG.error("the tokens were not read again, those in force stay: %s", error)
             return False
@@ -59,12 +58,12 @@ class Tokens:
     def _read(self) -> TokenList:
         return read_tokens(read_text(self._file), self._file, self._now())
 
-    def _take(self, found: TokenList, version: _Version) -> None:
+    def _take(self, found: TokenList) -> None:
         if has_errors(found.problems):
             raise SettingsError(found.problems)
         for problem in (*found.problems, *_check_mode(self._file)):
             _LOG.warning("%s", problem)
-        self._tickets, self._version = found.tickets, version
+        self._tickets = found.tickets
 
 
 def read_text(file: str) -> str:

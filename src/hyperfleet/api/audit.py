@@ -21,7 +21,7 @@ from hyperfleet.api.compat import app as compat
 from hyperfleet.api.compat.description import describe
 from hyperfleet.api.context import Context
 from hyperfleet.api.description.table import list_operations
-from hyperfleet.api.exchanges import remote_of
+from hyperfleet.api.exchanges import remote_of, request_id_in
 from hyperfleet.api.problems import CATALOGUE
 from hyperfleet.api.traffic import route_of
 from hyperfleet.api.wire import path_of
@@ -35,7 +35,7 @@ _SHOWN: Final = 1_024  # characters of a path
 _REFUSAL: Final = 400
 _HASTE: Final = 429
 _FAILURE: Final = 500
-_UNRECORDED: Final = 0  # status of a request that was never answered: its caller had gone
+_UNANSWERED: Final = 0  # status of a request that was never answered: its caller had gone
 
 
 class Author(Struct, frozen=True, omit_defaults=True):
@@ -152,12 +152,12 @@ class _Answering:
     def record_unanswered(self) -> None:
         """Write down what became of a request whose caller had gone."""
         if not self._is_recorded:
-            self._audit.record(self, _UNRECORDED, "", "")
+            self._audit.record(self, _UNANSWERED, "", "")
 
     def _record(self, start: Message, code: str) -> None:
         if not self._is_recorded:
             self._is_recorded = True
-            self._audit.record(self, start["status"], _request_id_in(start), code)
+            self._audit.record(self, start["status"], request_id_in(start), code)
 
 
 def describe_event(event: str, time: datetime, *, is_done: bool) -> bytes:
@@ -199,10 +199,6 @@ def _end_of(status: int, act: Act) -> End:
     if status >= _FAILURE or (act.code in CATALOGUE and CATALOGUE[act.code].status >= _FAILURE):
         return "failed"
     return "refused" if act.code or status >= _REFUSAL else "done"
-
-
-def _request_id_in(start: Message) -> str:
-    return next((value.decode() for name, value in start["headers"] if name == b"x-request-id"), "")
 
 
 def _code_in(body: bytes) -> str:

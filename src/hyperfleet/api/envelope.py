@@ -1,6 +1,6 @@
 """What every request gets, whatever it asks for: one address, an id, a time limit, and an answer.
 
-The outermost layer of the application. It must not look into bodies and knows nothing of resources.
+The layer around the routes, behind the fast lanes. It must not look into bodies and knows nothing of resources.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""A request and its answer as seen from outside: which route it took, what was answered. For traces and the access log.
+"""A request and its answer as seen from outside: which route it took, what was answered. For traces and logs.
 
-Only what stands around the whole application uses this, so the fast lanes and the dialect of the Go clients are seen
-as everything else is.
+Those who use it stand around the whole application, so the fast lanes and the dialect of the Go clients are seen as
+everything else is.
 """
 
 from __future__ import annotations
@@ -37,9 +37,7 @@ class Exchange:
         """Note a part of the answer and pass it on."""
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            self.request_id = next(
-                (value.decode() for name, value in message["headers"] if name == b"x-request-id"), ""
-            )
+            self.request_id = request_id_in(message)
         else:
             self.size += len(message.get("body", b""))
         await self._send(message)
@@ -58,6 +56,11 @@ class Exchange:
     def remote(self) -> str:
         """Return the address that asked."""
         return remote_of(self._scope)
+
+
+def request_id_in(start: Message) -> str:
+    """Return the id that a request was answered with."""
+    return next((value.decode() for name, value in start["headers"] if name == b"x-request-id"), "")
 
 
 def caller_name(scope: Scope) -> str:

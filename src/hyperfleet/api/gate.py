@@ -1,4 +1,4 @@
-"""The gate: finds out who sends a request before anything else looks at it. The outermost layer of the application.
+"""The gate: finds out who sends a request before the fast lanes and the routes look at it.
 
 It turns nobody away itself: what it found is in the scope, and whoever asks `callers` for it refuses with it. So the
 probes and the description stay open to everybody, and each dialect tells a refusal in its own words.

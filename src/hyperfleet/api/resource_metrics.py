@@ -22,7 +22,7 @@ from starlette.types import Receive, Send
 from starlette.types import Scope as Connection
 
 from hyperfleet.api.exposition import Format, escape, head_of
-from hyperfleet.api.responses import accepts_gzip
+from hyperfleet.api.responses import GZIP, accepts_gzip
 from hyperfleet.errors import StoreError
 from hyperfleet.model.condition import FALSE, TRUE, UNKNOWN
 from hyperfleet.model.kind import CLUSTER, NODE_POOL, Kind, Kinds
@@ -34,7 +34,6 @@ _LOG: Final = logging.getLogger(__name__)
 _PAGE: Final = 200  # resources read at once
 _COMPLAINT: Final = 600.0  # seconds between two warnings of the same
 _STATUSES: Final = (TRUE, FALSE, UNKNOWN)
-_GZIP: Final = 16 + zlib.MAX_WBITS  # zlib's way to say: with a gzip header
 
 
 def _family_of(kind: Kind) -> Family:
@@ -95,12 +94,12 @@ class ResourceMetrics:
         yield text
         cut_off = []
         for kind in self._kinds:
-            yield head_of(_family_of(kind))
-            told = 0
+            family, told = _family_of(kind), 0
+            yield head_of(family)
             try:
                 async for page in self._read(kind, scope):
                     told += len(page)
-                    yield await _write_lines(kind, page[: len(page) - max(told - self._most, 0)])
+                    yield await _write_lines(family, page[: len(page) - max(told - self._most, 0)])
             except StoreError as error:
                 _LOG.warning("metrics without some of the resources: %s", error)
                 told = self._most + 1
@@ -139,14 +138,12 @@ class _Stream(Response):
         await send({"type": "http.response.body", "body": b""})
 
 
-async def _write_lines(kind: Kind, page: Sequence[Answer]) -> bytes:
+async def _write_lines(family: Family, page: Sequence[Answer]) -> bytes:
     """Write the lines of some resources, and let others have their turn in between."""
-    pace, lines, noun = Pace(), [], kind.name.lower()
+    pace, lines, noun = Pace(), [], family.labels[0]
     for answer in page:
         glance = _decode(answer.body)
-        begin = (
-            f'hyperfleet_{noun}_status_condition{{{noun}="{escape(glance.id)}",name="{escape(glance.name)}",condition="'
-        )
+        begin = f'{family.name}{{{noun}="{escape(glance.id)}",name="{escape(glance.name)}",condition="'
         for condition in glance.status.conditions:
             middle = f'{begin}{escape(condition.type)}",status="'
             lines += [f'{middle}{status}"}} {int(status == condition.status)}.0\n' for status in _STATUSES]
@@ -156,7 +153,7 @@ async def _write_lines(kind: Kind, page: Sequence[Answer]) -> bytes:
 
 async def _compress(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     """Compress as it comes; in a thread, for zlib does not keep the interpreter."""
-    compressor = zlib.compressobj(1, zlib.DEFLATED, _GZIP)
+    compressor = zlib.compressobj(1, zlib.DEFLATED, GZIP)
     async for piece in pieces:
         if packed := await asyncio.to_thread(compressor.compress, piece):
             yield packed

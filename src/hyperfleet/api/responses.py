@@ -21,7 +21,7 @@ from hyperfleet.api.requests import known_tags, wanted_tags
 
 # Bytes; one resource has fewer: to compress it would cost four times what it costs to read it.
 WORTHWHILE: Final = 8 * 1024
-_GZIP: Final = 16 + zlib.MAX_WBITS  # zlib's way to say: with a gzip header
+GZIP: Final = 16 + zlib.MAX_WBITS  # zlib's way to say: with a gzip header
 
 JSON: Final = "application/json"
 TEXT: Final = "text/plain"
@@ -31,7 +31,7 @@ _REVALIDATE: Final = "no-cache"
 
 
 def _gzip(body: bytes) -> bytes:
-    return zlib.compress(body, 1, _GZIP)
+    return zlib.compress(body, 1, GZIP)
 
 
 def _zstd(body: bytes) -> bytes:

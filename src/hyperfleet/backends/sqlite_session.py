@@ -58,8 +58,9 @@ class Session:
             for _ in range(1 + _SCANNERS):
                 readers.append(connect(path, cache_mib=_READER_CACHE))
                 cleanup.callback(readers[-1].close)
-            cleanup.pop_all()
-            return cls(path, writer, readers)
+            session = cls(path, writer, readers)
+            cleanup.pop_all()  # they are the session's from now on
+            return session
 
     @asynccontextmanager
     async def writing(self) -> AsyncIterator[sqlite3.Connection]:

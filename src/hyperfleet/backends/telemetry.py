@@ -126,10 +126,10 @@ class _Unrecorded:
     is_recorded = False
 
     def __init__(self, point: TracePoint) -> None:
-        self._mark = point
+        self._point = point
 
     def __enter__(self) -> _Unrecorded:
-        self._token = HERE.set(self._mark)
+        self._token = HERE.set(self._point)
         return self
 
     def __exit__(self, *error: object) -> None:

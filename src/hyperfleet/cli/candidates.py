@@ -12,7 +12,16 @@ import click
 
 from hyperfleet.cli.contexts import locate, read_config
 from hyperfleet.cli.failures import Misuse
-from hyperfleet.cli.resources import ADAPTER, NODE_POOL, NOUNS, RESOURCES, Noun, operations_on, parse_noun
+from hyperfleet.cli.resources import (
+    ADAPTER,
+    NODE_POOL,
+    NOUNS,
+    RESOURCES,
+    Noun,
+    cluster_names,
+    operations_on,
+    parse_noun,
+)
 
 if TYPE_CHECKING:
     from hyperfleet.cli.session import Session
@@ -68,8 +77,6 @@ def _names(session: Session, noun: Noun, begun: str, context: click.Context) -> 
 
 def _name_pools(fleet: Fleet, begun: str) -> list[str]:
     """Name node pools with their clusters."""
-    from hyperfleet.cli.resources import cluster_names
-
     cluster, slash, pool = begun.partition("/")
     parent = fleet.clusters.find(cluster) if slash else None
     pools = list(fleet.node_pools.list(parent=parent, **_filters(pool, "name,metadata.clusterId")))

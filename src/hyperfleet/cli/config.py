@@ -208,7 +208,7 @@ def write_config(file: Path, known: Config) -> None:
     """Write the file: all of it or nothing, and for nobody else to read."""
     from hyperfleet.cli.files import write_private
 
-    write_private(file, write_yaml(to_plain(known)) + "\n")
+    write_private(file, write_yaml(known) + "\n")
 
 
 def _read_token(session: Session, name: str) -> str:

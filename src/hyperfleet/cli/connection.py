@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from hyperfleet.cli.session import Flags
     from hyperfleet.client import Fleet
+    from hyperfleet.client.endpoint import Credentials
 
 DEFAULT_SERVER: Final = "http://127.0.0.1:8000"
 TIMEOUT: Final = 30.0  # seconds for one request
@@ -57,6 +58,17 @@ class Connection(Struct, frozen=True):
     def __repr__(self) -> str:
         """Show everything but the token."""
         return f"Connection({self.server!r}, {self.origin!r})"
+
+    @property
+    def credentials(self) -> Credentials:
+        """Return who we are and whom we trust, as keywords of the client."""
+        return {
+            "token": self.token or "",  # none given: not even that of the environment, which we have looked at
+            "ca": self.trust.ca,
+            "cert": self.trust.cert,
+            "key": self.trust.key,
+            "insecure": self.trust.insecure,
+        }
 
 
 def choose(flags: Flags, environment: Mapping[str, str]) -> Connection:
@@ -85,17 +97,12 @@ def open_fleet(
     """Open the client; nothing is sent yet. A patient one comes back for as long as the server is away."""
     from hyperfleet.client import Fleet
 
-    trust = connection.trust
     return Fleet(
         connection.server,
-        token=connection.token or "",  # none given: not even that of the environment, which we have looked at
+        **connection.credentials,
         timeout=flags.request_timeout.total_seconds() if flags.request_timeout else TIMEOUT,
         retries=_PATIENT_RETRIES if is_patient else RETRIES,
         deadline=_PATIENT_DEADLINE if is_patient else DEADLINE,
-        ca=trust.ca,
-        cert=trust.cert,
-        key=trust.key,
-        insecure=trust.insecure,
         transport=transport,
     )
 
@@ -104,17 +111,12 @@ def open_hasty(connection: Connection, transport: httpx.BaseTransport | None = N
     """Open a client that asks once and does not wait long."""
     from hyperfleet.client import Fleet
 
-    trust = connection.trust
     return Fleet(
         connection.server,
-        token=connection.token or "",
+        **connection.credentials,
         timeout=_HASTY_TIMEOUT,
         deadline=_HASTY_TIMEOUT,
         retries=0,
-        ca=trust.ca,
-        cert=trust.cert,
-        key=trust.key,
-        insecure=trust.insecure,
         transport=transport,
     )
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import shlex
-import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
@@ -191,7 +190,6 @@ async def _make_past(session: Session, options: Options, directory: Path, roster
 async def _live(session: Session, show: Show, options: Options, url: str, roster: Roster) -> None:
     """Go on where the past ended, for ever."""
     from hyperfleet.cli.connection import Connection
-    from hyperfleet.cli.sim_view import open_view
     from hyperfleet.cli.simulating import HOURS, Observer, open_async
     from hyperfleet.simulator.driving import Driver
     from hyperfleet.simulator.lane import Desk
@@ -204,12 +202,8 @@ async def _live(session: Session, show: Show, options: Options, url: str, roster
     future = dropwhile(lambda step: step.at <= options.moment, plan(options))
     async with open_async(own, _PATIENCE) as fleet, open_async(own) as eye:
         desk = Desk(fleet, Steady(HOURS, show.speed, options.moment), roster, tally, time.monotonic)
-        with open_view(session, is_terminal=sys.stderr.isatty()) as view:
-            showing = asyncio.create_task(Observer(f"{url} (Ctrl-C ends it)", eye, tally).show(view))
-            try:
-                await Driver(desk, _LANES).run(future)
-            finally:
-                showing.cancel()
+        async with Observer(f"{url} (Ctrl-C ends it)", eye, tally).showing(session):
+            await Driver(desk, _LANES).run(future)
 
 
 def introduce(show: Show, url: str, roster: Roster, policy: str, environment: Mapping[str, str]) -> Iterator[str]:

@@ -113,9 +113,9 @@ def batches(
                 yield _compare(known, listed, is_whole=is_whole)
                 known, listed, is_whole = listed, None, True
             case "added" | "modified" if listed is not None:
-                listed[_key(event.resource)] = event.resource
+                listed[key_of(event.resource)] = event.resource
             case "added" | "modified":
-                key = _key(event.resource)
+                key = key_of(event.resource)
                 before, known[key] = known.get(key), event.resource
                 yield [Change(event.kind, event.resource, event.position, before=before)]
             case "deleted":
@@ -153,7 +153,8 @@ def _events(fleet: Fleet, subject: Subject, after: int | None) -> Iterator[Watch
     return watched
 
 
-def _key(item: Any) -> str:
+def key_of(item: Any) -> str:
+    """Return what tells a thing from the others of its kind: its id, or of an adapter its name."""
     return str(getattr(item, "id", None) or item.name)
 
 

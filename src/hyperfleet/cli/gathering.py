@@ -142,11 +142,12 @@ def _gather_adapters(fleet: Fleet, names: Sequence[Target], wish: Wish) -> Gathe
     every = {adapter.name: adapter for adapter in fleet.adapters()}
     if not names:
         return Gathered(ADAPTER, list(every.values())[: wish.limit])
-    absent = [_unknown(target.name or "", every) for target in names if target.name not in every]
+    absent = [unknown_adapter(target.name or "", every) for target in names if target.name not in every]
     return Gathered(ADAPTER, [every[target.name] for target in names if target.name in every], absent)
 
 
-def _unknown(name: str, known: Iterable[str]) -> Failure:
+def unknown_adapter(name: str, known: Iterable[str]) -> Failure:
+    """Say that there is no such adapter, and which one may have been meant."""
     from hyperfleet.documents.wording import suggest
 
     return Failure(f'nobody has heard of an adapter "{name}"{suggest(name, tuple(known))}', NOT_FOUND)

@@ -9,8 +9,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
-from msgspec import Struct
-
 from hyperfleet.cli import exits
 from hyperfleet.cli.failures import code_of
 from hyperfleet.cli.output.printer import list_document, print_document
@@ -26,14 +24,6 @@ FORMATS: Final = ("table", "name", "json", "yaml", "jsonpath")
 _OF_ONE: Final = (exits.USAGE, exits.NOT_FOUND, exits.REFUSED, exits.TIMEOUT)
 
 
-class Outcome(Struct, frozen=True):
-    """What became of one resource: `name` as commands take it, the `document` that programs get."""
-
-    name: str
-    action: str
-    document: Any
-
-
 class Outcomes:
     """Tells of each resource as it is done; programs get all of them in the end."""
 
@@ -41,16 +31,16 @@ class Outcomes:
         """Begin with nothing done."""
         self._session = session
         self._output = output
-        self._done: list[Outcome] = []
+        self._documents: list[Any] = []  # of those that are done
         self.code = exits.OK
 
     def tell(self, name: str, action: str, document: Any) -> None:
-        """Say what became of one."""
+        """Say what became of one: `name` as commands take it, the `document` for programs."""
         if self._output.format.is_table:
             self._session.write(f"{name} {action}")
         elif self._output.format.name == "name":
             self._session.write(name)
-        self._done.append(Outcome(name, action, document))
+        self._documents.append(document)
 
     def add_line(self, line: str) -> None:
         """Say more of the last one to people."""
@@ -72,9 +62,8 @@ class Outcomes:
 
     def close(self) -> int:
         """Write what programs get: the one document, or a list; return the exit code."""
-        if not self._output.format.is_table and self._output.format.name != "name" and self._done:
-            documents = [each.document for each in self._done]
-            whole = documents[0] if len(documents) == 1 else list_document("", documents)
+        if not self._output.format.is_table and self._output.format.name != "name" and self._documents:
+            whole = self._documents[0] if len(self._documents) == 1 else list_document("", self._documents)
             print_document(self._session, self._output, whole)
         return self.code
 

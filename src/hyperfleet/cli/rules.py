@@ -12,7 +12,8 @@ import click
 import msgspec
 
 from hyperfleet.cli.command import HELP, Command
-from hyperfleet.cli.exits import FALSE, OK, USAGE
+from hyperfleet.cli.exits import FALSE, MEANINGS, OK, USAGE
+from hyperfleet.cli.output.words import count_of
 from hyperfleet.cli.rules_simulate import simulate
 
 if TYPE_CHECKING:
@@ -20,9 +21,7 @@ if TYPE_CHECKING:
     from hyperfleet.expr import Program
 
 _INPUT = click.Path(exists=True, dir_okay=False, allow_dash=True)
-
-
-_WRONG = "wrong arguments, or input that cannot be read"
+_WRONG = MEANINGS[USAGE]
 
 
 @click.group(name="rules", context_settings=dict(HELP))
@@ -139,7 +138,7 @@ def check(files: tuple[str, ...], strict: bool) -> None:
             click.echo(str(problem))
         errors = sum(problem.level == "error" for problem in loading.problems)
         warnings = len(loading.problems) - errors
-        click.echo(f"{file}: {_count(errors, 'error')}, {_count(warnings, 'warning')}", err=True)
+        click.echo(f"{file}: {count_of(errors, 'error')}, {count_of(warnings, 'warning')}", err=True)
         bad |= bool(errors or (strict and warnings))
     sys.exit(FALSE if bad else OK)
 
@@ -190,7 +189,3 @@ def _read_text(file: str) -> str:
         raise click.UsageError(f"{file} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise click.UsageError(f"{file} is not UTF-8 text: {error}") from error
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" + ("" if number == 1 else "s")

@@ -25,10 +25,9 @@ from hyperfleet.cli.ticker import Ticker
 
 if TYPE_CHECKING:
     from hyperfleet.client import Simulation
-    from hyperfleet.client.answers.simulation import Replay, SimulationProgress
+    from hyperfleet.client.answers.simulation import Replay, ReplayedLife, SimulatedChange, SimulationProgress
     from hyperfleet.client.errors import Invalid
 
-_KINDS: Final = {"Cluster": "cluster", "NodePool": "nodepool"}
 _CHANGES: Final = (
     Column("RESOURCE"),
     Column("SUBJECT"),
@@ -153,9 +152,9 @@ def _write_replay(replay: Replay, look: Look) -> Iterator[str]:
         yield from write_table(_LIVES, lives, look)
 
 
-def _resource(each: object) -> str:
-    kind = getattr(each, "kind", "")
-    return f"{_KINDS.get(kind, kind.lower())}/{getattr(each, 'name', '') or getattr(each, 'id', '')}"
+def _resource(each: SimulatedChange | ReplayedLife) -> str:
+    """Write a resource as other commands take it: `nodepool/blue`."""
+    return f"{each.kind.lower()}/{each.name or each.id}"
 
 
 def _sum_up(found: Simulation) -> str:

@@ -184,7 +184,6 @@ class Ending(Struct, frozen=True):
 
 
 async def _simulate(session: Session, request: Request, options: Options) -> Ending:
-    from hyperfleet.cli.sim_view import open_view
     from hyperfleet.cli.simulating import Observer, open_async, run_until_told
     from hyperfleet.client import FleetError
     from hyperfleet.simulator.tally import Tally
@@ -196,14 +195,11 @@ async def _simulate(session: Session, request: Request, options: Options) -> End
         tally = Tally()
         observer = Observer(f"{options.clusters} clusters, seed {options.seed}", eye, tally)
         is_complete, error = False, None
-        with open_view(session, is_terminal=sys.stderr.isatty()) as view:
-            showing = asyncio.create_task(observer.show(view))
+        async with observer.showing(session):
             try:
                 is_complete = await run_until_told(_drive(fleet, request, options, tally))
             except FleetError as raised:
                 error = raised
-            finally:
-                showing.cancel()
         return Ending(await observer.conclude(), is_complete, error)
 
 

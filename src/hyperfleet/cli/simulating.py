@@ -8,20 +8,23 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import signal
+import sys
 import time
-from collections.abc import Coroutine
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from hyperfleet.cli.connection import DEADLINE, RETRIES, TIMEOUT
 from hyperfleet.cli.printable import tame
-from hyperfleet.cli.sim_view import Glance, View
+from hyperfleet.cli.sim_view import Glance, View, open_view
 from hyperfleet.client import AsyncFleet, FleetError, Summary
 from hyperfleet.simulator.pacing import Hours
 from hyperfleet.simulator.tally import Results, Tally
 
 if TYPE_CHECKING:
     from hyperfleet.cli.connection import Connection
+    from hyperfleet.cli.session import Session
 
 HOURS: Final = Hours(lambda: datetime.now(UTC), asyncio.sleep)
 _STOPS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # Ctrl-C, kill, and a terminal that was closed
@@ -34,17 +37,12 @@ def open_async(
     connection: Connection, patience: float | None = None, request_timeout: timedelta | None = None
 ) -> AsyncFleet:
     """Open a client that comes back for so many seconds while the server is away; without any, as other commands do."""
-    trust = connection.trust
     return AsyncFleet(
         connection.server,
-        token=connection.token or "",
+        **connection.credentials,
         timeout=request_timeout.total_seconds() if request_timeout else TIMEOUT,
         retries=RETRIES if patience is None else _MANY,
         deadline=DEADLINE if patience is None else patience,
-        ca=trust.ca,
-        cert=trust.cert,
-        key=trust.key,
-        insecure=trust.insecure,
     )
 
 
@@ -83,6 +81,16 @@ class Observer:
             await asyncio.sleep(view.pause)
             await self._look()
             view.show(self._glance())
+
+    @asynccontextmanager
+    async def showing(self, session: Session) -> AsyncIterator[None]:
+        """Show glances on stderr for as long as a block lasts."""
+        with open_view(session, is_terminal=sys.stderr.isatty()) as view:
+            showing = asyncio.create_task(self.show(view))
+            try:
+                yield
+            finally:
+                showing.cancel()
 
     async def conclude(self) -> Results:
         """Look once more, and return everything that was counted."""

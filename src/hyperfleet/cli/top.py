@@ -11,8 +11,7 @@ from msgspec import Struct
 
 from hyperfleet.cli import exits
 from hyperfleet.cli.command import Command, connected
-from hyperfleet.cli.exits import NOT_FOUND
-from hyperfleet.cli.failures import Failure
+from hyperfleet.cli.gathering import unknown_adapter
 from hyperfleet.cli.live import Frames
 from hyperfleet.cli.options import output_options
 from hyperfleet.cli.output.ages import tell_age
@@ -21,6 +20,7 @@ from hyperfleet.cli.output.formats import Output
 from hyperfleet.cli.output.printer import look_of, print_items, separator_of, write_items
 from hyperfleet.cli.output.sheet import Sheet
 from hyperfleet.cli.output.table import Column
+from hyperfleet.cli.resources import ADAPTER
 from hyperfleet.cli.session import Session, pass_session
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def top(session: Session, adapters: tuple[str, ...], watches: bool, output: Outp
     BLOCKS is how many resources wait for the adapter; FAILED, STALE, RUNNING and COMPLETED on how many it is in that
     state; SKEW by how much its clock was ahead of ours; DISCARDED how many of its reports counted for nothing.
     """
-    names = [name for name in adapters if name not in ("adapters", "adapter", "ad")]
+    names = [name for name in adapters if name not in ADAPTER.words]
     with session.open() as fleet:
         if not watches:
             print_items(session, output, _sheet(session.now()), _gather(fleet, names))
@@ -95,10 +95,7 @@ def _gather(fleet: Fleet, names: Sequence[str]) -> list[Row]:
     found = {adapter.name: adapter for adapter in fleet.adapters()}
     for name in names:
         if name not in found:
-            from hyperfleet.documents.wording import suggest
-
-            guess = suggest(name, tuple(found))
-            raise Failure(f'nobody has heard of an adapter "{name}"{guess}', NOT_FOUND)
+            raise unknown_adapter(name, found)
     chosen = [found[name] for name in names] or list(found.values())
     rows = [_count(fleet, adapter) for adapter in chosen]
     return sorted(rows, key=lambda row: (-sum(row.adapter.blocks.values()), row.adapter.name))

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from hyperfleet.cli.command import Command, bundle, connected
-from hyperfleet.cli.following import Scope, Subject, batches, choose_subject, follow
+from hyperfleet.cli.following import Scope, Subject, batches, choose_subject, follow, key_of
 from hyperfleet.cli.gathering import Gathered, sheet_of
 from hyperfleet.cli.live import Frames
 from hyperfleet.cli.options import Selection, label_options, output_options, selection_options
@@ -16,7 +16,7 @@ from hyperfleet.cli.output.printer import look_of, sort_items, write_items
 from hyperfleet.cli.resources import parse_targets
 from hyperfleet.cli.session import Session, pass_session
 
-# The worst first, as the server orders by severity.
+# The worst first; what is leaving comes before what is arriving, which the server's own order has the other way round.
 _SEVERITY = ("Failed", "Degraded", "Deleting", "Provisioning", "Pending", "Ready")
 
 
@@ -66,7 +66,7 @@ def _redraw(session: Session, subject: Subject, labels: LabelColumns, output: Ou
     with session.open(is_patient=True) as fleet, Frames(session) as frames:
         for changes in batches(fleet, subject):
             for change in changes:
-                key = str(getattr(change.item, "id", change.item.name))
+                key = key_of(change.item)
                 if change.kind == "deleted":
                     present.pop(key, None)
                 else:

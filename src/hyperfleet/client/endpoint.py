@@ -33,17 +33,22 @@ _TOKEN_CHARACTERS: Final = re.compile(r"[\x21-\x7e]+")  # what a header can hold
 _YES: Final = ("1", "true", "yes")
 
 
-class Options(TypedDict, total=False):
-    """How to connect, beside the address."""
+class Credentials(TypedDict, total=False):
+    """Who we are, and whom we trust."""
 
     token: str | None  # sent as `Authorization: Bearer …`
-    timeout: float  # seconds that one attempt may take
-    deadline: float  # seconds that an operation may take, with everything that is tried again
-    retries: int  # attempts after the first one; 0: none
     ca: str | None  # a file with the certificates to trust, instead of the usual ones
     cert: str | None  # a file with our own certificate, and its key unless `key` has that
     key: str | None
     insecure: bool  # do not check the server's certificate
+
+
+class Options(Credentials, total=False):
+    """How to connect, beside the address."""
+
+    timeout: float  # seconds that one attempt may take
+    deadline: float  # seconds that an operation may take, with everything that is tried again
+    retries: int  # attempts after the first one; 0: none
     allow_insecure_token: bool  # send the token although others may read it on the way
     surroundings: Surroundings  # clock, sleep and chance; for tests
     transport: httpx.BaseTransport | httpx.AsyncBaseTransport | None  # instead of sockets; for tests

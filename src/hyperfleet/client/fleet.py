@@ -16,7 +16,7 @@ from hyperfleet.client.answers.resource import Cluster, NodePool, PageAnswer, Re
 from hyperfleet.client.answers.simulation import Simulation, SimulationProgress
 from hyperfleet.client.effects import Feed, Flow, Pause, Request
 from hyperfleet.client.endpoint import Endpoint, Options, find_endpoint
-from hyperfleet.client.errors import ApiError, ConnectionFailed, FleetError, error_of, make_problem, read_problem
+from hyperfleet.client.errors import ApiError, ConnectionFailed, FleetError
 from hyperfleet.client.events import ServerEvent
 from hyperfleet.client.exchange import Patience, decode_part, fetch, may_repeat, told_pause
 from hyperfleet.client.operation import AsyncFace, Face, SyncFace, feed, operation
@@ -136,7 +136,8 @@ class FleetOperations(Face):
             if on_progress is not None and event.name == "progress":
                 on_progress(decode_part(SimulationProgress, event.data))
 
-        return _read_simulation((yield from _persist(request, self._patience, see)))
+        result = yield from _persist(request, self._patience, see)
+        return decode_part(Simulation, result.data)
 
     # ── the server ───────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -166,20 +167,13 @@ def _persist(request: Request, patience: Patience, see: Callable[[ServerEvent], 
     attempts = patience.begin()
     while True:
         try:
-            heard = yield from conclude(request, attempts.timeout, see)
-            if heard.name == "result":
-                return heard
-            raise error_of(read_problem(heard.data, 0) or make_problem(500, heard.data))
+            return (yield from conclude(request, attempts.timeout, see))
         except (ConnectionFailed, ApiError) as error:
             failure: FleetError = error
             pause = attempts.pause(told_pause(error)) if may_repeat(request, error) else None
         if pause is None:
             raise failure
         yield Pause(pause)
-
-
-def _read_simulation(event: ServerEvent) -> Simulation:
-    return decode_part(Simulation, event.data)
 
 
 # ── the reports of one adapter ───────────────────────────────────────────────────────────────────────────────────

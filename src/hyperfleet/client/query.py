@@ -40,14 +40,13 @@ _NAMES = {
     "updated_since": "updatedSince",
     "order_by": "orderBy",
     "group_by": "groupBy",
-    "fail_on": "failOn",
 }
 
 
 def query_of(given: Mapping[str, object]) -> Query:
     """Write keywords as query parameters; those that are None or empty were not given."""
     written = ((name, _write(name, value)) for name, value in given.items() if value is not None)
-    return tuple((_NAMES.get(name, name.rstrip("_")), text) for name, text in written if text)
+    return tuple((_NAMES.get(name, name), text) for name, text in written if text)
 
 
 def write_moment(moment: Moment) -> str:

@@ -8,6 +8,7 @@ from typing import Any, Final, Generic, Unpack
 import msgspec
 
 from hyperfleet.client import applying, waiting
+from hyperfleet.client.answers.document import D
 from hyperfleet.client.answers.explanation import Explanation
 from hyperfleet.client.answers.fleet import Summary
 from hyperfleet.client.answers.past import Diff, HistoryEntry
@@ -74,15 +75,7 @@ class ResourceOperations(Face, Generic[R]):
         **listing: Unpack[Listing],
     ) -> Feed[R]:
         """Go through all that fit, page by page; at most `limit` of them."""
-        continue_, left = None, limit
-        while left is None or left > 0:
-            size = page_size if left is None else min(page_size, left)
-            page = yield from self._page(parent, {**listing, "limit": size, "continue": continue_})
-            for resource in page.items:
-                yield Item(resource)
-            continue_, left = page.continue_, None if left is None else left - len(page.items)
-            if continue_ is None:
-                return
+        yield from self._turn_pages(self._place.shape, self._above(parent), listing, limit, page_size)
 
     @operation
     def page(
@@ -149,16 +142,7 @@ class ResourceOperations(Face, Generic[R]):
         """Go through every move of the phase and of conditions, the newest first."""
         path = yield from self._locate(subject, parent)
         given = {"subject": subjects, "since": since, "until": until}
-        continue_, left = None, limit
-        while left is None or left > 0:
-            size = _PAGE if left is None else min(_PAGE, left)
-            query = query_of({**given, "limit": size, "continue": continue_})
-            page = yield from fetch(PageAnswer, Request("GET", f"{path}/history", query), self._patience)
-            for raw in page.items:
-                yield Item(decode_part(HistoryEntry, raw))
-            continue_, left = page.continue_, None if left is None else left - len(page.items)
-            if continue_ is None:
-                return
+        yield from self._turn_pages(HistoryEntry, f"{path}/history", given, limit)
 
     @operation
     def explain(
@@ -338,6 +322,21 @@ class ResourceOperations(Face, Generic[R]):
 
     def _read(self, path: str, query: Query = ()) -> Flow[R]:
         return fetch(self._place.shape, Request("GET", path, query), self._patience)
+
+    def _turn_pages(
+        self, shape: type[D], path: str, keywords: Mapping[str, object], limit: int | None, page_size: int = _PAGE
+    ) -> Feed[D]:
+        """Yield what is on the pages of a list, one after the other; at most `limit`."""
+        continue_, left = None, limit
+        while left is None or left > 0:
+            size = page_size if left is None else min(page_size, left)
+            query = query_of({**keywords, "limit": size, "continue": continue_})
+            page = yield from fetch(PageAnswer, Request("GET", path, query), self._patience)
+            for raw in page.items:
+                yield Item(decode_part(shape, raw))
+            continue_, left = page.continue_, None if left is None else left - len(page.items)
+            if continue_ is None:
+                return
 
     def _page(self, parent: Subject | None, keywords: Mapping[str, object]) -> Flow[Page[R]]:
         answer = yield from fetch(PageAnswer, Request("GET", self._above(parent), query_of(keywords)), self._patience)

@@ -7,16 +7,7 @@ from typing import Final, TypeAlias, TypedDict
 
 from hyperfleet.client.answers.resource import R, WaitAnswer
 from hyperfleet.client.effects import Flow, Pause, Query, Request
-from hyperfleet.client.errors import (
-    ApiError,
-    ConnectionFailed,
-    Forgotten,
-    ProblemDocument,
-    WaitTimeout,
-    error_of,
-    make_problem,
-    read_problem,
-)
+from hyperfleet.client.errors import ApiError, ConnectionFailed, Forgotten, WaitTimeout
 from hyperfleet.client.events import ServerEvent
 from hyperfleet.client.exchange import SILENCE, Attempts, Patience, decode_part, may_repeat, told_pause
 from hyperfleet.client.query import Words, write_seconds
@@ -89,8 +80,5 @@ def _each(words: Words) -> tuple[str, ...]:
 
 
 def _read(shape: type[R], event: ServerEvent) -> R | None:
-    if event.name == "failed":
-        problem: ProblemDocument = read_problem(event.data, 0) or make_problem(500, event.data)
-        raise error_of(problem)
     answer = decode_part(WaitAnswer, event.data)
     return decode_part(shape, answer.resource) if bytes(answer.resource) else None

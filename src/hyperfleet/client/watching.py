@@ -13,7 +13,15 @@ from msgspec.structs import replace
 
 from hyperfleet.client.answers.resource import Departure, W, WatchEvent
 from hyperfleet.client.effects import Feed, Flow, Item, Pause, Request
-from hyperfleet.client.errors import ApiError, ConnectionFailed, Forgotten, NotFound
+from hyperfleet.client.errors import (
+    ApiError,
+    ConnectionFailed,
+    Forgotten,
+    NotFound,
+    error_of,
+    make_problem,
+    read_problem,
+)
 from hyperfleet.client.events import ServerEvent
 from hyperfleet.client.exchange import SILENCE, Attempts, Patience, decode_part, listen, may_repeat, told_pause
 
@@ -103,10 +111,12 @@ class Watch(Generic[W]):
 def conclude(
     request: Request, timeout: float, on_progress: Callable[[ServerEvent], None], silence: float = SILENCE
 ) -> Flow[ServerEvent]:
-    """Listen to a stream that ends with `result` or `failed`; return that, and hand everything before it on."""
+    """Listen to a stream that ends with `result` or `failed`; return the one, raise the other, hand on the rest."""
     stream = yield from listen(request, timeout, silence)
     while (heard := (yield from stream.next())) is not None:
-        if heard.name in ("result", "failed"):
+        if heard.name == "result":
             return heard
+        if heard.name == "failed":
+            raise error_of(read_problem(heard.data, 0) or make_problem(500, heard.data))
         on_progress(heard)
     raise ConnectionFailed("the stream ended before its result", is_sent=True)

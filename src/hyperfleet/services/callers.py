@@ -43,6 +43,7 @@ class Rejection(Struct, frozen=True):
     is_passing: bool = False  # the same credentials may be accepted later
 
 
+UNKNOWN: Final = Rejection("this is not a token that is known here")
 EXPIRED: Final = Rejection("the token has expired")
 
 

@@ -69,7 +69,7 @@ BACKLOG: Final = _gauge(
 POSITION: Final = _gauge("log_position", "The position of the last event: its rate is how much happens.")
 
 # What a caller who is bound to tenants sees, and what only those see who see everything.
-OF_TENANTS: Final = (*(RESOURCES, CONDITIONS, REASONS, BLOCKED, STATES, STALE, FLAPPING, OLDEST, LAST_SEEN, SKEW),)
+OF_TENANTS: Final = (RESOURCES, CONDITIONS, REASONS, BLOCKED, STATES, STALE, FLAPPING, OLDEST, LAST_SEEN, SKEW)
 OF_ALL: Final = (LATENESS, BACKLOG, POSITION)
 
 Figures = dict[Family, Values]

@@ -141,7 +141,8 @@ class Edit(Struct, frozen=True):
             return refusal
         before, change = record.resource, self.change
         spec = _changed(before.spec, change.spec, is_merge=change.is_merge)
-        labels = self._keep_tenant(before, _changed(before.labels, change.labels, is_merge=change.is_merge))
+        changed = _changed(before.labels, change.labels, is_merge=change.is_merge)
+        labels = self.tenancy.keep(before.labels, changed, change.labels)
         if isinstance(labels, Refusal):
             return labels
         if is_same(spec, before.spec) and labels == before.labels:
@@ -166,9 +167,6 @@ class Edit(Struct, frozen=True):
             message = f"the spec would have {size} bytes; at most {MAX_SPEC} are allowed"
             return Refusal("InvalidSpec", message, (BodyProblem("/spec", "TooLarge", message),))
         return _too_many_labels(labels) if len(labels) > MAX_LABELS else None
-
-    def _keep_tenant(self, before: Resource, labels: Mapping[str, Any]) -> Mapping[str, Any] | Refusal:
-        return self.tenancy.keep(before.labels, labels, self.change.labels)
 
 
 class Delete(Struct, frozen=True):

@@ -1,8 +1,8 @@
 """What a person may set, where it is read from, and what is wrong with it.
 
 In the order a newcomer meets it: `Settings` in `tree` is all that can be set, with its defaults; `resolve` puts a file,
-the environment and flags on top of these; `Address` and `Database` are what two of the texts stand for. Only the
-composition root and the command line use this: everything below gets values as arguments.
+the environment and flags on top of these; `Address` and `Database` are what two of the texts stand for. Only what
+starts a server and the command line use this: everything below gets values as arguments.
 """
 
 from hyperfleet.settings.endpoints import (

@@ -1,4 +1,4 @@
-"""Where to listen and where the data is: two texts that people write, and what they stand for.
+"""Addresses of all sorts: texts that people write for where to listen, where the data is and the like, as values.
 
 `parse_*` raise ValueError with a sentence for people. A password in the URL of a database must never be seen, so
 nothing here quotes such a URL, `str` of a `Database` has none, and `conceal` takes it out of any other text.

@@ -29,8 +29,7 @@ class Reading(Struct, frozen=True):
 class Fault(Struct, frozen=True):
     """One thing that can go wrong: its name, how its value is read, and what is meant when there is none."""
 
-    name: str
-    field: str  # of a temper
+    name: str  # also of its field of a temper
     read: Callable[[str], Any]
     example: str
     meaning: str
@@ -68,17 +67,17 @@ def _read_nothing(text: str) -> bool:
 
 
 FAULTS: Final = (
-    Fault("fail", "fail", _read_probability, "fail:0.1", "a run fails with this probability and is repeated", 0.1),
-    Fault("slow", "slow", _read_factor, "slow:3x", "work takes so many times as long", 3.0),
-    Fault("sick", "sick", _read_probability, "sick:5%", "each look finds it unhealthy with this probability", 0.05),
-    Fault("flap", "flap", _read_time, "flap:90s", "it changes its mind so often", 90.0),
-    Fault("silent", "silent", _read_time, "silent:10m", "now and then it is not heard of for so long", 900.0),
-    Fault("skew", "skew", _read_skew, "skew:+90s", "its clock is so far ahead, or behind"),
-    Fault("lost", "lost", _read_probability, "lost:0.05", "a report does not arrive", 0.05),
-    Fault("twice", "twice", _read_probability, "twice:0.05", "a report arrives twice", 0.05),
-    Fault("late", "late", _read_probability, "late:0.05", "a report arrives after a later one", 0.05),
-    Fault("stuck", "stuck", _read_nothing, "stuck", "it never cleans up after a deletion", True),
-    Fault("absent", "absent", _read_nothing, "absent", "it never reports", True),
+    Fault("fail", _read_probability, "fail:0.1", "a run fails with this probability and is repeated", 0.1),
+    Fault("slow", _read_factor, "slow:3x", "work takes so many times as long", 3.0),
+    Fault("sick", _read_probability, "sick:5%", "each look finds it unhealthy with this probability", 0.05),
+    Fault("flap", _read_time, "flap:90s", "it changes its mind so often", 90.0),
+    Fault("silent", _read_time, "silent:10m", "now and then it is not heard of for so long", 900.0),
+    Fault("skew", _read_skew, "skew:+90s", "its clock is so far ahead, or behind"),
+    Fault("lost", _read_probability, "lost:0.05", "a report does not arrive", 0.05),
+    Fault("twice", _read_probability, "twice:0.05", "a report arrives twice", 0.05),
+    Fault("late", _read_probability, "late:0.05", "a report arrives after a later one", 0.05),
+    Fault("stuck", _read_nothing, "stuck", "it never cleans up after a deletion", True),
+    Fault("absent", _read_nothing, "absent", "it never reports", True),
 )
 _BY_NAME: Final = {fault.name: fault for fault in FAULTS}
 
@@ -127,7 +126,7 @@ def _read_fault(text: str) -> dict[str, Any]:
         hint = suggest(name, tuple(_BY_NAME)) or f"; there are {', '.join(_BY_NAME)}"
         raise ValueError(f"{quote(name)} is no fault{hint}")
     if colon:
-        return {fault.field: fault.read(value)}
+        return {fault.name: fault.read(value)}
     if fault.usual is None:
         raise ValueError(f"{name} needs a value, as in {fault.example}")
-    return {fault.field: fault.usual}
+    return {fault.name: fault.usual}

@@ -41,7 +41,6 @@ class Story(Struct, frozen=True):
     deleted: float = _FOREVER
     patience: float = _FOREVER  # how long after its deletion somebody waits until it is taken away by force
     spells: tuple[Spell, ...] = ()
-    part: str = "ordinary"
 
     def temper_at(self, now: float, adapter: str, usual: Temper) -> Temper:
         """Return the temper that an adapter has at a time."""
@@ -133,7 +132,6 @@ def cast(chance: Chance, number: int, moment: float, churn: float) -> Story:
             Spell(adapter, moment - begin * MINUTE, moment + end * MINUTE, temper)
             for adapter, begin, end, temper in part.spells
         ),
-        part=part.name,
     )
 
 

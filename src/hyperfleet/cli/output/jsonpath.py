@@ -6,8 +6,8 @@
     {.status.conditions[?(@.type=="Ready")].status}     those for which something holds
     {.metadata.labels.app\\.kubernetes\\.io/name}       a key with dots
 
-What is not there is nothing, not an error. `columns` and `sorting` read single paths with `compile_path`; these may be
-written without braces and without the first dot.
+What is not there is nothing, not an error. `formats` (custom-columns) and `printer` (--sort-by) read single paths with
+`compile_path`; these may be written without braces and without the first dot.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Answers about the whole fleet: adapters, shared causes, counts, the policy, simulations, and the server itself."""
+"""Answers about the whole fleet: adapters, shared causes, counts, the policy, and the server itself."""
 
 from __future__ import annotations
 
