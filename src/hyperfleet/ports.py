@@ -214,7 +214,9 @@ class Changes(Struct, frozen=True):
     removed: Sequence[Resource] = ()
     revisions: Mapping[str, int] = field(default_factory=dict)  # resource id → place of its last event in `events`
     edited: frozenset[str] = frozenset()  # which of `updated` have another resource, not only another status
+    steady: frozenset[str] = frozenset()  # of which nothing but times moved: of the status, and of `repeated`
     reports: Sequence[tuple[str, StoredReport]] = ()  # (id of one in `inserted` or `updated`, report): the last now
+    repeated: Sequence[tuple[str, StoredReport]] = ()  # the same, of those that say what the one before them said
     retired: Sequence[tuple[str, str]] = ()  # (resource id, adapter): no longer there
     log: Sequence[LoggedReport] = ()
     events: Sequence[Draft] = ()
@@ -226,7 +228,16 @@ class Changes(Struct, frozen=True):
     @property
     def is_empty(self) -> bool:
         """Tell whether there is nothing to write."""
-        rows = (self.inserted, self.updated, self.removed, self.reports, self.retired, self.log, self.events)
+        rows = (
+            self.inserted,
+            self.updated,
+            self.removed,
+            self.reports,
+            self.repeated,
+            self.retired,
+            self.log,
+            self.events,
+        )
         return not (any(rows) or self.tallies or self.remembered)
 
 

@@ -138,7 +138,7 @@ def changed(*records: Record, time: datetime = START, **more: Any) -> Changes:
 async def write(store: Store, changes: Changes, *ids: str) -> int:
     """Write changes to resources, loading those that are not new."""
     old = {record.resource.id for record in changes.updated} | {resource.id for resource in changes.removed}
-    old |= {id_ for id_, _ in changes.reports} | {id_ for id_, _ in changes.retired} | set(ids)
+    old |= {id_ for id_, _ in (*changes.reports, *changes.repeated)} | {id_ for id_, _ in changes.retired} | set(ids)
     return await store.transact(Needs(ids=frozenset(old)), lambda _: changes)
 
 

@@ -140,7 +140,7 @@ class _Writing:
             if id_ in records:
                 kept = {name: report for name, report in records[id_].reports.items() if name != adapter}
                 records[id_] = replace(records[id_], reports=kept)
-        for id_, stored in self._changes.reports:
+        for id_, stored in (*self._changes.reports, *self._changes.repeated):
             reports = {**records[id_].reports, stored.report.adapter: stored}
             records[id_] = replace(records[id_], reports=dict(sorted(reports.items())))
         for logged in self._changes.log:

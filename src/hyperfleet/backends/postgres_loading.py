@@ -9,6 +9,7 @@ from msgspec import Struct
 from msgspec.structs import astuple
 
 from hyperfleet.backends.postgres_connections import Connection
+from hyperfleet.backends.pulse import Reports, bring_up_reports, bring_up_status, decode_pulse
 from hyperfleet.backends.record_cache import Found
 from hyperfleet.backends.rows import decode_report, decode_resource, decode_status
 from hyperfleet.backends.statements import load_statements
@@ -17,8 +18,6 @@ from hyperfleet.model.resource import Resource
 from hyperfleet.ports import Loaded, NameKey, Needs, Record, Remembered
 
 SQL: Final = load_statements("postgres")
-
-Reports = Mapping[str, StoredReport]
 
 
 class Ground(Struct, frozen=True):
@@ -37,7 +36,11 @@ async def load(connection: Connection, needs: Needs) -> Ground:
     child_rows = await connection.fetch(SQL["lock_children"], families) if families else ()
     ids = [*resources, *(row["id"] for row in child_rows if row["id"] not in resources)]
     head, *report_rows = await connection.fetch(SQL["read_head_and_reports"], ids)
-    found = Found(marks={row["id"]: row["version"] for row in (*rows, *child_rows)})
+    everybody = (*rows, *child_rows)
+    found = Found(
+        marks={row["id"]: row["version"] for row in everybody},
+        behind={row["id"]: decode_pulse(row["pulse"]).adapters for row in everybody},
+    )
     reports = _by_resource(report_rows, found)
     records = {row["id"]: make_record(row, reports.get(row["id"], {}), resources[row["id"]]) for row in rows}
     children = [make_record(row, reports.get(row["id"], {})) for row in child_rows]
@@ -55,9 +58,11 @@ async def load(connection: Connection, needs: Needs) -> Ground:
 
 def make_record(row: Any, reports: Reports, resource: Resource | None = None) -> Record:
     """Make a record of a row and its reports; `resource` is that of the row, if it has been decoded already."""
+    pulse = decode_pulse(row["pulse"])
+    reports = bring_up_reports(pulse, reports)
     return Record(
         resource or decode_resource(row["resource"]),
-        decode_status(row["status"]),
+        bring_up_status(pulse, decode_status(row["status"]), reports),
         reports,
         row["answer"],
         row["revision"],

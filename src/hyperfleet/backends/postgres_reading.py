@@ -12,6 +12,7 @@ from typing import Any, Final
 from hyperfleet.backends.listing import Dialect, Latest, build_count, build_find, build_summary, groups_of, page_of
 from hyperfleet.backends.postgres_connections import Connection
 from hyperfleet.backends.postgres_loading import SQL, as_storable, make_record
+from hyperfleet.backends.pulse import tell_current
 from hyperfleet.backends.rows import BEYOND_ALL, AdapterRow, TransitionRow, as_heard, decode_report, merge_adapters
 from hyperfleet.model.report import StoredReport
 from hyperfleet.ports import (
@@ -68,7 +69,7 @@ async def read_reports_at(
         adapter: as_heard(decode_report(body), report_id, effective, received)
         for adapter, report_id, effective, received, body in then
     }
-    reports |= {adapter: decode_report(body) for adapter, body in now}
+    reports |= tell_current(now)
     return tuple(report for _, report in sorted(reports.items()))
 
 

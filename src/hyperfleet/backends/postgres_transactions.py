@@ -51,7 +51,7 @@ class Transactions:
             await connection.execute("rollback")  # unlike a commit it need not be flushed
             return ground.position
         sent = datetime.now(UTC)
-        outcome = await write(connection, ground.loaded.policy_version, changes, None)
+        outcome = await write(connection, ground.loaded.policy_version, changes, ground.found, is_locked=True)
         if outcome is None:
             raise Contended("another policy came into force")
         self._compare_clocks(sent, outcome.now)
@@ -69,12 +69,11 @@ class Transactions:
             return None
         if changes.is_empty:
             return None  # a refusal must not rest on memory alone
-        known = (list(found.marks), list(found.marks.values()))
         if is_single(changes):
-            outcome = await write(connection, policy_version, changes, known)
+            outcome = await write(connection, policy_version, changes, found, is_locked=False)
         else:
             async with transaction(connection):
-                outcome = await write(connection, policy_version, changes, known)
+                outcome = await write(connection, policy_version, changes, found, is_locked=False)
         self._learn(is_success=outcome is not None)
         if outcome is None:
             return None
@@ -100,7 +99,7 @@ class Transactions:
         """Add records that we remember; False: not all of them."""
         kept = self._cache.find(ids)
         for id_, each in kept.items():
-            found.records[id_], found.marks[id_], found.sizes[id_] = each.record, each.mark, each.report_sizes
+            found.add(id_, each)
         return len(kept) == len(ids)
 
     def _remember(self, changes: Changes, outcome: Outcome, found: Found) -> None:

@@ -7,7 +7,7 @@ is not decided here.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from functools import lru_cache
 from typing import Final
@@ -17,6 +17,7 @@ from msgspec import Struct
 from hyperfleet.backends.past import encode_facets
 from hyperfleet.backends.postgres_connections import Connection
 from hyperfleet.backends.postgres_loading import SQL
+from hyperfleet.backends.record_cache import Found
 from hyperfleet.backends.rows import counts_in_order, encode, in_micros, severity_of
 from hyperfleet.model.report import StoredReport
 from hyperfleet.ports import Changes
@@ -34,16 +35,18 @@ class Outcome(Struct, frozen=True):
 
 
 async def write(
-    connection: Connection, policy_version: int, changes: Changes, known: tuple[Sequence[str], Sequence[int]] | None
+    connection: Connection, policy_version: int, changes: Changes, found: Found, *, is_locked: bool
 ) -> Outcome | None:
     """Write changes that were computed under a policy; None: another one is in force, and nothing was written.
 
-    `known`: ids and versions of the rows that they were computed from, if those are not locked yet. If one has another
-    version by now, nothing is written either.
+    If the rows that they were computed from are not locked yet, and one has another version by now, nothing is written
+    either.
     """
-    rows = Rows(changes)
+    found.foresee(changes)
+    known = () if is_locked else (list(found.marks), list(found.marks.values()))
+    rows = Rows(changes, found)
     parts = [(name, columns) for name, rows_of in _PARTS if (columns := list(zip(*rows_of(rows), strict=True)))]
-    head = [len(changes.events), policy_version, *(known or ())]
+    head = [len(changes.events), policy_version, *known]
     statement = _compose("raise_head_if_unchanged" if known else "raise_head", tuple(name for name, _ in parts))
     row = await connection.fetchrow(statement, *head, *(column for _, columns in parts for column in columns))
     if row is None:
@@ -79,8 +82,9 @@ def _renumber(text: str, by: int) -> str:
 class Rows:
     """The rows of one transaction, by the part that writes them; an event is known by its place until `first` is."""
 
-    def __init__(self, changes: Changes) -> None:
+    def __init__(self, changes: Changes, found: Found) -> None:
         self._changes = changes
+        self._found = found
         self._encoded: dict[int, str] = {}  # by object: a report is saved and logged in the same words
         self.report_sizes: dict[str, dict[str, int]] = {}
         self.first = 0
@@ -91,15 +95,25 @@ class Rows:
         places = self._changes.revisions
         for record in self._changes.updated:
             id_, status = record.resource.id, record.status
+            if id_ in self._changes.steady:
+                continue
             yield (
                 id_,
                 encode(status).decode(),
                 record.answer,
+                self._found.pulse_of(record, is_steady=False),
                 severity_of(status),
                 record.wake_at,
                 record.policy_version,
                 places.get(id_),
             )
+
+    def times(self) -> Iterator[Row]:
+        places, steady = self._changes.revisions, self._changes.steady
+        for record in self._changes.updated:
+            id_ = record.resource.id
+            if id_ in steady:
+                yield id_, record.answer, self._found.pulse_of(record, is_steady=True), places.get(id_)
 
     def reports(self) -> Iterator[Row]:
         for id_, stored in self._changes.reports:
@@ -223,6 +237,7 @@ _PARAMETER: Final = re.compile(r"\$(\d+)")
 
 # The parts of the one statement.
 _PARTS: Final[tuple[tuple[str, RowsOf], ...]] = (
+    ("save_times", Rows.times),
     ("save_statuses", Rows.statuses),
     ("save_reports", Rows.reports),
     ("log_reports", Rows.log),

@@ -13,14 +13,16 @@ from typing import Final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from hyperfleet.backends.pulse import encode_pulse
 from hyperfleet.model.report import StoredReport
 from hyperfleet.ports import Changes, Record
 
+_NOBODY: Final[frozenset[str]] = frozenset()
 _MOST: Final = 16 * 1024 * 1024  # bytes as stored: some 2,000 clusters; decoded, they take about three times that
 
 
 class Found(Struct):
-    """The records a transaction has read, and of each what its row is known by and the sizes of its reports.
+    """The records a transaction has read, and of each what its row is known by, and what is known of its reports.
 
     The mark of a row is its number in SQLite and its version in PostgreSQL.
     """
@@ -28,14 +30,57 @@ class Found(Struct):
     records: dict[str, Record] = field(default_factory=dict)
     marks: dict[str, int] = field(default_factory=dict)
     sizes: dict[str, dict[str, int]] = field(default_factory=dict)  # bytes of each report as stored, by adapter
+    behind: dict[str, frozenset[str]] = field(default_factory=dict)  # adapters whose stored reports are (`pulse`)
+    reports: dict[str, dict[str, StoredReport]] = field(default_factory=dict)  # all of those of whom one is another now
+
+    def add(self, id_: str, kept: Kept) -> None:
+        """Take over a record that was kept."""
+        self.records[id_] = kept.record
+        self.marks[id_] = kept.mark
+        self.sizes[id_] = kept.report_sizes
+        self.behind[id_] = kept.behind
+
+    def foresee(self, changes: Changes) -> None:
+        """Learn which reports there will be once changes are written; who repeats words falls behind."""
+        for id_, adapter in changes.retired:
+            self._reports_of(id_).pop(adapter, None)
+            self.behind[id_] = self.behind.get(id_, _NOBODY) - {adapter}
+        for id_, stored in changes.reports:
+            adapter = stored.report.adapter
+            self._reports_of(id_)[adapter] = stored
+            if adapter in self.behind.get(id_, _NOBODY):
+                self.behind[id_] -= {adapter}
+        for id_, stored in changes.repeated:
+            adapter = stored.report.adapter
+            self._reports_of(id_)[adapter] = stored
+            if adapter not in self.behind.get(id_, _NOBODY):
+                self.behind[id_] = self.behind.get(id_, _NOBODY) | {adapter}
+
+    def pulse_of(self, record: Record, *, is_steady: bool) -> bytes | None:
+        """Return the pulse that goes with a record; the times of its status are in it while nothing else moves."""
+        id_ = record.resource.id
+        return encode_pulse(record.status if is_steady else None, self.reports_of(id_), self.behind.get(id_, _NOBODY))
+
+    def reports_of(self, id_: str) -> Mapping[str, StoredReport]:
+        """Return all reports of a resource as they will be."""
+        if id_ in self.reports:
+            return self.reports[id_]
+        return self.records[id_].reports if id_ in self.records else {}
+
+    def _reports_of(self, id_: str) -> dict[str, StoredReport]:
+        reports = self.reports.get(id_)
+        if reports is None:
+            reports = self.reports[id_] = dict(self.reports_of(id_))
+        return reports
 
 
 class Kept(Struct, frozen=True):
-    """A record, the mark of its row, the sizes of its reports, and how much of the cache it takes in all."""
+    """A record, the mark of its row, the sizes of its reports and which are behind, and how much it takes in all."""
 
     mark: int
     record: Record
     report_sizes: dict[str, int]
+    behind: frozenset[str]
     size: int
 
 
@@ -61,15 +106,15 @@ class RecordCache:
 
     def keep(self, changes: Changes, base: int, found: Found) -> None:
         """Keep what a transaction wrote over what it had found, after the commit; its events came after `base`."""
-        reports = _reports_after(changes, found.records)
-        for id_ in (*(resource.id for resource in changes.removed), *reports):
+        for id_ in (*(resource.id for resource in changes.removed), *found.reports):
             self._drop(id_)  # a report can be saved without its record
         for record in (*changes.inserted, *changes.updated):
             id_ = record.resource.id
-            kept = _as_stored(record, changes, base, found.records.get(id_), reports)
+            kept = _as_stored(record, changes, base, found)
             self._drop(id_)
             sizes = found.sizes.get(id_, {})
-            self._add(id_, Kept(found.marks[id_], kept, sizes, len(kept.answer) + sum(sizes.values())))
+            size = len(kept.answer) + sum(sizes.values())
+            self._add(id_, Kept(found.marks[id_], kept, sizes, found.behind.get(id_, _NOBODY), size))
         while self._size > _MOST:
             self._drop(next(iter(self._kept)))
 
@@ -82,37 +127,14 @@ class RecordCache:
         self._size -= kept.size if kept is not None else 0
 
 
-def _as_stored(
-    record: Record,
-    changes: Changes,
-    base: int,
-    before: Record | None,
-    reports: Mapping[str, dict[str, StoredReport]],
-) -> Record:
+def _as_stored(record: Record, changes: Changes, base: int, found: Found) -> Record:
     """Return a record as a reader would find it: what was not written is as it was before."""
     id_ = record.resource.id
+    before = found.records.get(id_)
     place = changes.revisions.get(id_)
     return replace(
         record,
         resource=record.resource if before is None or id_ in changes.edited else before.resource,
-        reports=reports.get(id_, before.reports if before is not None else {}),
+        reports=found.reports_of(id_),
         revision=base + 1 + place if place is not None else before.revision if before is not None else 0,
     )
-
-
-def _reports_after(changes: Changes, records: Mapping[str, Record]) -> dict[str, dict[str, StoredReport]]:
-    """Return all reports of each resource of which a report was saved or retired."""
-    after: dict[str, dict[str, StoredReport]] = {}
-    for id_, adapter in changes.retired:
-        _reports_of(id_, after, records).pop(adapter, None)
-    for id_, stored in changes.reports:
-        _reports_of(id_, after, records)[stored.report.adapter] = stored
-    return after
-
-
-def _reports_of(
-    id_: str, after: dict[str, dict[str, StoredReport]], records: Mapping[str, Record]
-) -> dict[str, StoredReport]:
-    if id_ not in after:
-        after[id_] = dict(records[id_].reports) if id_ in records else {}
-    return after[id_]

@@ -19,8 +19,8 @@ SQL: Final = load_statements("sqlite")
 MIGRATIONS: Final = load_migrations("sqlite")
 
 _BUSY_TIMEOUT: Final = 10_000  # ms that a writer waits for those of other processes
-_PAGE_SIZE: Final = 8192  # a resource fits in one page; with 4096 most need a second, and the file grows by half
-_CHECKPOINT: Final = 32_000  # pages of log at which a commit moves it into the file, if the checkpointer has not
+_PAGE_SIZE: Final = 4096  # what a heartbeat writes of a resource with a few adapters fits in one page
+_CHECKPOINT: Final = 64_000  # pages of log at which a commit moves it into the file, if the checkpointer has not
 _FULL: Final = 2  # `pragma synchronous`: a commit is on the disk when it returns
 _CONTENTION: Final = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 _FORBIDDEN: Final = {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM}

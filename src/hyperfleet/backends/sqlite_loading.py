@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
+from hyperfleet.backends.pulse import bring_up_reports, bring_up_status, decode_pulse
 from hyperfleet.backends.record_cache import Found, RecordCache
 from hyperfleet.backends.rows import decode_report, decode_resource, decode_status, encode, from_micros
 from hyperfleet.backends.sqlite_connection import SQL
@@ -27,7 +28,7 @@ def load(connection: sqlite3.Connection, needs: Needs, clock: Clock, cache: Reco
     position, policy_version = connection.execute(SQL["read_head"]).fetchone()
     cache.validate(connection.execute("pragma data_version").fetchone()[0])
     for id_, kept in cache.find(needs.ids).items():
-        found.marks[id_], found.records[id_], found.sizes[id_] = kept.mark, kept.record, kept.report_sizes
+        found.add(id_, kept)
     _add_records(connection, found, needs.ids - found.records.keys())
     parents = {record.resource.parent_id for record in found.records.values()} - found.records.keys()
     _add_records(connection, found, {parent for parent in parents if parent is not None})
@@ -58,14 +59,17 @@ def _add_records(connection: sqlite3.Connection, found: Found, ids: Collection[s
     for resource_id, adapter, body in connection.execute(_READ_REPORTS, (listed,)):
         reports.setdefault(resource_id, {})[adapter] = decode_report(body)
         found.sizes.setdefault(resource_id, {})[adapter] = len(body)
-    for number, id_, revision, wake_at, policy, answer, status, resource in connection.execute(
+    for number, id_, revision, wake_at, policy, answer, raw, status, resource in connection.execute(
         _READ_RECORDS, (listed,)
     ):
+        pulse = decode_pulse(raw)
         found.marks[id_] = number
+        found.behind[id_] = pulse.adapters
+        current = bring_up_reports(pulse, reports.get(id_, {}))
         found.records[id_] = Record(
             decode_resource(resource),
-            decode_status(status),
-            reports.get(id_, {}),
+            bring_up_status(pulse, decode_status(status), current),
+            current,
             answer,
             revision,
             None if wake_at is None else from_micros(wake_at),

@@ -23,6 +23,7 @@ from hyperfleet.backends.listing import (
     groups_of,
     page_of,
 )
+from hyperfleet.backends.pulse import tell_current
 from hyperfleet.backends.rows import (
     BEYOND_ALL,
     AdapterRow,
@@ -97,7 +98,7 @@ def read_reports_at(
         adapter: as_heard(decode_report(body), report_id, from_micros(effective), from_micros(received))
         for adapter, report_id, effective, received, body in then
     }
-    reports |= {adapter: decode_report(body) for adapter, body in now}
+    reports |= tell_current(now)
     return tuple(report for _, report in sorted(reports.items()))
 
 

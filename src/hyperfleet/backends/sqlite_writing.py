@@ -26,6 +26,7 @@ def write(connection: sqlite3.Connection, changes: Changes, found: Found, base: 
         (last,) = connection.execute(SQL["read_last_number"]).fetchone()
         ids = (record.resource.id for record in changes.inserted)
         found.marks.update((id_, last + 1 + place) for place, id_ in enumerate(ids))
+    found.foresee(changes)
     writing = _Writing(changes, found, base)
     for statement, rows_of in _STEPS:
         if rows := list(rows_of(writing)):
@@ -49,15 +50,17 @@ class _Writing:
         return ((resource.id,) for resource in self._changes.removed)
 
     def edited(self) -> Iterator[Row]:
-        for record in self._changes.updated:
+        for record in self._edited():
             resource = record.resource
-            if resource.id in self._changes.edited:
-                number = self._found.marks[resource.id]
-                yield resource.tenant, resource.name, resource.is_deleting, encode(resource).decode(), number
+            yield resource.tenant, resource.name, resource.is_deleting, self._found.marks[resource.id]
+
+    def specs(self) -> Iterator[Row]:
+        for record in self._edited():
+            yield encode(record.resource).decode(), self._found.marks[record.resource.id]
 
     def inserted(self) -> Iterator[Row]:
         for record in self._changes.inserted:
-            resource, status = record.resource, record.status
+            resource = record.resource
             yield (
                 self._found.marks[resource.id],
                 resource.id,
@@ -67,23 +70,32 @@ class _Writing:
                 resource.name,
                 to_micros(resource.created_time),
                 resource.is_deleting,
-                severity_of(status),
+                severity_of(record.status),
                 self._revision(resource.id) or 0,
                 _micros(record.wake_at),
                 record.policy_version,
                 record.answer,
-                encode(status).decode(),
-                encode(resource).decode(),
             )
 
-    def statuses(self) -> Iterator[Row]:
+    def first_statuses(self) -> Iterator[Row]:
+        for record in self._changes.inserted:
+            resource = record.resource
+            yield self._found.marks[resource.id], encode(record.status).decode(), encode(resource).decode()
+
+    def answers(self) -> Iterator[Row]:
+        found, steady = self._found, self._changes.steady
         for record in self._changes.updated:
             id_ = record.resource.id
-            yield self._revision(id_), record.answer, encode(record.status).decode(), self._found.marks[id_]
+            pulse = found.pulse_of(record, is_steady=id_ in steady)
+            yield self._revision(id_), record.answer, pulse, found.marks[id_]
+
+    def statuses(self) -> Iterator[Row]:
+        for record in self._moved():
+            yield encode(record.status).decode(), self._found.marks[record.resource.id]
 
     def places(self) -> Iterator[Row]:
         """Yield what indexes hold of a status, if it changed."""
-        for record in self._changes.updated:
+        for record in self._moved():
             id_ = record.resource.id
             if _place(record) != _place(self._found.records[id_]):
                 yield *_place(record), self._found.marks[id_]
@@ -167,6 +179,12 @@ class _Writing:
         for answer in self._changes.remembered:
             yield answer.key, answer.digest, answer.resource_id, answer.answer, to_micros(answer.time)
 
+    def _edited(self) -> Iterator[Record]:
+        return (record for record in self._changes.updated if record.resource.id in self._changes.edited)
+
+    def _moved(self) -> Iterator[Record]:
+        return (record for record in self._changes.updated if record.resource.id not in self._changes.steady)
+
     def _revision(self, id_: str) -> int | None:
         place = self._changes.revisions.get(id_)
         return None if place is None else self._first + place
@@ -188,10 +206,14 @@ def _micros(instant: datetime | None) -> int | None:
 
 # In this order, so that a name is free again before somebody else takes it.
 _STEPS: Final[tuple[tuple[str, Callable[[_Writing], Iterator[Row]]], ...]] = (
+    (SQL["delete_record"], _Writing.removed),
     (SQL["delete_resource"], _Writing.removed),
     (SQL["delete_reports"], _Writing.removed),
     (SQL["update_resource"], _Writing.edited),
+    (SQL["update_spec"], _Writing.specs),
     (SQL["insert_resource"], _Writing.inserted),
+    (SQL["insert_record"], _Writing.first_statuses),
+    (SQL["update_answer"], _Writing.answers),
     (SQL["update_status"], _Writing.statuses),
     (SQL["update_place"], _Writing.places),
     (SQL["retire_report"], _Writing.retired),

@@ -79,7 +79,9 @@ class Workspace:
         self._touched: dict[str, None] = {}  # ids in the order of their first change
         self._edited: set[str] = set()
         self._removed: dict[str, Record] = {}
+        self._moved: set[str] = set()  # of which more than times moved
         self._reports: dict[tuple[str, str], StoredReport] = {}
+        self._repeated: dict[tuple[str, str], StoredReport] = {}
         self._retired: dict[tuple[str, str], None] = {}
         self._log: list[LoggedReport] = []
         self._events: list[Draft] = []
@@ -155,12 +157,14 @@ class Workspace:
             stored, known = decision.stored, reports.get(adapter)
             if stored is None or stored is known:
                 continue
-            changed[adapter] = self._reports[id_, adapter] = stored
+            changed[adapter] = stored
             self._retired.pop((id_, adapter), None)
-            if known is not None and means_the_same(known, stored, policy):
+            is_repeated = known is not None and says_the_same(known, stored)
+            if is_repeated:
+                repeated.add(adapter)
+            if is_repeated or (known is not None and means_the_same(known, stored, policy)):
                 steady.append(stored)
-                if says_the_same(known, stored):
-                    repeated.add(adapter)
+            self._keep((id_, adapter), stored, is_repeated=is_repeated)
         first_event = len(self._events)
         after = replace(before, reports={**reports, **changed})
         if not any(decision.needs_aggregation for decision in decisions.values()):
@@ -178,6 +182,7 @@ class Workspace:
         """Forget an adapter's report."""
         key = (before.resource.id, adapter)
         self._reports.pop(key, None)
+        self._repeated.pop(key, None)
         self._retired[key] = None
         reports = {name: report for name, report in before.reports.items() if name != adapter}
         return self.settle(before, replace(before, reports=reports), Cause("retired", adapter))
@@ -241,14 +246,15 @@ class Workspace:
         """Return everything to be written."""
         records = {id_: self._records[id_] for id_ in self._touched if id_ in self._records}
         facets_added, facets_removed = self._facets.totals()
-        alive = [key for key in self._reports if key[0] in self._records]
         return Changes(
             inserted=[record for id_, record in records.items() if id_ not in self._loaded],
             updated=[record for id_, record in records.items() if id_ in self._loaded],
             removed=[record.resource for id_, record in self._removed.items() if id_ in self._loaded],
             revisions={id_: -record.revision - 1 for id_, record in records.items() if record.revision < 0},
             edited=frozenset(self._edited & records.keys() & self._loaded.keys()),
-            reports=[(id_, self._reports[id_, adapter]) for id_, adapter in alive],
+            steady=frozenset(records.keys() - self._moved - self._edited),
+            reports=self._of_the_living(self._reports),
+            repeated=self._of_the_living(self._repeated),
             retired=list(self._retired),
             log=self._log,
             events=self._events,
@@ -259,6 +265,17 @@ class Workspace:
         )
 
     # steps
+
+    def _keep(self, key: tuple[str, str], stored: StoredReport, *, is_repeated: bool) -> None:
+        """Keep a report; what repeats words that this transaction has yet to write goes with them."""
+        if is_repeated and key not in self._reports:
+            self._repeated[key] = stored
+        else:
+            self._reports[key] = stored
+            self._repeated.pop(key, None)
+
+    def _of_the_living(self, reports: Mapping[tuple[str, str], StoredReport]) -> list[tuple[str, StoredReport]]:
+        return [(id_, stored) for (id_, _), stored in reports.items() if id_ in self._records]
 
     def _log_news(
         self, id_: str, decisions: Mapping[str, Decision], repeated: Container[str], first_event: int
@@ -301,6 +318,7 @@ class Workspace:
             written = status.memory.written_time
             self._events.append(Draft(type_, resource, written, answer, moved, cause, self._policy_version, facets))
             after = replace(after, revision=-len(self._events))
+        self._moved.add(resource.id)
         self._touched[resource.id] = None
         self._records[resource.id] = after
         return after
@@ -320,8 +338,11 @@ class Workspace:
             revision=revision,
             answer=answer,
         )
-        self._touched[after.resource.id] = None
-        self._records[after.resource.id] = after
+        id_ = after.resource.id
+        if not _is_steady(before, after):
+            self._moved.add(id_)
+        self._touched[id_] = None
+        self._records[id_] = after
         return after
 
     def _refresh(self, before: Record, steady: Iterable[StoredReport], policy: Policy) -> Status | None:
@@ -363,6 +384,15 @@ def _wake_at(before: datetime | None, deadline: datetime | None, now: datetime) 
     if before is not None and deadline is not None and now < before <= deadline:
         return before
     return deadline
+
+
+def _is_steady(before: Record, after: Record) -> bool:
+    """Tell whether nothing but times moved, of a record of which nothing but times and what counts in them can move."""
+    return (
+        before.wake_at == after.wake_at
+        and before.policy_version == after.policy_version
+        and before.status.memory.flips == after.status.memory.flips
+    )
 
 
 def _has_news(before: Status, after: Status) -> bool:

@@ -5,7 +5,7 @@
 -- name: lock_resources
 -- Parents before children, then by id: everybody locks in this order, so nobody waits in a circle. The ids are put
 -- together first, because an OR of two conditions would read the whole table.
-select id, xmin as version, resource, status, answer, revision, wake_at, policy_version
+select id, xmin as version, resource, status, answer, pulse, revision, wake_at, policy_version
 from resources
 where id = any (array(
     select unnest($1::text[])
@@ -16,7 +16,7 @@ order by parent_id is not null, id
 for update;
 
 -- name: lock_children
-select id, xmin as version, resource, status, answer, revision, wake_at, policy_version
+select id, xmin as version, resource, status, answer, pulse, revision, wake_at, policy_version
 from resources
 where parent_id = any ($1::text[])
 order by id
@@ -68,11 +68,17 @@ unchanged as materialized (
 
 -- name: save_statuses
 update resources r
-set status = new.status, answer = new.answer, severity = new.severity, wake_at = new.wake_at,
+set status = new.status, answer = new.answer, pulse = new.pulse, severity = new.severity, wake_at = new.wake_at,
     policy_version = new.policy_version, revision = coalesce(raised.base + 1 + new.event, r.revision)
 from raised, unnest(
-    $1::text[], $2::text[], $3::bytea[], $4::smallint[], $5::timestamptz[], $6::bigint[], $7::integer[]
-) as new (id, status, answer, severity, wake_at, policy_version, event)
+    $1::text[], $2::text[], $3::bytea[], $4::bytea[], $5::smallint[], $6::timestamptz[], $7::bigint[], $8::integer[]
+) as new (id, status, answer, pulse, severity, wake_at, policy_version, event)
+where r.id = new.id
+
+-- name: save_times
+update resources r
+set answer = new.answer, pulse = new.pulse, revision = coalesce(raised.base + 1 + new.event, r.revision)
+from raised, unnest($1::text[], $2::bytea[], $3::bytea[], $4::integer[]) as new (id, answer, pulse, event)
 where r.id = new.id
 
 -- name: save_reports
@@ -186,28 +192,28 @@ select id, kind, tenant, parent_id, answer, revision from resources where id = a
 
 -- name: read_record
 -- One statement is one snapshot: the reports are those the status was made from.
-select resource, status, answer, revision, wake_at, policy_version,
+select resource, status, answer, pulse, revision, wake_at, policy_version,
     array(select body from reports where resource_id = id order by adapter) as reports
 from resources
 where id = $1 and kind = $2
     and ($3::text[] is null or tenant = any ($3)) and ($4::text is null or parent_id = $4);
 
 -- name: read_records
-select resource, status, answer, revision, wake_at, policy_version,
+select resource, status, answer, pulse, revision, wake_at, policy_version,
     array(select body from reports where resource_id = id order by adapter) as reports
 from resources
 where id = any ($1::text[]) and ($2::text[] is null or tenant = any ($2))
 order by id;
 
 -- name: read_children
-select resource, status, answer, revision, wake_at, policy_version,
+select resource, status, answer, pulse, revision, wake_at, policy_version,
     array(select body from reports where resource_id = id order by adapter) as reports
 from resources
 where parent_id = $1 and ($2::text[] is null or tenant = any ($2))
 order by id;
 
 -- name: read_reports_now
-select adapter, body from reports
+select adapter, body, (select pulse from resources where id = $1) from reports
 where resource_id = $1 and generation = $2 and ($3::text[] is null or (
         select tenant from events where resource_id = $1 order by position desc limit 1
     ) = any ($3));
@@ -382,7 +388,7 @@ where resource_id = $1 and received_time >= $2 and ($3::text[] is null or (
     ) = any ($3));
 
 -- name: walk_resources
-select resource, status, answer, revision, wake_at, policy_version,
+select resource, status, answer, pulse, revision, wake_at, policy_version,
     array(select body from reports where resource_id = id order by adapter) as reports
 from resources
 where id > $1 and ($2::text[] is null or tenant = any ($2))

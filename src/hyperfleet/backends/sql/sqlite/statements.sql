@@ -24,8 +24,8 @@ insert into schema_migrations (version, name, applied_time) values (?, ?, ?);
 select position, policy_version from head;
 
 -- name: read_records
-select number, id, revision, wake_at, policy_version, answer, cast(status as blob), cast(resource as blob)
-from resources where id in (select value from json_each(?));
+select number, id, revision, wake_at, policy_version, answer, pulse, cast(status as blob), cast(resource as blob)
+from resources join records using (number) where id in (select value from json_each(?));
 
 -- name: read_reports
 select resource_id, adapter, cast(body as blob) from reports
@@ -59,18 +59,31 @@ update head set position = position;
 
 -- name: insert_resource
 insert into resources (number, id, kind, parent_id, tenant, name, created_time, is_deleting, severity, revision,
-                       wake_at, policy_version, answer, status, resource)
-values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+                       wake_at, policy_version, answer)
+values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
--- SQLite maintains every index that has a column named here, changed or not: hence three statements.
--- name: update_status
-update resources set revision = coalesce(?, revision), answer = ?, status = ? where number = ?;
+-- name: insert_record
+insert into records (number, status, resource) values (?, ?, ?);
+
+-- SQLite maintains every index that has a column named here, changed or not, and writes a whole row for each of its
+-- columns: hence so many statements, of which a heartbeat needs the first.
+-- name: update_answer
+update resources set revision = coalesce(?, revision), answer = ?, pulse = ? where number = ?;
 
 -- name: update_place
 update resources set severity = ?, wake_at = ?, policy_version = ? where number = ?;
 
 -- name: update_resource
-update resources set tenant = ?, name = ?, is_deleting = ?, resource = ? where number = ?;
+update resources set tenant = ?, name = ?, is_deleting = ? where number = ?;
+
+-- name: update_status
+update records set status = ? where number = ?;
+
+-- name: update_spec
+update records set resource = ? where number = ?;
+
+-- name: delete_record
+delete from records where number = (select number from resources where id = ?);
 
 -- name: delete_resource
 delete from resources where id = ?;
@@ -151,7 +164,7 @@ select id from resources
 where parent_id = ?1 and (?2 is null or tenant in (select value from json_each(?2)));
 
 -- name: read_reports_now
-select adapter, cast(body as blob) from reports
+select adapter, cast(body as blob), (select pulse from resources where id = ?1) from reports
 where resource_id = ?1 and generation = ?2
   and (?3 is null or (select tenant from events where resource_id = ?1 order by position desc limit 1)
       in (select value from json_each(?3)));

@@ -1,0 +1,127 @@
+"""Heartbeats: what they moved is found by every read, whether the row that it belongs to was written or is behind."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from msgspec.structs import replace
+
+from hyperfleet.model.report import StoredReport
+from hyperfleet.ports import EVERYTHING, Changes, Needs, Record, Store
+from tests.contract.conftest import NewStore
+from tests.contract.stores import START, changed, created, look, make_draft, make_record, make_stored, must_read, write
+
+pytestmark = pytest.mark.anyio
+
+SECOND = timedelta(seconds=1)
+WANTED = Needs(ids=frozenset({"cls-1"}))
+
+
+def beat(record: Record, adapter: str, seconds: int, **more: object) -> Changes:
+    """Make the changes of a report that says what was said before."""
+    now = START + seconds * SECOND
+    known = record.reports[adapter]
+    fields: dict[str, object] = {"effective_time": now, "last_heard": now, "id": f"rep-{seconds}", **more}
+    stored = replace(known, **fields, report=replace(known.report, observed_time=now))
+    return changed(heard(record, stored), repeated=[("cls-1", stored)], steady=frozenset({"cls-1"}))
+
+
+def heard(record: Record, stored: StoredReport) -> Record:
+    """Return a record after a report: the status has its times too."""
+    status = record.status
+    adapters = tuple(
+        replace(each, last_updated=stored.effective_time) if each.name == stored.report.adapter else each
+        for each in status.adapters
+    )
+    memory = replace(status.memory, written_time=stored.last_heard)
+    status = replace(status, adapters=adapters, last_updated=stored.last_heard, memory=memory)
+    reports = {**record.reports, stored.report.adapter: stored}
+    return replace(record, status=status, reports=reports, answer=b"{%d}" % len(stored.id))
+
+
+async def begin(store: Store) -> Record:
+    """Store a cluster on which two adapters have reported."""
+    await write(store, created(make_record("cls-1")))
+    reports = [("cls-1", make_stored("dns")), ("cls-1", make_stored("apply"))]
+    await write(store, changed(make_record("cls-1"), reports=reports))
+    return await must_read(store, "cls-1")
+
+
+async def assert_everywhere(store: Store, wanted: Record) -> None:
+    """See that every read finds a record, its revision aside."""
+
+    def seen(record: Record) -> Record:
+        return replace(record, revision=0)
+
+    wanted = seen(wanted)
+    assert seen(await must_read(store, "cls-1")) == wanted
+    assert seen((await look(store, WANTED)).records["cls-1"]) == wanted
+    assert [seen(each) for each in await store.read_records(["cls-1"], EVERYTHING)] == [wanted]
+    assert [seen(each) for each in await store.walk("", 10, EVERYTHING)] == [wanted]
+    current = {each.report.adapter: each for each in await store.read_reports_at("cls-1", EVERYTHING, 1)}
+    assert current == wanted.reports
+    answer = await store.read_answer("Cluster", "cls-1", EVERYTHING)
+    assert answer is not None
+    assert answer.body == wanted.answer
+
+
+async def test_every_read_finds_what_heartbeats_moved(store: Store) -> None:
+    record = await begin(store)
+    for seconds, adapter in enumerate(("dns", "apply", "dns"), 1):
+        changes = beat(record, adapter, seconds, accepted=("d1", f"d{seconds}"))
+        await write(store, changes)
+        (record,) = changes.updated
+        await assert_everywhere(store, record)
+
+
+async def test_a_store_that_is_opened_again_finds_it_too(new_store: NewStore) -> None:
+    first, second = new_store(), new_store()
+    await first.migrate()
+    await first.open()
+    record = await begin(first)
+    changes = beat(record, "dns", 1, out_of_order=2, has_verdict=False, last_unknown=START)
+    await write(first, changes)
+    await first.close()
+    await second.open()
+    await assert_everywhere(second, changes.updated[0])
+    again = beat(changes.updated[0], "apply", 2)
+    await write(second, again)
+    await assert_everywhere(second, again.updated[0])
+    await second.close()
+
+
+async def test_news_after_heartbeats_leave_the_others_where_they_were(store: Store) -> None:
+    record = await begin(store)
+    for seconds, adapter in enumerate(("dns", "apply"), 1):
+        changes = beat(record, adapter, seconds)
+        await write(store, changes)
+        (record,) = changes.updated
+    news = make_stored("dns", said="otherwise", last_heard=START + 3 * SECOND, effective_time=START + 3 * SECOND)
+    after = heard(record, news)
+    await write(store, changed(after, reports=[("cls-1", news)]))
+    await assert_everywhere(store, after)
+    retired = replace(after, reports={"dns": news})
+    await write(store, changed(retired, retired=[("cls-1", "apply")]))
+    await assert_everywhere(store, retired)
+    back = make_stored("apply")
+    after = replace(retired, reports={"apply": back, "dns": news})
+    await write(store, changed(after, reports=[("cls-1", back)]))
+    await assert_everywhere(store, after)
+
+
+async def test_other_words_can_come_with_a_status_of_which_only_times_moved(store: Store) -> None:
+    record = await begin(store)
+    news = make_stored("dns", said="that no rule looks at", last_heard=START + SECOND, effective_time=START + SECOND)
+    after = heard(record, news)
+    await write(store, changed(after, reports=[("cls-1", news)], steady=frozenset({"cls-1"})))
+    await assert_everywhere(store, after)
+
+
+async def test_what_is_gone_takes_its_pulse_along(store: Store) -> None:
+    record = await begin(store)
+    await write(store, beat(record, "dns", 1))
+    removal = make_draft(record.resource, type_="Removed", answer=None)
+    await write(store, Changes(removed=[record.resource], events=[removal]))
+    await write(store, created(make_record("cls-1")))
+    await assert_everywhere(store, make_record("cls-1"))
