@@ -9,11 +9,11 @@ from msgspec import Struct
 from msgspec.structs import astuple
 
 from hyperfleet.backends.postgres_connections import Connection
-from hyperfleet.backends.pulse import Reports, bring_up_reports, bring_up_status, decode_pulse
+from hyperfleet.backends.pulse import decode_pulse
 from hyperfleet.backends.record_cache import Found
-from hyperfleet.backends.rows import decode_report, decode_resource, decode_status
+from hyperfleet.backends.rows import decode_resource, decode_status
 from hyperfleet.backends.statements import load_statements
-from hyperfleet.model.report import StoredReport
+from hyperfleet.model.reports import Bodies
 from hyperfleet.model.resource import Resource
 from hyperfleet.ports import Loaded, NameKey, Needs, Record, Remembered
 
@@ -41,9 +41,9 @@ async def load(connection: Connection, needs: Needs) -> Ground:
         marks={row["id"]: row["version"] for row in everybody},
         behind={row["id"]: decode_pulse(row["pulse"]).adapters for row in everybody},
     )
-    reports = _by_resource(report_rows, found)
-    records = {row["id"]: make_record(row, reports.get(row["id"], {}), resources[row["id"]]) for row in rows}
-    children = [make_record(row, reports.get(row["id"], {})) for row in child_rows]
+    bodies = _by_resource(report_rows, found)
+    records = {row["id"]: make_record(row, bodies.get(row["id"], {}), resources[row["id"]]) for row in rows}
+    children = [make_record(row, bodies.get(row["id"], {})) for row in child_rows]
     found.records.update({child.resource.id: child for child in children} | records)
     loaded = Loaded(
         now=head["now"],
@@ -56,14 +56,13 @@ async def load(connection: Connection, needs: Needs) -> Ground:
     return Ground(loaded, found, head["position"])
 
 
-def make_record(row: Any, reports: Reports, resource: Resource | None = None) -> Record:
+def make_record(row: Any, bodies: Bodies, resource: Resource | None = None) -> Record:
     """Make a record of a row and its reports; `resource` is that of the row, if it has been decoded already."""
     pulse = decode_pulse(row["pulse"])
-    reports = bring_up_reports(pulse, reports)
     return Record(
         resource or decode_resource(row["resource"]),
-        bring_up_status(pulse, decode_status(row["status"]), reports),
-        reports,
+        pulse.bring_up(decode_status(row["status"])),
+        pulse.reports(bodies),
         row["answer"],
         row["revision"],
         row["wake_at"],
@@ -81,14 +80,12 @@ def as_storable(text: str) -> str:
     return text.replace("\0", "\ufffd").encode(errors="replace").decode()
 
 
-def _by_resource(rows: Iterable[Any], found: Found) -> Mapping[str, Reports]:
-    reports: dict[str, dict[str, StoredReport]] = {}
-    for _, _, _, resource_id, body in rows:
-        stored = decode_report(body)
-        adapter = stored.report.adapter
-        reports.setdefault(resource_id, {})[adapter] = stored
+def _by_resource(rows: Iterable[Any], found: Found) -> Mapping[str, Bodies]:
+    bodies: dict[str, Bodies] = {}
+    for _, _, _, resource_id, adapter, body in rows:
+        bodies.setdefault(resource_id, {})[adapter] = body
         found.sizes.setdefault(resource_id, {})[adapter] = len(body)
-    return reports
+    return bodies
 
 
 def _by_parent(families: Sequence[str], children: Iterable[Record]) -> Mapping[str, tuple[Record, ...]]:

@@ -141,8 +141,7 @@ async def read_policy(connection: Connection) -> PolicyVersion | None:
 
 def record_with_reports(row: Any) -> Record:
     """Make a record of a row that has its reports."""
-    reports = [decode_report(body) for body in row["reports"]]
-    return make_record(row, {stored.report.adapter: stored for stored in reports})
+    return make_record(row, dict(zip(row["adapters"], row["reports"], strict=True)))
 
 
 def _bound(*parameters: object) -> list[object]:

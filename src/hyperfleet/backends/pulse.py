@@ -17,9 +17,8 @@ from msgspec.structs import replace
 
 from hyperfleet.backends.rows import decode_report
 from hyperfleet.model.report import StoredReport
+from hyperfleet.model.reports import Bodies, Body, Reports
 from hyperfleet.model.status import Status
-
-Reports = Mapping[str, StoredReport]
 
 
 class Beat(Struct, frozen=True, array_like=True, gc=False):
@@ -59,55 +58,60 @@ class Pulse(Struct, frozen=True, array_like=True, gc=False):
 
     written_time: datetime | None  # None: the status is not behind
     last_updated: datetime | None
-    beats: tuple[Beat, ...]  # of the reports that are
+    heard: tuple[datetime, ...]  # when each adapter of the status was last updated, in their order
+    beats: tuple[Beat, ...]  # of the reports that are behind
 
     @property
     def adapters(self) -> frozenset[str]:
         """Return whose reports are behind."""
         return frozenset([beat.adapter for beat in self.beats])
 
+    def reports(self, bodies: Bodies) -> Reports:
+        """Return the reports of a record, to be read from their bodies and brought up when they are looked at."""
+        return Reports(bodies, _Reader({beat.adapter: beat for beat in self.beats}))
 
-NONE: Final = Pulse(None, None, ())
+    def bring_up(self, status: Status) -> Status:
+        """Return the status of a record as it is; a later one is not behind."""
+        if self.written_time is None or self.last_updated is None or self.written_time < status.memory.written_time:
+            return status
+        heard = zip(status.adapters, self.heard, strict=True)
+        adapters = tuple([replace(adapter, last_updated=time) for adapter, time in heard])
+        memory = replace(status.memory, written_time=self.written_time)
+        return replace(status, adapters=adapters, last_updated=self.last_updated, memory=memory)
 
+
+class _Reader(Struct, frozen=True):
+    """Reads the reports of one record."""
+
+    beats: Mapping[str, Beat]
+
+    def __call__(self, adapter: str, body: Body) -> StoredReport:
+        stored, beat = decode_report(body), self.beats.get(adapter)
+        return stored if beat is None else beat.bring_up(stored)
+
+
+_NONE: Final = Pulse(None, None, (), ())
 _encode: Final = msgspec.msgpack.Encoder().encode
 _decode: Final = msgspec.msgpack.Decoder(Pulse).decode
 
 
-def encode_pulse(status: Status | None, reports: Reports, behind: Collection[str]) -> bytes | None:
+def encode_pulse(status: Status | None, reports: Mapping[str, StoredReport], behind: Collection[str]) -> bytes | None:
     """Write the times of a status, if it is behind, and of the reports of the adapters that are; None: nothing is."""
     if status is None and not behind:
         return None
-    beats = [_beat_of(adapter, reports[adapter]) for adapter in behind]
+    beats = [_beat_of(adapter, reports) for adapter in behind]
     if status is None:
-        return _encode((None, None, beats))
-    return _encode((status.memory.written_time, status.last_updated, beats))
+        return _encode((None, None, (), beats))
+    heard = [adapter.last_updated for adapter in status.adapters]
+    return _encode((status.memory.written_time, status.last_updated, heard, beats))
 
 
 def decode_pulse(raw: bytes | None) -> Pulse:
     """Read what `encode_pulse` wrote."""
-    return NONE if raw is None else _decode(raw)
+    return _NONE if raw is None else _decode(raw)
 
 
-def bring_up_reports(pulse: Pulse, reports: Reports) -> Reports:
-    """Return the reports of a record as they are, those that are behind included."""
-    if not pulse.beats:
-        return reports
-    return {**reports, **{beat.adapter: beat.bring_up(reports[beat.adapter]) for beat in pulse.beats}}
-
-
-def bring_up_status(pulse: Pulse, status: Status, reports: Reports) -> Status:
-    """Return the status of a record as it is, given its reports as they are."""
-    if pulse.written_time is None or pulse.last_updated is None or pulse.written_time < status.memory.written_time:
-        return status
-    adapters = [
-        replace(summary, last_updated=reports[summary.name].effective_time) if summary.name in reports else summary
-        for summary in status.adapters
-    ]
-    memory = replace(status.memory, written_time=pulse.written_time)
-    return replace(status, adapters=tuple(adapters), last_updated=pulse.last_updated, memory=memory)
-
-
-def tell_current(rows: Iterable[tuple[str, str | bytes, bytes | None]]) -> dict[str, StoredReport]:
+def tell_current(rows: Iterable[tuple[str, Body, bytes | None]]) -> dict[str, StoredReport]:
     """Return reports of one record by adapter, from rows with their bodies and the record's pulse."""
     told = {}
     for adapter, body, raw in rows:
@@ -117,8 +121,14 @@ def tell_current(rows: Iterable[tuple[str, str | bytes, bytes | None]]) -> dict[
     return told
 
 
-def _beat_of(adapter: str, stored: StoredReport) -> tuple[object, ...]:
-    """Return what `Beat` is read from; making one only to write it would cost as much as writing it."""
+def _beat_of(adapter: str, reports: Mapping[str, StoredReport]) -> object:
+    """Return what a `Beat` is read from: of a report that nobody has looked at, the one that was read with it."""
+    if isinstance(reports, Reports) and isinstance(reports.read, _Reader):
+        stored = reports.glance(adapter)
+        if stored is None:
+            return reports.read.beats[adapter]
+    else:
+        stored = reports[adapter]
     return (
         adapter,
         stored.report.observed_time,

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from hyperfleet.backends.pulse import encode_pulse
 from hyperfleet.model.report import StoredReport
+from hyperfleet.model.reports import join, leave_out
 from hyperfleet.ports import Changes, Record
 
 _NOBODY: Final[frozenset[str]] = frozenset()
@@ -31,7 +32,7 @@ class Found(Struct):
     marks: dict[str, int] = field(default_factory=dict)
     sizes: dict[str, dict[str, int]] = field(default_factory=dict)  # bytes of each report as stored, by adapter
     behind: dict[str, frozenset[str]] = field(default_factory=dict)  # adapters whose stored reports are (`pulse`)
-    reports: dict[str, dict[str, StoredReport]] = field(default_factory=dict)  # all of those of whom one is another now
+    reports: dict[str, Mapping[str, StoredReport]] = field(default_factory=dict)  # of whom one is another now, all
 
     def add(self, id_: str, kept: Kept) -> None:
         """Take over a record that was kept."""
@@ -43,16 +44,14 @@ class Found(Struct):
     def foresee(self, changes: Changes) -> None:
         """Learn which reports there will be once changes are written; who repeats words falls behind."""
         for id_, adapter in changes.retired:
-            self._reports_of(id_).pop(adapter, None)
+            self.reports[id_] = leave_out(self.reports_of(id_), adapter)
             self.behind[id_] = self.behind.get(id_, _NOBODY) - {adapter}
         for id_, stored in changes.reports:
-            adapter = stored.report.adapter
-            self._reports_of(id_)[adapter] = stored
+            adapter = self._expect(id_, stored)
             if adapter in self.behind.get(id_, _NOBODY):
                 self.behind[id_] -= {adapter}
         for id_, stored in changes.repeated:
-            adapter = stored.report.adapter
-            self._reports_of(id_)[adapter] = stored
+            adapter = self._expect(id_, stored)
             if adapter not in self.behind.get(id_, _NOBODY):
                 self.behind[id_] = self.behind.get(id_, _NOBODY) | {adapter}
 
@@ -67,11 +66,10 @@ class Found(Struct):
             return self.reports[id_]
         return self.records[id_].reports if id_ in self.records else {}
 
-    def _reports_of(self, id_: str) -> dict[str, StoredReport]:
-        reports = self.reports.get(id_)
-        if reports is None:
-            reports = self.reports[id_] = dict(self.reports_of(id_))
-        return reports
+    def _expect(self, id_: str, stored: StoredReport) -> str:
+        adapter = stored.report.adapter
+        self.reports[id_] = join(self.reports_of(id_), {adapter: stored})
+        return adapter
 
 
 class Kept(Struct, frozen=True):

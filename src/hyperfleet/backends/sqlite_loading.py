@@ -6,11 +6,11 @@ import sqlite3
 from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
-from hyperfleet.backends.pulse import bring_up_reports, bring_up_status, decode_pulse
+from hyperfleet.backends.pulse import decode_pulse
 from hyperfleet.backends.record_cache import Found, RecordCache
-from hyperfleet.backends.rows import decode_report, decode_resource, decode_status, encode, from_micros
+from hyperfleet.backends.rows import decode_resource, decode_status, encode, from_micros
 from hyperfleet.backends.sqlite_connection import SQL
-from hyperfleet.model.report import StoredReport
+from hyperfleet.model.reports import Bodies
 from hyperfleet.ports import Clock, Loaded, NameKey, Needs, Record, Remembered
 
 _READ_RECORDS: Final = SQL["read_records"]
@@ -55,9 +55,9 @@ def _add_records(connection: sqlite3.Connection, found: Found, ids: Collection[s
     if not ids:
         return
     listed = as_list(ids)
-    reports: dict[str, dict[str, StoredReport]] = {}
+    bodies: dict[str, Bodies] = {}
     for resource_id, adapter, body in connection.execute(_READ_REPORTS, (listed,)):
-        reports.setdefault(resource_id, {})[adapter] = decode_report(body)
+        bodies.setdefault(resource_id, {})[adapter] = body
         found.sizes.setdefault(resource_id, {})[adapter] = len(body)
     for number, id_, revision, wake_at, policy, answer, raw, status, resource in connection.execute(
         _READ_RECORDS, (listed,)
@@ -65,11 +65,10 @@ def _add_records(connection: sqlite3.Connection, found: Found, ids: Collection[s
         pulse = decode_pulse(raw)
         found.marks[id_] = number
         found.behind[id_] = pulse.adapters
-        current = bring_up_reports(pulse, reports.get(id_, {}))
         found.records[id_] = Record(
             decode_resource(resource),
-            bring_up_status(pulse, decode_status(status), current),
-            current,
+            pulse.bring_up(decode_status(status)),
+            pulse.reports(bodies.get(id_, {})),
             answer,
             revision,
             None if wake_at is None else from_micros(wake_at),

@@ -28,6 +28,7 @@ from hyperfleet.aggregation.policy import PolicySet
 from hyperfleet.model.event import PHASE_SUBJECT, EventType, Transition
 from hyperfleet.model.kind import Kinds
 from hyperfleet.model.report import StoredReport
+from hyperfleet.model.reports import join, leave_out
 from hyperfleet.model.resource import Resource
 from hyperfleet.model.status import Status
 from hyperfleet.ports import Cause, Changes, Draft, Loaded, LoggedReport, NameKey, Record, Remembered, Tally
@@ -166,7 +167,7 @@ class Workspace:
                 steady.append(stored)
             self._keep((id_, adapter), stored, is_repeated=is_repeated)
         first_event = len(self._events)
-        after = replace(before, reports={**reports, **changed})
+        after = replace(before, reports=join(reports, changed))
         if not any(decision.needs_aggregation for decision in decisions.values()):
             self._records[id_] = after
             if changed:  # whoever remembers the record can then tell by its row that a report is another
@@ -184,7 +185,7 @@ class Workspace:
         self._reports.pop(key, None)
         self._repeated.pop(key, None)
         self._retired[key] = None
-        reports = {name: report for name, report in before.reports.items() if name != adapter}
+        reports = leave_out(before.reports, adapter)
         return self.settle(before, replace(before, reports=reports), Cause("retired", adapter))
 
     def settle(self, before: Record, after: Record, cause: Cause, event: EventType | None = None) -> Record:

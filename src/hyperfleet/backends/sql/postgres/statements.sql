@@ -25,10 +25,10 @@ for update;
 -- name: read_head_and_reports
 -- A statement of its own after the locks: only a snapshot taken then sees what the last holder of the locks wrote.
 -- The head has a row to itself: joined to every report it would cost the driver half as much again.
-select position, policy_version, clock_timestamp() as now, null as resource_id, null as body
+select position, policy_version, clock_timestamp() as now, null as resource_id, null as adapter, null as body
 from head
 union all (
-    select null, null, null, resource_id, body
+    select null, null, null, resource_id, adapter, body
     from reports where resource_id = any ($1::text[])
     order by resource_id, adapter
 );
@@ -193,6 +193,7 @@ select id, kind, tenant, parent_id, answer, revision from resources where id = a
 -- name: read_record
 -- One statement is one snapshot: the reports are those the status was made from.
 select resource, status, answer, pulse, revision, wake_at, policy_version,
+    array(select adapter from reports where resource_id = id order by adapter) as adapters,
     array(select body from reports where resource_id = id order by adapter) as reports
 from resources
 where id = $1 and kind = $2
@@ -200,6 +201,7 @@ where id = $1 and kind = $2
 
 -- name: read_records
 select resource, status, answer, pulse, revision, wake_at, policy_version,
+    array(select adapter from reports where resource_id = id order by adapter) as adapters,
     array(select body from reports where resource_id = id order by adapter) as reports
 from resources
 where id = any ($1::text[]) and ($2::text[] is null or tenant = any ($2))
@@ -207,6 +209,7 @@ order by id;
 
 -- name: read_children
 select resource, status, answer, pulse, revision, wake_at, policy_version,
+    array(select adapter from reports where resource_id = id order by adapter) as adapters,
     array(select body from reports where resource_id = id order by adapter) as reports
 from resources
 where parent_id = $1 and ($2::text[] is null or tenant = any ($2))
@@ -389,6 +392,7 @@ where resource_id = $1 and received_time >= $2 and ($3::text[] is null or (
 
 -- name: walk_resources
 select resource, status, answer, pulse, revision, wake_at, policy_version,
+    array(select adapter from reports where resource_id = id order by adapter) as adapters,
     array(select body from reports where resource_id = id order by adapter) as reports
 from resources
 where id > $1 and ($2::text[] is null or tenant = any ($2))
