@@ -15,6 +15,7 @@ import click
 from hyperfleet.cli import command as program
 from hyperfleet.cli import connection, contexts, exits
 from hyperfleet.cli.command import Command, GlobalOption
+from hyperfleet.cli.options import FormatType
 from hyperfleet.cli.table import COMMANDS
 
 FOLDER = Path(__file__).parent / "cli"
@@ -31,6 +32,14 @@ _FOUR = """## The guide's four questions
 | Is it ready? | `hyperfleet is-ready cluster NAME` | 0 yes, 1 no |
 | Which adapters failed, and why? | `hyperfleet failed cluster NAME` | 0 none, 1 some |
 | How far is it? | `hyperfleet progress cluster NAME [--watch]` | |
+"""
+_FORMATS = """## Formats
+
+`-o` says how to write what was found; commands that are not in this table have none. Two formats take what to show:
+`-o jsonpath='{.name}'` and `-o custom-columns=NAME:.name`.
+
+| formats | commands |
+|---|---|
 """
 
 
@@ -63,11 +72,37 @@ def _write_index() -> str:
         _HEAD,
         *tables,
         _FOUR,
+        _write_formats(),
         f"## Options of every command\n\nThey may stand before the command or after it.\n\n{options}",
         f"## Which server\n\n{_prose(connection.__doc__ or '')}",
         f"## The config file\n\n{_prose(contexts.__doc__ or '')}",
     ]
     return "\n".join(parts)
+
+
+def _write_formats() -> str:
+    """Write which commands know which formats: lists know all, one document has neither columns nor names."""
+    by_formats: dict[tuple[str, ...], list[str]] = {}
+    for path, command in walk_commands():
+        for names in [each.type.names for each in command.params if isinstance(each.type, FormatType)]:
+            by_formats.setdefault(names, []).append(f"`{path}`")
+    rows = "".join(
+        f"| {', '.join(f'`{name}`' for name in names)} | {', '.join(commands)} |\n"
+        for names, commands in sorted(by_formats.items(), key=lambda each: -len(each[0]))
+    )
+    return _FORMATS + rows
+
+
+def walk_commands(path: str = "", command: click.Command = program) -> Iterator[tuple[str, click.Command]]:
+    """Yield every command that can be run, with its words: those of groups, not the groups."""
+    if not isinstance(command, click.Group):
+        yield path, command
+        return
+    context = click.Context(command)
+    for name in command.list_commands(context):
+        below = command.get_command(context, name)
+        if below is not None and not below.hidden:
+            yield from walk_commands(f"{path} {name}".strip(), below)
 
 
 def _write_codes() -> str:

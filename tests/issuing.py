@@ -35,11 +35,11 @@ def key_set(*keys: RSAKey | ECKey) -> bytes:
     return json.dumps({"keys": [{**key.as_dict(private=False), "use": "sig"} for key in keys]}).encode()
 
 
-def write_key_set(directory: Path, *keys: RSAKey | ECKey) -> Path:
+def write_key_set(directory: Path, *keys: RSAKey | ECKey, file: str = "jwks.json") -> Path:
     """Keep the document in a file."""
-    file = directory / "jwks.json"
-    file.write_bytes(key_set(*(keys or (RSA, CURVE))))
-    return file
+    path = directory / file
+    path.write_bytes(key_set(*(keys or (RSA, CURVE))))
+    return path
 
 
 def claims(now: float, **changes: Any) -> dict[str, Any]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from datetime import timedelta
 from typing import Any
 
 import httpx
@@ -329,17 +331,50 @@ def test_a_body_that_is_too_large(memory_go: GoClient) -> None:
     declined(response, 413, "VAL-006")
 
 
-class _Unreachable(MemoryStore):
-    """A store that was there once."""
+class _FailingStore(MemoryStore):
+    """A store whose reads fail."""
+
+    def __init__(self, clock: HandClock, failure: Exception) -> None:
+        super().__init__(clock)
+        self._failure = failure
 
     async def read_record(self, kind: str, id_: str, scope: Scope, parent_id: str | None = None) -> Record | None:
-        raise StoreUnavailable("connection refused by 10.0.0.1")
+        raise self._failure
 
 
-def test_a_store_that_is_away(memory_client: Fleet, clock: HandClock) -> None:
-    with open_fleet(_Unreachable(clock), clock, memory_client.limits) as fleet:
-        response: httpx.Response = GoClient(fleet).get("/clusters/cls-1")
+def ask_failing(clock: HandClock, failure: Exception) -> httpx.Response:
+    """Return the answer when the store fails so."""
+    with open_fleet(_FailingStore(clock, failure), clock, Limits()) as fleet:
+        return GoClient(fleet).get("/clusters/cls-1")
+
+
+def test_a_store_that_is_away(clock: HandClock) -> None:
+    response = ask_failing(clock, StoreUnavailable("connection refused by 10.0.0.1"))
     problem = declined(response, 503, "SVC-001")
     assert "10.0.0.1" not in response.text
     assert problem["title"] == "Service Unavailable"
+    assert response.headers["retry-after"]
+
+
+def test_a_fault_of_ours_tells_nothing_but_its_id(clock: HandClock, caplog: pytest.LogCaptureFixture) -> None:
+    response = ask_failing(clock, ValueError("a secret"))
+    problem = declined(response, 500, "INT-001")
+    assert problem["type"].endswith("/internal-error")
+    assert problem["title"] == "Internal Server Error"
+    assert "secret" not in response.text
+    assert "a secret" in caplog.text
+    assert problem["trace_id"] in caplog.text
+
+
+def test_what_takes_too_long(clock: HandClock) -> None:
+    class SlowStore(MemoryStore):
+        """A store that does not answer."""
+
+        async def read_record(self, kind: str, id_: str, scope: Scope, parent_id: str | None = None) -> Record | None:
+            await asyncio.sleep(60)
+            return None
+
+    with open_fleet(SlowStore(clock), clock, Limits(time=timedelta(milliseconds=50))) as fleet:
+        response = GoClient(fleet).get("/clusters/cls-1")
+    declined(response, 503, "SVC-001")
     assert response.headers["retry-after"]

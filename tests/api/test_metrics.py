@@ -20,8 +20,9 @@ from hyperfleet.api.traffic import Trip
 from hyperfleet.backends.memory import MemoryStore
 from hyperfleet.errors import StoreUnavailable
 from hyperfleet.model.status import PHASES
-from hyperfleet.ports import Answer, Group, Query, Scope
+from hyperfleet.ports import Answer, Cause, Group, Query, Scope
 from hyperfleet.services.callers import Caller, Rejection, Role
+from hyperfleet.services.upkeep import recompute_all
 from tests.api.fleet import ROOT, Fleet, HandClock, open_fleet, path_of
 from tests.api.scrapes import OPEN_METRICS, Scrape, fetch_within
 from tests.world import body
@@ -136,18 +137,31 @@ def test_since_when_something_is_being_deleted(memory_client: Fleet, clock: Hand
     assert found.get("hyperfleet_resources_oldest_phase_timestamp_seconds", phase="Deleting") == begun
 
 
-def test_stale_flapping_and_overdue(memory_client: Fleet, clock: HandClock) -> None:
+def test_stale_flapping_and_overdue(clock: HandClock) -> None:
     policy = "requiredAdapters: [dns]\npolicies: {staleThreshold: 5m}\nflapping: {transitions: 3, window: 10m}\n"
     with open_fleet(MemoryStore(clock), clock, Limits(), policy) as fleet:
-        cluster = fleet.create()
+        cluster, steady = fleet.create(), fleet.create("steady")
         for available in ("True", "False", "True", "False", "True"):
             clock.pass_time(timedelta(seconds=10))
             fleet.report(cluster, "dns", available)
         found = scrape(fleet)
         assert found.get("hyperfleet_resources_flapping", kind="Cluster", subject="Ready") == 1
         assert found.get("hyperfleet_deadline_lag_seconds") == 0
+        assert found.find("hyperfleet_resources_stale") == {}
         clock.pass_time(timedelta(hours=1))
         assert 3_000 < scrape(fleet).get("hyperfleet_deadline_lag_seconds") <= 3_600
+        fleet.report(steady, "dns")
+        fleet.run(keep_deadlines(fleet))
+        found = scrape(fleet)
+        assert found.find("hyperfleet_resources_stale") == {("dns", "Cluster"): 1}
+        assert found.get("hyperfleet_deadline_lag_seconds") == 0
+        fleet.report(cluster, "dns")
+        assert scrape(fleet).find("hyperfleet_resources_stale") == {}, "it was heard of again"
+
+
+async def keep_deadlines(fleet: Fleet) -> None:
+    """Compute what is due, as the timekeeper does."""
+    await recompute_all(fleet.committer, (await fleet.store.due(100)).ids, Cause("deadline"))
 
 
 def test_a_scrape_without_its_store(clock: HandClock) -> None:

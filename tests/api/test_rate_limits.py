@@ -10,7 +10,7 @@ import pytest
 
 from hyperfleet.api.context import Limits
 from hyperfleet.api.pace import Pace
-from hyperfleet.backends.memory import MemoryStore
+from hyperfleet.ports import Store
 from hyperfleet.services.callers import Caller, Rejection
 from tests.api.compat_client import COMPAT, declined
 from tests.api.fleet import ROOT, WATCHES, WATCHES_OF_EACH, Fleet, HandClock, open_fleet, problem_of
@@ -58,9 +58,9 @@ def watch() -> Watch:
 
 
 @pytest.fixture
-def fleet(clock: HandClock, keys: Keys, watch: Watch) -> Iterator[Fleet]:
+def fleet(store: Store, clock: HandClock, keys: Keys, watch: Watch) -> Iterator[Fleet]:
     pace = Pace(RATE, BURST, watch)
-    with open_fleet(MemoryStore(clock), clock, Limits(), doorkeeper=keys, pace=pace) as fleet:
+    with open_fleet(store, clock, Limits(), doorkeeper=keys, pace=pace) as fleet:
         yield fleet
 
 
@@ -142,16 +142,16 @@ def test_guesses_count_also_where_nothing_else_does(fleet: Fleet, keys: Keys, pa
     assert ask(fleet, "ann", f"{ROOT}/metrics").status_code == 200, "who is known already is not concerned"
 
 
-def test_without_callers_addresses_count(clock: HandClock, watch: Watch) -> None:
-    with open_fleet(MemoryStore(clock), clock, Limits(), pace=Pace(RATE, BURST, watch)) as fleet:
+def test_without_callers_addresses_count(store: Store, clock: HandClock, watch: Watch) -> None:
+    with open_fleet(store, clock, Limits(), pace=Pace(RATE, BURST, watch)) as fleet:
         exhaust(fleet, "anything")
         problem_of(fleet.get("/clusters"), 429, "RateLimited")
         assert fleet.get(f"{ROOT}/readyz").status_code == 200
 
 
-def test_one_caller_cannot_take_all_watches(clock: HandClock, keys: Keys) -> None:
+def test_one_caller_cannot_take_all_watches(store: Store, clock: HandClock, keys: Keys) -> None:
     ann, bob = ({"Authorization": f"Bearer {name}"} for name in ("ann", "bob"))
-    with open_fleet(MemoryStore(clock), clock, Limits(), doorkeeper=keys) as fleet, ExitStack() as open_ones:
+    with open_fleet(store, clock, Limits(), doorkeeper=keys) as fleet, ExitStack() as open_ones:
         for _ in range(WATCHES_OF_EACH):
             connection = open_ones.enter_context(Connection(fleet, "/clusters?watch=true", ann))
             assert connection.status == 200

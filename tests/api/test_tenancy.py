@@ -10,7 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import ExitStack
+from itertools import product
 from typing import Any
+from urllib.parse import urlencode
 
 import httpx
 import msgspec
@@ -25,7 +27,7 @@ from tests.api.attempts import body_of, fill, list_dialect, needed_by, places_of
 from tests.api.compat_client import COMPAT
 from tests.api.fleet import ROOT
 from tests.api.listening import Connection
-from tests.api.tenants import LABEL, RED, Estate, Voice, World, estate_as_told
+from tests.api.tenants import LABEL, RED, Estate, Voice, World, estate_as_told, settle
 from tests.world import body
 
 # What is tried as the value of each query parameter; in braces, what belongs to the other tenant.
@@ -81,6 +83,8 @@ HEADERS: dict[str, tuple[str, ...]] = {
     "Idempotency-Key": ("{idempotency}",),
     "Prefer": ("return=representation",),
 }
+# What a watch of a list does not take, and what it takes but not as a filter.
+NO_FILTERS = {"limit", "continue", "page", "size", "orderBy", "updatedSince", "at", "fields", "watch", "after"}
 # Who creates something of their own changes what they see: a test of its own, below.
 CREATING = {"createCluster"}
 # The id of the request, and what depends on when it is asked by a clock that we do not move.
@@ -332,6 +336,51 @@ def test_watches_tell_of_ones_own(own_world: World) -> None:
             assert own_world.blue.mark in text
             assert own_world.red.mark not in text.lower(), path
             assert not [id_ for id_ in own_world.red.ids if id_ in text], path
+
+
+def test_filters_of_a_watch_find_ones_own(own_world: World) -> None:
+    """Blue gets the very things that red has, so that every filter that names red's finds something, but not red's."""
+    twin = settle(own_world.fleet, "blue", RED)
+    blue, own = own_world.voice("blue"), {*own_world.blue.ids, *twin.ids}
+    found: set[str] = set()
+    for path, (name, value) in product(("/clusters", "/nodepools"), filters(own_world)):
+        query = {name: fill(value, own_world.values)}
+        listed = {each["id"] for each in blue.must(200, "GET", path, params=query)["items"]}
+        with Connection(own_world.fleet, f"{path}?watch=true&{urlencode(query)}", blue.authorization) as watch:
+            assert {each.data["id"] for each in watch.take_list()[:-1]} == listed, query
+        again = f"{path}?watch=true&after=0&{urlencode(query)}"
+        with Connection(own_world.fleet, again, blue.authorization) as watch:
+            assert read_all_of(watch, listed) <= own, query
+        found |= listed
+    assert {twin.cluster, twin.doomed, twin.pool} <= found
+
+
+@pytest.mark.parametrize("query", [f"labelSelector={LABEL}%3D{{label}}", "q={name}"])
+def test_a_filtered_watch_goes_on_to_tell_of_ones_own(own_world: World, query: str) -> None:
+    twin, blue = settle(own_world.fleet, "blue", RED), own_world.voice("blue")
+    path = fill(f"/clusters?watch=true&{query}", own_world.values)
+    with Connection(own_world.fleet, path, blue.authorization) as watch:
+        watch.take_list()
+        stir(own_world, "red", own_world.red, "foreign")
+        stir(own_world, "blue", twin, "end")
+        text = read_until(watch, "end")
+    assert twin.cluster in text
+    assert "foreign" not in text
+    assert not [id_ for id_ in own_world.red.ids if id_ in text]
+
+
+def filters(world: World) -> list[tuple[str, str]]:
+    """Return the filters that a watch takes, with all values that are tried."""
+    (operation,) = [each for each in list_operations(world.fleet.context) if each.id == "listClusters"]
+    names = {each.name for each in operation.parameters if each.place == "query"} - NO_FILTERS
+    assert len(names) >= 8
+    return [(name, value) for name in sorted(names) for value in VALUES[name]]
+
+
+def read_all_of(connection: Connection, ids: set[str]) -> set[str]:
+    """Read until a stream has told of some resources; return of which it told."""
+    connection.wait_for(lambda: ids <= {each.data["id"] for each in connection.heard if each.event == "added"})
+    return {each.data["id"] for each in connection.heard if each.event}
 
 
 def read_until(connection: Connection, end: str) -> str:

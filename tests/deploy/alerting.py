@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -62,6 +62,13 @@ class Promtool:
     def check(self, *files: Path) -> subprocess.CompletedProcess[str]:
         """Check files with rules."""
         return self._run("check", "rules", *map(str, files))
+
+    def read(self, expressions: Iterable[str]) -> subprocess.CompletedProcess[str]:
+        """Check expressions, as rules that record them."""
+        rules = [{"record": f"expression:{number}", "expr": each} for number, each in enumerate(expressions)]
+        file = self._directory / "expressions.yaml"
+        file.write_bytes(msgspec.json.encode({"groups": [{"name": "expressions", "rules": rules}]}))
+        return self.check(file)
 
     def test(self, tests: list[dict[str, Any]]) -> subprocess.CompletedProcess[str]:
         """Try the rules on series that are made up."""

@@ -7,6 +7,7 @@ import re
 import shlex
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +16,7 @@ from hyperfleet.settings import SETTINGS
 from tests.deploy.chart import CHART, ROOT, read_defaults, read_yaml
 from tests.e2e.server import Server, run_command, running
 from tests.servers import PostgresServer
+from tests.world import body
 
 GUIDE = (ROOT / "docs/operations.md").read_text("utf-8")
 ALERTS = [
@@ -23,9 +25,9 @@ ALERTS = [
 DATA = "/var/lib/hyperfleet/"
 
 
-def create_cluster(server: Server) -> str:
+def create_cluster(server: Server, name: str = "payments") -> str:
     """Create a cluster; return its id."""
-    answer = server.http.post("/clusters", json={"name": "payments", "spec": {"cloud": "aws"}})
+    answer = server.http.post("/clusters", json={"name": name, "spec": {"cloud": "aws"}})
     assert answer.status_code == 201
     return str(answer.json()["id"])
 
@@ -118,11 +120,32 @@ def test_what_is_asked_of_a_server_is_answered(tmp_path: Path) -> None:
     looks = re.findall(r"^\| `(?:GET )?(/[^`]+)` \|", section, re.MULTILINE)
     assert len(curls) >= 5
     assert len(looks) >= 5
-    with running(tmp_path, "memory:") as server:
-        cluster = create_cluster(server)
+    policy = tmp_path / "policy.yaml"
+    policy.write_text("requiredAdapters: [dns]\n")
+    with running(tmp_path, "memory:", policy=str(policy)) as server:
+        cluster = make_trouble(server)
         for path in {*curls, *looks}:
             answer = server.http.get(server.url + path.replace("{id}", cluster))
             assert answer.status_code == 200, (path, answer.text)
+            assert answer.headers["content-type"] != "application/json" or is_telling(answer.json()), path
+
+
+def make_trouble(server: Server) -> str:
+    """Make a fleet with every trouble that a runbook looks for; return the id of a cluster that fails and flaps."""
+    leaving = create_cluster(server, "leaving")
+    server.http.post(f"/clusters/{leaving}/statuses", json=body("dns", "True"))
+    assert server.http.delete(f"/clusters/{leaving}").status_code == 202
+    failing = create_cluster(server, "failing")
+    for status in ("True", "False") * 4:
+        answer = server.http.post(f"/clusters/{failing}/statuses", json=body("dns", status, health=status))
+        assert answer.json()["outcome"] == "aggregated"
+    return failing
+
+
+def is_telling(answer: dict[str, Any]) -> bool:
+    """Tell whether an answer says something: whatever it lists, there is some of it."""
+    lists = [answer[key] for key in ("items", "groups") if key in answer]
+    return all(lists)
 
 
 def test_the_table_of_metrics_is_current() -> None:

@@ -189,6 +189,13 @@ def run_command(*arguments: str, **settings: str) -> subprocess.CompletedProcess
     )
 
 
+def migrated(database: str) -> str:
+    """Create the tables of a database; return its address."""
+    done = run_command("db", "migrate", database=database)
+    assert done.returncode == 0, done.stderr
+    return database
+
+
 def command(*arguments: str) -> list[str]:
     """Return the command line of `hyperfleet` in the environment that the tests run in."""
     return [str(Path(sys.executable).with_name("hyperfleet")), *arguments]

@@ -20,16 +20,6 @@ from tests.issuing import AUDIENCE, CURVE, FOREIGN, ISSUER, NEXT, RSA, claims, k
 from tests.world import body
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
-def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """Give an empty database, with tables where a server does not create them itself."""
-    if request.param == "sqlite":
-        return f"sqlite:{tmp_path / 'fleet.db'}"
-    url = str(request.getfixturevalue("postgres_url"))
-    assert run_command("db", "migrate", database=url).returncode == 0
-    return url
-
-
 def make_token(file: Path, *arguments: str) -> str:
     """Make a token as an operator does."""
     done = run_command("token", "create", "--file", str(file), *arguments)

@@ -240,3 +240,14 @@ def run(directory: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         check=False,
         timeout=PATIENCE,
     )
+
+
+def test_make_run_is_the_demo() -> None:
+    """In the environment that the tests run in, which is taken as it is: nothing is installed by a test."""
+    make = shutil.which("make")
+    if make is None:
+        pytest.skip("Server missing: make was not found; to enable: apt-get install make")
+    line = [make, f"VENV={sys.prefix}", f"--old-file={sys.prefix}/.ready", "run", "ARGS=--help"]
+    done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, check=False)  # noqa: S603  # our own Makefile
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("Usage: hyperfleet demo ")

@@ -7,7 +7,6 @@ import os
 import re
 import signal
 import socket
-import sqlite3
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
@@ -20,7 +19,7 @@ import pytest
 
 from hyperfleet.backends.rows import from_micros
 from tests.e2e.audit import auditing, query
-from tests.e2e.server import PATIENCE, Server, await_state, run_command, running
+from tests.e2e.server import PATIENCE, Server, await_state, migrated, run_command, running
 from tests.servers import PostgresServer
 from tests.world import body
 
@@ -49,24 +48,10 @@ def policy(tmp_path: Path) -> Path:
     return file
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
-def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """Give an empty database, with tables where a server does not create them itself."""
-    if request.param == "sqlite":
-        return f"sqlite:{tmp_path / 'fleet.db'}"
-    return migrated(str(request.getfixturevalue("postgres_url")))
-
-
 @pytest.fixture
 def shared_database(postgres_url: str) -> str:
     """Give an empty database that several replicas can use."""
     return migrated(postgres_url)
-
-
-def migrated(database: str) -> str:
-    """Create the tables of a database."""
-    assert run_command("db", "migrate", database=database).returncode == 0
-    return database
 
 
 # ── starting ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -336,33 +321,6 @@ def test_a_server_does_not_start_without_its_database(postgres_server: PostgresS
     assert refused.returncode == 69
     assert "cannot connect to PostgreSQL" in refused.stderr
     assert "Traceback" not in refused.stderr
-
-
-def test_more_writes_than_can_wait_are_refused(tmp_path: Path) -> None:
-    file = tmp_path / "fleet.db"
-    with (
-        running(
-            tmp_path,
-            f"sqlite:{file}",
-            limits_max_queued_writes="3",
-            limits_max_batch_reports="3",
-            limits_max_writes_per_transaction="1",
-        ) as server,
-        closing(sqlite3.connect(file, isolation_level=None)) as intruder,
-        ThreadPoolExecutor(16) as people,
-    ):
-        intruder.execute("begin immediate")  # now nobody else can write
-        names = iter(range(1000))
-        writes = [people.submit(try_to_create, server, f"a-{next(names)}") for _ in range(10)]
-        await_state(lambda: sum(write.done() for write in writes) == 6)  # one is being written, three wait
-        refused = [write.result() for write in writes if write.done()]
-        assert {answer.status_code for answer in refused} == {503}
-        assert {answer.json()["code"] for answer in refused} == {"Overloaded"}
-        assert all(int(answer.headers["Retry-After"]) >= 1 for answer in refused)
-        assert "queue" in [reason["check"] for reason in server.http.get(f"{server.url}/readyz").json()["reasons"]]
-        intruder.execute("rollback")
-        assert sorted(write.result().status_code for write in writes) == [201] * 4 + [503] * 6
-        await_state(server.is_ready)
 
 
 # ── what the tests do ────────────────────────────────────────────────────────────────────────────────────────────

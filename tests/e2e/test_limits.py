@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import select
 import socket
-import sqlite3
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -18,6 +17,7 @@ import pytest
 import zstandard
 
 from tests.e2e.server import PATIENCE, Server, await_state, running
+from tests.e2e.standstill import standstill
 from tests.world import body
 
 BODY: Final = 64 * 1024
@@ -38,10 +38,9 @@ SETTINGS: Final = {
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+def server(tmp_path_factory: pytest.TempPathFactory, lasting_database: str) -> Iterator[Server]:
     """Give a server that takes little."""
-    directory = tmp_path_factory.mktemp("limits")
-    with running(directory, f"sqlite:{directory / 'fleet.db'}", **SETTINGS) as server:
+    with running(tmp_path_factory.mktemp("limits"), lasting_database, **SETTINGS) as server:
         yield server
 
 
@@ -156,36 +155,37 @@ def test_headers_that_are_too_large(server: Server, cluster: str) -> None:
         assert not answer or answer.split()[1] in (b"400", b"431")
 
 
-def test_a_full_queue(tmp_path: Path) -> None:
-    file = tmp_path / "fleet.db"
-    limits = {"limits_max_queued_writes": "10", "limits_max_batch_reports": "10"}
-    with running(tmp_path, f"sqlite:{file}", **limits) as server:
-        assert server.http.post("/clusters", json={"name": "first", "spec": {}}).status_code == 201
-
-        def create(number: int) -> int:
-            answer = httpx.post(f"{server.api}/clusters", json={"name": f"c{number}", "spec": {}}, timeout=PATIENCE)
-            if answer.status_code == 503:
-                assert refused(answer, 503, "Overloaded")
-                assert answer.headers["retry-after"]
-            return answer.status_code
-
-        with closing(sqlite3.connect(file, isolation_level=None)) as other, ThreadPoolExecutor(40) as threads:
-            other.execute("BEGIN IMMEDIATE")  # so that nothing gets written
-            answers = [threads.submit(create, number) for number in range(40)]
-            await_state(lambda: sum(answer.done() for answer in answers) >= 20)
-            assert {answer.result() for answer in answers if answer.done()} == {503}
-            assert server.http.get(f"{server.url}/healthz").status_code == 200
-            other.execute("ROLLBACK")
-            statuses = [answer.result() for answer in answers]
-        assert 10 <= statuses.count(201) < 40
+def test_more_writes_than_can_wait(tmp_path: Path, database: str) -> None:
+    limits = {"max_queued_writes": "10", "max_batch_reports": "10", "max_writes_per_transaction": "1"}
+    with running(tmp_path, database, **{f"limits_{name}": value for name, value in limits.items()}) as server:
+        assert create(server, "first").status_code == 201
+        with ThreadPoolExecutor(40) as people:
+            with standstill(database):
+                answers = [people.submit(create, server, f"c{number}") for number in range(40)]
+                await_state(lambda: sum(answer.done() for answer in answers) >= 20)
+                for answer in [answer.result() for answer in answers if answer.done()]:
+                    refused(answer, 503, "Overloaded")
+                    assert int(answer.headers["retry-after"]) >= 1
+                unready = server.http.get(f"{server.url}/readyz").json()["reasons"]
+                assert "queue" in [reason["check"] for reason in unready]
+                assert server.http.get(f"{server.url}/healthz").status_code == 200
+                assert len(server.http.get("/clusters").json()["items"]) == 1, "who reads is not concerned"
+            statuses = [answer.result().status_code for answer in answers]
+        assert 10 < statuses.count(201) <= 20, "those that waited were written in the end"
+        await_state(server.is_ready)
         listed = server.http.get("/clusters?limit=100").json()["items"]
         assert len(listed) == 1 + statuses.count(201), "what was refused was not done"
-        assert create(100) == 201
+        assert create(server, "last").status_code == 201
 
 
-def test_requests_over_the_limit_wait(tmp_path: Path) -> None:
+def create(server: Server, name: str) -> httpx.Response:
+    """Ask for a cluster, each time over a connection of its own."""
+    return httpx.post(f"{server.api}/clusters", json={"name": name, "spec": {}}, timeout=PATIENCE)
+
+
+def test_requests_over_the_limit_wait(tmp_path: Path, database: str) -> None:
     limits = {"limits_max_connections": "2", "limits_max_watches": "1"}
-    with running(tmp_path, "memory:", **limits) as server, ExitStack() as open_ones:
+    with running(tmp_path, database, **limits) as server, ExitStack() as open_ones:
         server.http.close()
 
         def connect(request: bytes) -> socket.socket:
@@ -203,8 +203,8 @@ def test_requests_over_the_limit_wait(tmp_path: Path) -> None:
         assert waiting.recv(65536).split()[1] == b"200", "and then it is its turn"
 
 
-def test_a_caller_who_is_too_fast(tmp_path: Path) -> None:
-    with running(tmp_path, "memory:", limits_max_requests_per_second="50") as server:
+def test_a_caller_who_is_too_fast(tmp_path: Path, database: str) -> None:
+    with running(tmp_path, database, limits_max_requests_per_second="50") as server:
         answers = [server.http.get("/clusters") for _ in range(300)]
         slowed = [answer for answer in answers if answer.status_code != 200]
         assert len(answers) - len(slowed) >= 100, "a burst of two seconds goes through"

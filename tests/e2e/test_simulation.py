@@ -6,21 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tests.candidates import FAMILIES, FEWER_ADAPTERS, MORE_ADAPTERS, OTHER_RULES, State, foretell, states_of
-from tests.e2e.server import Server, await_state, run_command, running
+from tests.e2e.server import Server, await_state, running
 from tests.world import body
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """Give an empty database."""
-    if request.param == "sqlite":
-        return f"sqlite:{tmp_path / 'fleet.db'}"
-    url = str(request.getfixturevalue("postgres_url"))
-    assert run_command("db", "migrate", database=url).returncode == 0
-    return url
 
 
 def build(server: Server) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
+from collections.abc import Callable
 from contextvars import ContextVar
 from itertools import count
 from typing import Final
@@ -15,6 +16,7 @@ from uuid import uuid4
 
 from msgspec import Struct
 from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hyperfleet.api.context import Context
@@ -27,7 +29,10 @@ _LOG: Final = logging.getLogger(__name__)
 _MAX_ADDRESS: Final = 16_384  # characters; what proxies let through, twice
 _SHOWN: Final = 1_024  # characters of a path that logs and problems repeat
 _TIME_LIMIT: Final = "time_limit"  # where the state of a request has it
+_TELLER: Final = "teller"  # where it has who tells problems in other words than ours
 _SANE_ID: Final = re.compile(rb"[\x21-\x7e]{1,128}")
+
+Teller = Callable[[Problem, Request], Response]
 
 # The request that the task that runs now serves, for the log. In the fast lanes it is not set before there is something
 # to say.
@@ -56,6 +61,11 @@ def lift_time_limit(scope: Scope) -> None:
     """Let a request go on for as long as its caller is there: it is a stream, or has a limit of its own."""
     scope["state"][_TIME_LIMIT].reschedule(None)
     tell_lasting(scope)
+
+
+def tell_problems_by(teller: Teller, scope: Scope) -> None:
+    """Let a dialect tell, too, what is answered in its place: that it took too long."""
+    scope["state"][_TELLER] = teller
 
 
 class Envelope(Struct, frozen=True):
@@ -134,7 +144,8 @@ class _Reply:
     async def make_up(self, problem: Problem, request: Request) -> None:
         """Answer with a problem, unless an answer was begun."""
         if not self._is_begun:
-            await answer_problem(problem, request)(request.scope, request.receive, self)
+            answer: Teller = request.scope["state"].get(_TELLER, answer_problem)
+            await answer(problem, request)(request.scope, request.receive, self)
 
 
 def _log_failure(error: Exception, scope: Scope) -> None:

@@ -11,7 +11,7 @@ from hyperfleet.cli.failures import Misuse
 from hyperfleet.cli.gathering import Gathered, sheet_of
 from hyperfleet.cli.options import Selection
 from hyperfleet.cli.output.formats import LabelColumns, Output
-from hyperfleet.cli.output.printer import look_of, separator_of, write_document
+from hyperfleet.cli.output.printer import look_of, name_columns, pick_cells, separator_of, write_document
 from hyperfleet.cli.output.sheet import Sheet
 from hyperfleet.cli.output.table import Column, RunningTable
 from hyperfleet.cli.resources import ADAPTER, NODE_POOL, Noun, Target, find, find_cluster, operations_on
@@ -186,6 +186,7 @@ class _Writer:
         self._noun = noun
         self._labels = labels
         self._output = output
+        self._picked = output.format.columns  # none: those of the sheet
         self._has_events = has_events
         self._table: RunningTable | None = None
         self._clusters: dict[str, str] = {}  # names by id, as far as they were needed
@@ -197,7 +198,7 @@ class _Writer:
         whole = [change.item for change in changes if not isinstance(change.item, _Remains)]
         gathered, now = Gathered(self._noun, whole), self._session.now()
         sheet = sheet_of(self._fleet, gathered, now, self._labels, clusters=self._clusters)
-        if self._output.format.is_table:
+        if self._output.format.is_table or self._picked:
             self._session.write_all(self._write_rows(sheet, changes))
         elif self._output.format.name == "name":
             self._session.write_all(_name(sheet, change) for change in changes)
@@ -206,22 +207,26 @@ class _Writer:
                 self._session.write_all(self._write_document(sheet, change))
 
     def _write_rows(self, sheet: Sheet[Any], changes: Sequence[Change]) -> list[str]:
-        columns = (_EVENT, *sheet.columns) if self._has_events else sheet.columns
         if self._table is None:
+            own = name_columns(self._picked) or sheet.columns
+            columns = (_EVENT, *own) if self._has_events else own
             self._table = RunningTable(columns, look_of(self._session, self._output))
         return self._table.add([self._cells(sheet, change) for change in changes])
 
     def _cells(self, sheet: Sheet[Any], change: Change) -> Sequence[str]:
-        cells = list(_row_of(sheet, change))
+        cells = pick_cells(self._picked, _document_of(sheet, change)) if self._picked else _row_of(sheet, change)
         event = [_event_of(change).ljust(_WIDEST)] if self._has_events else []
         return [*event, *cells]
 
     def _write_document(self, sheet: Sheet[Any], change: Change) -> list[str]:
-        item = {"id": change.item.id} if isinstance(change.item, _Remains) else sheet.document(change.item)
-        kind = _event_of(change)
-        document = {"type": kind, "object": item} if self._has_events else item
+        item = _document_of(sheet, change)
+        document = {"type": _event_of(change), "object": item} if self._has_events else item
         separator = separator_of(self._output.format)
         return [*filter(None, [separator]), *write_document(self._output.format, document)]
+
+
+def _document_of(sheet: Sheet[Any], change: Change) -> Any:
+    return {"id": change.item.id} if isinstance(change.item, _Remains) else sheet.document(change.item)
 
 
 def _row_of(sheet: Sheet[Any], change: Change) -> Sequence[str]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from hyperfleet.cli.command import Command
 from hyperfleet.cli.exits import FALSE, OK, UNAVAILABLE, USAGE
 from hyperfleet.errors import DocumentError, HyperFleetError, PolicyError, SettingsError, StoreUnavailable
 from hyperfleet.settings import SETTINGS, Setting, conceal, find_strangers, resolve
@@ -57,14 +58,19 @@ def _list_others() -> str:
     return "\n".join(f"  {key:<31} {default:<8} {text}" for key, default, text in rows)
 
 
+_EXAMPLES: Final = [
+    ("on this machine, with a file for its data", "hyperfleet serve"),
+    ("to try something out", "hyperfleet serve --listen 127.0.0.1:0 --database memory:"),
+    ("in earnest", "hyperfleet serve --database postgresql://fleet@db.example.com/fleet --workers 4"),
+    ("would it start?", "hyperfleet serve --config hyperfleet.yaml --check"),
+]
+_CODES: Final = {
+    OK: "stopped as told; with --check: good",
+    FALSE: "a worker had to be killed; with --check: not good",
+    USAGE: "settings or policy are wrong",
+    UNAVAILABLE: "the database or the address is not available",
+}
 EPILOG: Final = f"""\b
-Examples:
-  hyperfleet serve
-  hyperfleet serve --listen 127.0.0.1:0 --database memory:
-  hyperfleet serve --database postgresql://fleet@db.example.com/fleet --workers 4
-  hyperfleet serve --config hyperfleet.yaml --check
-
-\b
 Every setting can be given in three ways; the first of these that is there wins:
   a flag                  --log-level debug
   an environment variable HYPERFLEET_LOG_LEVEL=debug
@@ -78,7 +84,7 @@ Settings without a flag, and their defaults:
 """
 
 
-@click.command(name="serve", epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(name="serve", cls=Command, examples=_EXAMPLES, codes=_CODES, epilog=EPILOG)
 @click.option("--listen", metavar="HOST:PORT", help=_help("listen"))
 @click.option("--database", metavar="URL", help=_help("database"))
 @click.option("--policy", metavar="FILE", help=_help("policy"))
@@ -95,10 +101,7 @@ def serve(config: str | None, check: bool, insecure_listen: bool, **texts: str |
     Without any settings it listens on this machine only, keeps its data in the file hyperfleet.db of the current
     directory and uses the policy that is built in, unless that data has got one from a file before.
 
-    \b
-    Signals: SIGTERM and Ctrl-C stop it in good order, SIGHUP lets it read its policy and its tokens again.
-    Exit codes: 0 stopped as told, 1 a worker had to be killed, 2 settings or policy are wrong, 69 the database or the
-    address is not available. With --check: 0 good, 1 not good.
+    SIGTERM and Ctrl-C stop it in good order, SIGHUP lets it read its policy and its tokens again.
     """
     flags = {"--" + name.replace("_", "-"): text for name, text in texts.items()}
     flags["--insecure-listen"] = "true" if insecure_listen else None

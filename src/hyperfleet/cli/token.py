@@ -14,6 +14,8 @@ import msgspec
 from hyperfleet.access.claims import ROLES
 from hyperfleet.access.token_file import read_tokens
 from hyperfleet.access.tokens import read_text, refuse
+from hyperfleet.cli import exits
+from hyperfleet.cli.command import HELP, Command
 from hyperfleet.documents import has_errors
 from hyperfleet.errors import SettingsError
 
@@ -22,7 +24,7 @@ _BYTES: Final = 32
 _PRIVATE: Final = 0o600
 
 
-@click.group(name="token", context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(name="token", context_settings=dict(HELP))
 def token() -> None:
     """Make tokens for callers.
 
@@ -30,7 +32,17 @@ def token() -> None:
     """
 
 
-@token.command()
+@token.command(
+    cls=Command,
+    examples=[
+        ("for an adapter", "hyperfleet token create --name dns --role reporter --adapter dns --file tokens.yaml"),
+        (
+            "for a person, who sees what is one tenant's",
+            "hyperfleet token create --name alice --role editor --tenant payments --expires 2027-01-31",
+        ),
+    ],
+    codes={exits.USAGE: "this would be no good entry, or the file is none; nothing was written"},
+)
 @click.option("--name", required=True, help="Whose token it is; logs and the audit log name the caller so.")
 @click.option("--role", "roles", required=True, multiple=True, type=click.Choice(ROLES), help="May be repeated.")
 @click.option("--adapter", "adapters", multiple=True, help="As which a reporter may report; '*' for any. Repeatable.")
@@ -51,11 +63,6 @@ def create(
 
     The entry for the token file is added to --file, or else shown below the token, to be pasted. A server sees within
     seconds that the file has changed.
-
-    \b
-    Examples:
-      hyperfleet token create --name dns --role reporter --adapter dns --file tokens.yaml
-      hyperfleet token create --name alice --role editor --tenant payments --expires 2027-01-31
     """
     made = PREFIX + secrets.token_urlsafe(_BYTES)
     entry = _write_entry(made, name, roles, adapters, tenants or ("*",), expires)

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,7 @@ from hyperfleet.access.opening import open_doorkeeper
 from hyperfleet.access.tokens import Tokens
 from hyperfleet.errors import SettingsError
 from hyperfleet.services.callers import EXPIRED, Caller, Rejection
-from tests.issuing import AUDIENCE, ISSUER, claims, sign, write_key_set
+from tests.issuing import AUDIENCE, FOREIGN, ISSUER, RSA, claims, sign, write_key_set
 
 NOW = 1_800_000_000.0
 ALICE = "alice-0123456789abcdef"
@@ -88,6 +89,24 @@ def test_tokens_and_jwts_work_beside_each_other(tmp_path: Path, file: Path) -> N
     for token in (ALICE, sign(claims(NOW))):
         assert isinstance(asyncio.run(doorkeeper.identify(token.encode())), Caller)
     assert isinstance(asyncio.run(doorkeeper.identify(b"bob-0123456789abcdef")), Rejection)
+
+
+def test_issuers_have_keys_and_audiences_of_their_own(tmp_path: Path) -> None:
+    """The keys have the same name, as those of two issuers may: whose they are is told by the issuer alone."""
+    ours, theirs = write_key_set(tmp_path, RSA, file="ours"), write_key_set(tmp_path, FOREIGN, file="theirs")
+    assert RSA.kid == FOREIGN.kid
+    issuers = (
+        Issuer(issuer=ISSUER, audience=AUDIENCE, jwks=str(ours)),
+        Issuer(issuer="https://them", audience="them", jwks=str(theirs)),
+    )
+    doorkeeper = open_doorkeeper(None, issuers, Hands())
+    assert doorkeeper is not None
+    known = {}
+    for key, issuer, audience in product((RSA, FOREIGN), (ISSUER, "https://them"), (AUDIENCE, "them")):
+        token = sign(claims(NOW, iss=issuer, aud=audience), key).encode()
+        known[key is RSA, issuer, audience] = isinstance(asyncio.run(doorkeeper.identify(token)), Caller)
+    good = [combination for combination, is_known in known.items() if is_known]
+    assert good == [(True, ISSUER, AUDIENCE), (False, "https://them", "them")]
 
 
 def test_a_revoked_token_ends_at_once_when_told(file: Path) -> None:

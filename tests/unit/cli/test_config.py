@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 from pathlib import Path
 
@@ -65,6 +66,8 @@ def test_a_life_of_contexts(terminal: Terminal, home: Path, monkeypatch: pytest.
         "",
     )
     assert config("get-contexts", "-o", "name") == (0, "here\nprod\n", "")
+    code, text, said = config("get-contexts", "-o", "json")
+    assert (code, [each["name"] for each in json.loads(text)["items"]], said) == (0, ["here", "prod"], "")
     assert config("use-context", "prod") == (0, "", 'Using "prod" from now on.\n')
     assert config("current-context") == (0, "prod\n", "")
     assert config("view") == (

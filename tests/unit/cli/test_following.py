@@ -88,6 +88,34 @@ def test_documents_in_yaml_are_told_apart(terminal: Terminal, scene: Scene, line
     assert len(documents.documents) == (1 if line.startswith("events") else 2)
 
 
+@pytest.mark.parametrize(
+    ("line", "written"),
+    [
+        ("watch cluster/ledger -o jsonpath={.name}:{.status.phase}", ["ledger:Failed", "ledger:Provisioning"]),
+        (
+            "watch cluster/ledger -o custom-columns=NAME:.name,PHASE:.status.phase",
+            ["NAME     PHASE", "ledger   Failed", "ledger   Provisioning"],
+        ),
+        (
+            "get cluster ledger -w --output-watch-events -o custom-columns=PHASE:.status.phase",
+            ["EVENT      PHASE", "ADDED      Failed", "MODIFIED   Provisioning"],
+        ),
+        ("events cluster ledger -o jsonpath={.event}:{.object.status.phase}", ["modified:Provisioning"]),
+    ],
+)
+def test_what_somebody_picks_is_followed(terminal: Terminal, scene: Scene, line: str, written: list[str]) -> None:
+    done = terminal.run(*line.split(), then=[("synced", lambda: recover(scene)), ("modified", nothing)])
+    assert (done.code, done.out.splitlines(), done.err) == (130, written, "\n")
+
+
+def test_wide_tables_are_followed(terminal: Terminal, scene: Scene) -> None:
+    line = ("watch", "cluster/ledger", "-o", "wide")
+    done = terminal.run(*line, then=[("synced", lambda: recover(scene)), ("modified", nothing)])
+    heads, *rows = done.out.splitlines()
+    assert heads.split()[-3:] == ["GENERATION", "ID", "MESSAGE"]
+    assert [" cls-0002   " in row for row in rows] == [True, True]
+
+
 def test_one_resource_is_watched_by_name(terminal: Terminal, scene: Scene) -> None:
     done = terminal.run("watch", "cluster/ledger", then=[("synced", lambda: recover(scene)), ("modified", nothing)])
     assert [line.split()[:2] for line in done.out.splitlines()[1:]] == [

@@ -14,9 +14,7 @@ import re
 import shlex
 from pathlib import Path
 
-import click
-
-from hyperfleet.cli import command as group
+from docs.cli_pages import walk_commands
 from hyperfleet.cli.options import FormatType
 from tests.unit.cli.terminal import Terminal
 
@@ -48,7 +46,9 @@ def _complete(text: str) -> str:
 
 def missing_formats(file: Path) -> set[str]:
     """Return the formats of a command that its transcript does not show; the first is that without -o."""
-    command = group.get_command(click.Context(group), file.stem)
-    formats = [each.type.names for each in command.params if isinstance(each.type, FormatType)] if command else []
+    parameters = [
+        each for path, command in walk_commands() if path.rpartition(" ")[2] == file.stem for each in command.params
+    ]
+    formats = [each.type.names for each in parameters if isinstance(each.type, FormatType)]
     shown = set(re.findall(r" -o ([a-z-]+)", "\n".join(commands_of(file.read_text()))))
     return {name for names in formats for name in names[1:]} - shown

@@ -20,7 +20,8 @@ from hyperfleet.api.compat.description import describe
 from hyperfleet.api.compat.places import answer
 from hyperfleet.api.compat.problems import NO_ENDPOINT, Declined, answer_declined, from_error, from_problem
 from hyperfleet.api.context import Context
-from hyperfleet.api.problems import Refused, from_http_error
+from hyperfleet.api.envelope import Teller, tell_problems_by
+from hyperfleet.api.problems import Problem, Refused, from_http_error
 from hyperfleet.api.routing import Endpoint
 from hyperfleet.api.traffic import tell_scope
 from hyperfleet.api.wire import BASE
@@ -40,7 +41,7 @@ _PAGE: Final = """<!doctype html>
 </ul></html>
 """
 _PAGE_HEADERS: Final = {"Content-Security-Policy": "default-src 'none'; base-uri 'none'; frame-ancestors 'none'"}
-_ERRORS: Final = (Declined, Refused, HTTPException, HyperFleetError)  # all others are the envelope's
+_ERRORS: Final = (Declined, Refused, HTTPException, HyperFleetError, Exception)
 
 
 def mount(context: Context) -> Mount:
@@ -49,6 +50,9 @@ def mount(context: Context) -> Mount:
     async def answer_error(request: Request, error: Exception) -> Response:
         return _answer_error(request, error, context)
 
+    def answer_problem(problem: Problem, request: Request) -> Response:
+        return answer_declined(from_problem(problem), request, context.clock.now())
+
     below = [*resources.routes(context), *statuses.routes(context)]
     routes: list[BaseRoute] = [
         Route(BASE + each.path, _guard(each), methods=list(each.methods or ())) for each in below
@@ -56,7 +60,7 @@ def mount(context: Context) -> Mount:
     routes += _public_routes(context)
     app = Starlette(routes=routes, exception_handlers=dict.fromkeys(_ERRORS, answer_error))
     app.router.redirect_slashes = False
-    return Mount(PREFIX, _without_slash(app))
+    return Mount(PREFIX, _in_dialect(app, answer_problem))
 
 
 def _guard(route: Route) -> Endpoint:
@@ -79,10 +83,11 @@ def _role_of(path: str, methods: Collection[str]) -> Role:
     return "reporter" if path.endswith("/statuses") else "editor"
 
 
-def _without_slash(app: ASGIApp) -> ASGIApp:
-    """Let one slash at the end of a path be the same as none."""
+def _in_dialect(app: ASGIApp, teller: Teller) -> ASGIApp:
+    """Let one slash at the end of a path be the same as none, and whatever fails be told in the dialect."""
 
     async def pass_on(scope: Scope, receive: Receive, send: Send) -> None:
+        tell_problems_by(teller, scope)
         below = {**scope, "path": scope["path"].removesuffix("/"), "route": None}
         await app(tell_scope(below, PREFIX), receive, send)
 
@@ -129,9 +134,11 @@ def _answer_error(request: Request, error: Exception, context: Context) -> Respo
             declined = error
         case Refused():
             declined = from_problem(error.problem)
-        case _:
+        case HyperFleetError():
             _LOG.warning("request %s: %s: %s", request.state.request_id, type(error).__name__, error)
             declined = from_error(error)
+        case _:
+            declined = from_error(error)  # it goes on to the envelope, which logs it
     return answer_declined(declined, request, context.clock.now())
 
 

@@ -46,7 +46,8 @@ def write_items(output: Output, sheet: Sheet[T], items: Sequence[T], look: Look)
         case "name":
             return [sheet.name(item) for item in items]
         case "custom-columns":
-            return _write_picked(output.format.columns, [sheet.document(item) for item in items], look)
+            picked = output.format.columns
+            return write_table(name_columns(picked), [pick_cells(picked, sheet.document(item)) for item in items], look)
         case _:
             return write_document(output.format, list_document(sheet.kind, map(sheet.document, items)))
 
@@ -60,6 +61,16 @@ def write_document(format_: Format, document: Any) -> list[str]:
     if format_.template is not None:
         return [format_.template(document).removesuffix("\n")]  # one end of line is ours
     raise Misuse(f"-o {format_.name} does not go with this; there are json, yaml and jsonpath")
+
+
+def name_columns(picked: PickedColumns) -> list[Column]:
+    """Return columns that somebody chose."""
+    return [Column(heading) for heading, _ in picked]
+
+
+def pick_cells(picked: PickedColumns, document: Any) -> list[str]:
+    """Return what a document has to show in columns that somebody chose."""
+    return [",".join(map(show, find(document))) or NONE for _, find in picked]
 
 
 def separator_of(format_: Format) -> str:
@@ -98,8 +109,3 @@ def _rank(value: Any) -> tuple[int, float, str]:
     if isinstance(value, bool | int | float):
         return (0, float(value), "")
     return (1, 0.0, show(value))
-
-
-def _write_picked(picked: PickedColumns, documents: Sequence[Any], look: Look) -> list[str]:
-    rows = [[",".join(map(show, find(document))) or NONE for _, find in picked] for document in documents]
-    return write_table([Column(heading) for heading, _ in picked], rows, look)
