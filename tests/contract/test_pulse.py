@@ -8,9 +8,20 @@ import pytest
 from msgspec.structs import replace
 
 from hyperfleet.model.report import StoredReport
-from hyperfleet.ports import EVERYTHING, Changes, Needs, Record, Store
+from hyperfleet.ports import EVERYTHING, Changes, LoggedReport, Needs, Record, Store
 from tests.contract.conftest import NewStore
-from tests.contract.stores import START, changed, created, look, make_draft, make_record, make_stored, must_read, write
+from tests.contract.stores import (
+    START,
+    changed,
+    created,
+    look,
+    make_draft,
+    make_pool,
+    make_record,
+    make_stored,
+    must_read,
+    write,
+)
 
 pytestmark = pytest.mark.anyio
 
@@ -24,7 +35,28 @@ def beat(record: Record, adapter: str, seconds: int, **more: object) -> Changes:
     known = record.reports[adapter]
     fields: dict[str, object] = {"effective_time": now, "last_heard": now, "id": f"rep-{seconds}", **more}
     stored = replace(known, **fields, report=replace(known.report, observed_time=now))
-    return changed(heard(record, stored), repeated=[("cls-1", stored)], steady=frozenset({"cls-1"}))
+    id_ = record.resource.id
+    return Changes(
+        updated=[heard(record, stored)],
+        revisions={id_: 0},
+        steady=frozenset({id_}),
+        repeated=[(id_, stored)],
+        log=[LoggedReport(id_, stored, 0, is_same=True)],
+        events=[make_draft(record.resource, type_="Reported", time=now, answer=None)],
+    )
+
+
+def together(*several: Changes) -> Changes:
+    """Make the changes of several heartbeats in one transaction."""
+    drafts = [draft for each in several for draft in each.events]
+    return Changes(
+        updated=[record for each in several for record in each.updated],
+        revisions={each.updated[0].resource.id: place for place, each in enumerate(several)},
+        steady=frozenset().union(*(each.steady for each in several)),
+        repeated=[pair for each in several for pair in each.repeated],
+        log=[replace(each.log[0], event=place) for place, each in enumerate(several)],
+        events=drafts,
+    )
 
 
 def heard(record: Record, stored: StoredReport) -> Record:
@@ -44,7 +76,8 @@ async def begin(store: Store) -> Record:
     """Store a cluster on which two adapters have reported."""
     await write(store, created(make_record("cls-1")))
     reports = [("cls-1", make_stored("dns")), ("cls-1", make_stored("apply"))]
-    await write(store, changed(make_record("cls-1"), reports=reports))
+    log = [LoggedReport(id_, stored, 0) for id_, stored in reports]
+    await write(store, changed(make_record("cls-1"), reports=reports, log=log))
     return await must_read(store, "cls-1")
 
 
@@ -59,8 +92,8 @@ async def assert_everywhere(store: Store, wanted: Record) -> None:
     assert seen((await look(store, WANTED)).records["cls-1"]) == wanted
     assert [seen(each) for each in await store.read_records(["cls-1"], EVERYTHING)] == [wanted]
     assert [seen(each) for each in await store.walk("", 10, EVERYTHING)] == [wanted]
-    current = {each.report.adapter: each for each in await store.read_reports_at("cls-1", EVERYTHING, 1)}
-    assert current == wanted.reports
+    told = {each.report.adapter: each for each in await store.read_reports_at("cls-1", EVERYTHING, 1)}
+    assert {adapter: told[adapter] for adapter in wanted.reports} == wanted.reports  # the log also has those retired
     answer = await store.read_answer("Cluster", "cls-1", EVERYTHING)
     assert answer is not None
     assert answer.body == wanted.answer
@@ -125,3 +158,33 @@ async def test_what_is_gone_takes_its_pulse_along(store: Store) -> None:
     await write(store, Changes(removed=[record.resource], events=[removal]))
     await write(store, created(make_record("cls-1")))
     await assert_everywhere(store, make_record("cls-1"))
+
+
+async def test_heartbeats_leave_their_events_and_their_places_in_the_log(store: Store) -> None:
+    record = await begin(store)
+    pool = make_record(make_pool("np-1", "cls-1"), reports={"dns": make_stored()})
+    log = [LoggedReport("np-1", make_stored(), 0)]
+    await write(store, replace(created(pool), reports=[("np-1", make_stored())], log=log))
+    base = await write(store, together(beat(record, "dns", 1), beat(pool, "dns", 2)))
+    entries = (await store.read_events(base, 10)).entries
+    assert [(each.position, each.type, each.kind, each.resource_id, each.parent_id) for each in entries] == [
+        (base + 1, "Reported", "Cluster", "cls-1", None),
+        (base + 2, "Reported", "NodePool", "np-1", "cls-1"),
+    ]
+    assert [(each.tenant, each.generation, each.time, each.answer, each.facets) for each in entries] == [
+        ("acme", 1, START + SECOND, None, None),
+        ("acme", 1, START + 2 * SECOND, None, None),
+    ]
+    assert (await must_read(store, "cls-1")).revision == base + 1
+    assert (await must_read(store, "np-1", "NodePool")).revision == base + 2
+
+
+async def test_two_heartbeats_of_a_resource_in_one_transaction_are_two_events(store: Store) -> None:
+    record = await begin(store)
+    first = beat(record, "dns", 1)
+    second = beat(first.updated[0], "apply", 2)
+    both = replace(together(first, second), updated=second.updated, revisions={"cls-1": 1})
+    base = await write(store, both)
+    assert [each.time for each in (await store.read_events(base, 10)).entries] == [START + SECOND, START + 2 * SECOND]
+    await assert_everywhere(store, second.updated[0])
+    assert (await must_read(store, "cls-1")).revision == base + 2

@@ -7,6 +7,7 @@ is not decided here.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from functools import lru_cache
@@ -20,7 +21,7 @@ from hyperfleet.backends.postgres_loading import SQL
 from hyperfleet.backends.record_cache import Found
 from hyperfleet.backends.rows import counts_in_order, encode, in_micros, severity_of
 from hyperfleet.model.report import StoredReport
-from hyperfleet.ports import Changes
+from hyperfleet.ports import Changes, LoggedReport
 
 Row = tuple[object, ...]
 
@@ -70,7 +71,7 @@ def _compose(head: str, names: tuple[str, ...]) -> str:
     parts = [SQL[head]]
     for name in names:
         text = SQL[name]
-        parts.append(f"{name}_part as ({_renumber(text, used)})")
+        parts.append(_renumber(text, used))
         used += max(int(number) for number in _PARAMETER.findall(text))
     return f"with {', '.join(parts)} {SQL['tell_outcome']}"
 
@@ -85,11 +86,32 @@ class Rows:
     def __init__(self, changes: Changes, found: Found) -> None:
         self._changes = changes
         self._found = found
+        self._beats = {logged.resource_id: logged for logged in find_beats(changes)}
         self._encoded: dict[int, str] = {}  # by object: a report is saved and logged in the same words
         self.report_sizes: dict[str, dict[str, int]] = {}
         self.first = 0
 
     # with most reports
+
+    def beats(self) -> Iterator[Row]:
+        beats = self._beats
+        for record in self._changes.updated:
+            resource = record.resource
+            logged = beats.get(resource.id)
+            if logged is not None:
+                stored = logged.stored
+                yield (
+                    resource.id,
+                    record.answer,
+                    self._found.pulse_of(record, is_steady=True),
+                    logged.event,
+                    resource.generation,
+                    stored.report.adapter,
+                    stored.report.observed_generation,
+                    stored.last_heard,
+                    stored.effective_time,
+                    stored.id,
+                )
 
     def statuses(self) -> Iterator[Row]:
         places = self._changes.revisions
@@ -112,7 +134,7 @@ class Rows:
         places, steady = self._changes.revisions, self._changes.steady
         for record in self._changes.updated:
             id_ = record.resource.id
-            if id_ in steady:
+            if id_ in steady and id_ not in self._beats:
                 yield id_, record.answer, self._found.pulse_of(record, is_steady=True), places.get(id_)
 
     def reports(self) -> Iterator[Row]:
@@ -123,6 +145,8 @@ class Rows:
 
     def log(self) -> Iterator[Row]:
         for logged in self._changes.log:
+            if logged.resource_id in self._beats:
+                continue
             stored = logged.stored
             yield (
                 logged.resource_id,
@@ -136,9 +160,12 @@ class Rows:
             )
 
     def events(self) -> Iterator[Row]:
-        for draft in self._changes.events:
+        for place, draft in enumerate(self._changes.events):
             resource = draft.resource
+            if resource.id in self._beats:
+                continue
             yield (
+                place,
                 draft.type,
                 resource.id,
                 resource.kind,
@@ -168,11 +195,17 @@ class Rows:
                     draft.policy,
                 )
 
+    def accepted(self) -> Iterator[Row]:
+        for tally in self._changes.tallies:
+            if tally.counts.keys() == _ACCEPTED:
+                counts = tally.counts.values()
+                yield tally.tenant, tally.adapter, tally.last_seen, in_micros(tally.skew), *counts
+
     def tallies(self) -> Iterator[Row]:
         for tally in self._changes.tallies:
-            skew = in_micros(tally.skew)
-            counts = counts_in_order(tally.counts)
-            yield tally.tenant, tally.adapter, tally.last_seen, skew, *counts, tally.last_discard
+            if tally.counts.keys() != _ACCEPTED:
+                skew, counts = in_micros(tally.skew), counts_in_order(tally.counts)
+                yield tally.tenant, tally.adapter, tally.last_seen, skew, *counts, tally.last_discard
 
     def facets_removed(self) -> Iterable[Row]:
         return self._changes.facets_removed
@@ -231,12 +264,30 @@ class Rows:
         return encoded
 
 
+def find_beats(changes: Changes) -> Iterator[LoggedReport]:
+    """Yield the reports that did nothing but move the times of a resource, each the only one of its resource."""
+    several = Counter(logged.resource_id for logged in changes.log)
+    for logged in changes.log:
+        id_, event = logged.resource_id, logged.event
+        if (
+            id_ in changes.steady
+            and several[id_] == 1
+            and logged.is_same
+            and event is not None
+            and changes.events[event].type == "Reported"
+            and changes.events[event].time == logged.stored.last_heard
+        ):
+            yield logged
+
+
 RowsOf = Callable[[Rows], Iterable[Row]]
 
+_ACCEPTED: Final = {"aggregated"}
 _PARAMETER: Final = re.compile(r"\$(\d+)")
 
 # The parts of the one statement.
 _PARTS: Final[tuple[tuple[str, RowsOf], ...]] = (
+    ("beat", Rows.beats),
     ("save_times", Rows.times),
     ("save_statuses", Rows.statuses),
     ("save_reports", Rows.reports),
@@ -245,6 +296,7 @@ _PARTS: Final[tuple[tuple[str, RowsOf], ...]] = (
     ("record_transitions", Rows.transitions),
     ("remove_facets", Rows.facets_removed),
     ("add_facets", Rows.facets_gained),
+    ("tally_accepted", Rows.accepted),
     ("tally", Rows.tallies),
 )
 

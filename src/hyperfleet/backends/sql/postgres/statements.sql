@@ -67,80 +67,133 @@ unchanged as materialized (
 )
 
 -- name: save_statuses
-update resources r
-set status = new.status, answer = new.answer, pulse = new.pulse, severity = new.severity, wake_at = new.wake_at,
-    policy_version = new.policy_version, revision = coalesce(raised.base + 1 + new.event, r.revision)
-from raised, unnest(
-    $1::text[], $2::text[], $3::bytea[], $4::bytea[], $5::smallint[], $6::timestamptz[], $7::bigint[], $8::integer[]
-) as new (id, status, answer, pulse, severity, wake_at, policy_version, event)
-where r.id = new.id
+saved_statuses as (
+    update resources r
+    set status = new.status, answer = new.answer, pulse = new.pulse, severity = new.severity, wake_at = new.wake_at,
+        policy_version = new.policy_version, revision = coalesce(raised.base + 1 + new.event, r.revision)
+    from raised, unnest(
+        $1::text[], $2::text[], $3::bytea[], $4::bytea[], $5::smallint[], $6::timestamptz[], $7::bigint[], $8::integer[]
+    ) as new (id, status, answer, pulse, severity, wake_at, policy_version, event)
+    where r.id = new.id
+)
+
+-- name: beat
+-- Heartbeats, which are nearly all reports: what the resource, the log and the event have of one is sent once.
+beats as materialized (
+    select raised.base + 1 + new.event as position, new.*
+    from raised, unnest(
+        $1::text[], $2::bytea[], $3::bytea[], $4::integer[], $5::bigint[], $6::text[], $7::bigint[],
+        $8::timestamptz[], $9::timestamptz[], $10::text[]
+    ) as new (id, answer, pulse, event, generation, adapter, observed_generation, time, effective_time, report_id)
+), beating as (
+    update resources r set answer = beats.answer, pulse = beats.pulse, revision = beats.position
+    from beats where r.id = beats.id
+    returning beats.position, r.id, r.kind, r.parent_id, r.tenant, beats.generation, beats.time
+), logged_beats as (
+    insert into report_log (resource_id, adapter, generation, position, received_time, effective_time, report_id)
+    select id, adapter, observed_generation, position, time, effective_time, report_id from beats
+), told_beats as (
+    insert into events (position, type, resource_id, kind, parent_id, tenant, generation, time)
+    select position, 'Reported', id, kind, parent_id, tenant, generation, time from beating
+)
 
 -- name: save_times
-update resources r
-set answer = new.answer, pulse = new.pulse, revision = coalesce(raised.base + 1 + new.event, r.revision)
-from raised, unnest($1::text[], $2::bytea[], $3::bytea[], $4::integer[]) as new (id, answer, pulse, event)
-where r.id = new.id
+saved_times as (
+    update resources r
+    set answer = new.answer, pulse = new.pulse, revision = coalesce(raised.base + 1 + new.event, r.revision)
+    from raised, unnest($1::text[], $2::bytea[], $3::bytea[], $4::integer[]) as new (id, answer, pulse, event)
+    where r.id = new.id
+)
 
 -- name: save_reports
-insert into reports (resource_id, adapter, generation, body)
-select new.* from raised, unnest(
-    $1::text[], $2::text[], $3::bigint[], $4::text[]
-) as new (resource_id, adapter, generation, body)
-on conflict (resource_id, adapter) do update set generation = excluded.generation, body = excluded.body
+saved_reports as (
+    insert into reports (resource_id, adapter, generation, body)
+    select new.* from raised, unnest(
+        $1::text[], $2::text[], $3::bigint[], $4::text[]
+    ) as new (resource_id, adapter, generation, body)
+    on conflict (resource_id, adapter) do update set generation = excluded.generation, body = excluded.body
+)
 
 -- name: log_reports
-insert into report_log (resource_id, adapter, generation, position, received_time, effective_time, report_id, body)
-select new.resource_id, new.adapter, new.generation, raised.base + 1 + new.event,
-    new.received_time, new.effective_time, new.report_id, new.body
-from raised, unnest(
-    $1::text[], $2::text[], $3::bigint[], $4::integer[], $5::timestamptz[], $6::timestamptz[], $7::text[], $8::text[]
-) as new (resource_id, adapter, generation, event, received_time, effective_time, report_id, body)
+logged_reports as (
+    insert into report_log (resource_id, adapter, generation, position, received_time, effective_time, report_id, body)
+    select new.resource_id, new.adapter, new.generation, raised.base + 1 + new.event,
+        new.received_time, new.effective_time, new.report_id, new.body
+    from raised, unnest(
+        $1::text[], $2::text[], $3::bigint[], $4::integer[], $5::timestamptz[], $6::timestamptz[], $7::text[], $8::text[]
+    ) as new (resource_id, adapter, generation, event, received_time, effective_time, report_id, body)
+)
 
 -- name: tell_events
-insert into events (position, type, resource_id, kind, parent_id, tenant, generation, time, answer, facets)
-select raised.base + new.place, new.type, new.resource_id, new.kind, new.parent_id, new.tenant,
-    new.generation, new.time, new.answer, new.facets
-from raised, unnest(
-    $1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::timestamptz[], $8::bytea[], $9::text[]
-) with ordinality as new (type, resource_id, kind, parent_id, tenant, generation, time, answer, facets, place)
+told_events as (
+    insert into events (position, type, resource_id, kind, parent_id, tenant, generation, time, answer, facets)
+    select raised.base + 1 + new.event, new.type, new.resource_id, new.kind, new.parent_id, new.tenant,
+        new.generation, new.time, new.answer, new.facets
+    from raised, unnest(
+        $1::integer[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::bigint[], $8::timestamptz[],
+        $9::bytea[], $10::text[]
+    ) as new (event, type, resource_id, kind, parent_id, tenant, generation, time, answer, facets)
+)
 
 -- name: record_transitions
-insert into transitions
-    (position, ordinal, resource_id, subject, before, after, time, reason, message, cause, ref, policy)
-select raised.base + 1 + new.event, new.ordinal, new.resource_id, new.subject, new.before, new.after,
-    new.time, new.reason, new.message, new.cause, new.ref, new.policy
-from raised, unnest(
-    $1::integer[], $2::integer[], $3::text[], $4::text[], $5::text[], $6::text[],
-    $7::timestamptz[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[]
-) as new (event, ordinal, resource_id, subject, before, after, time, reason, message, cause, ref, policy)
+recorded_transitions as (
+    insert into transitions
+        (position, ordinal, resource_id, subject, before, after, time, reason, message, cause, ref, policy)
+    select raised.base + 1 + new.event, new.ordinal, new.resource_id, new.subject, new.before, new.after,
+        new.time, new.reason, new.message, new.cause, new.ref, new.policy
+    from raised, unnest(
+        $1::integer[], $2::integer[], $3::text[], $4::text[], $5::text[], $6::text[],
+        $7::timestamptz[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[]
+    ) as new (event, ordinal, resource_id, subject, before, after, time, reason, message, cause, ref, policy)
+)
 
 -- name: remove_facets
-delete from facets using raised, unnest($1::text[], $2::text[]) as gone (id, token), resources r
-where r.id = gone.id and facets.token = gone.token and facets.number = r.number
+removed_facets as (
+    delete from facets using raised, unnest($1::text[], $2::text[]) as gone (id, token), resources r
+    where r.id = gone.id and facets.token = gone.token and facets.number = r.number
+)
 
 -- name: add_facets
-insert into facets (token, number)
-select new.token, r.number from raised, unnest($1::text[], $2::text[]) as new (id, token), resources r
-where r.id = new.id
-on conflict do nothing
+added_facets as (
+    insert into facets (token, number)
+    select new.token, r.number from raised, unnest($1::text[], $2::text[]) as new (id, token), resources r
+    where r.id = new.id
+    on conflict do nothing
+)
 
 -- name: tally
-insert into adapters as known
-select new.* from raised, unnest(
-    $1::text[], $2::text[], $3::timestamptz[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[],
-    $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::text[]
-) as new
-on conflict (tenant, adapter) do update set
-    skew_us = case when excluded.last_seen >= known.last_seen then excluded.skew_us else known.skew_us end,
-    last_seen = greatest(known.last_seen, excluded.last_seen),
-    aggregated = known.aggregated + excluded.aggregated,
-    stored = known.stored + excluded.stored,
-    replayed = known.replayed + excluded.replayed,
-    stale_generation = known.stale_generation + excluded.stale_generation,
-    out_of_order = known.out_of_order + excluded.out_of_order,
-    unknown_after_first = known.unknown_after_first + excluded.unknown_after_first,
-    generation_ahead = known.generation_ahead + excluded.generation_ahead,
-    last_discard = case when excluded.last_discard = '' then known.last_discard else excluded.last_discard end
+tallied as (
+    insert into adapters as known
+    select new.* from raised, unnest(
+        $1::text[], $2::text[], $3::timestamptz[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[],
+        $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::text[]
+    ) as new
+    on conflict (tenant, adapter) do update set
+        skew_us = case when excluded.last_seen >= known.last_seen then excluded.skew_us else known.skew_us end,
+        last_seen = greatest(known.last_seen, excluded.last_seen),
+        aggregated = known.aggregated + excluded.aggregated,
+        stored = known.stored + excluded.stored,
+        replayed = known.replayed + excluded.replayed,
+        stale_generation = known.stale_generation + excluded.stale_generation,
+        out_of_order = known.out_of_order + excluded.out_of_order,
+        unknown_after_first = known.unknown_after_first + excluded.unknown_after_first,
+        generation_ahead = known.generation_ahead + excluded.generation_ahead,
+        last_discard = case when excluded.last_discard = '' then known.last_discard else excluded.last_discard end
+)
+
+-- name: tally_accepted
+-- Nothing was discarded, nor only stored: what is nearly always so.
+tallied_accepted as (
+    insert into adapters as known
+    select new.tenant, new.adapter, new.last_seen, new.skew_us, new.aggregated, 0, 0, 0, 0, 0, 0, ''
+    from raised, unnest(
+        $1::text[], $2::text[], $3::timestamptz[], $4::bigint[], $5::bigint[]
+    ) as new (tenant, adapter, last_seen, skew_us, aggregated)
+    on conflict (tenant, adapter) do update set
+        skew_us = case when excluded.last_seen >= known.last_seen then excluded.skew_us else known.skew_us end,
+        last_seen = greatest(known.last_seen, excluded.last_seen),
+        aggregated = known.aggregated + excluded.aggregated
+)
 
 -- name: tell_outcome
 -- What the rows that were written are known by from now on, and the time.
