@@ -56,6 +56,16 @@ async def load(connection: Connection, needs: Needs) -> Ground:
     return Ground(loaded, found, head["position"])
 
 
+async def peek(connection: Connection, ids: Collection[str], found: Found) -> None:
+    """Add records and their parents as they are now, without locking them."""
+    for row in await connection.fetch(SQL["peek"], [as_storable(id_) for id_ in ids]):
+        id_, bodies = row["id"], dict(zip(row["adapters"], row["reports"], strict=True))
+        found.marks[id_] = row["version"]
+        found.behind[id_] = decode_pulse(row["pulse"]).adapters
+        found.sizes[id_] = {adapter: len(body) for adapter, body in bodies.items()}
+        found.records[id_] = make_record(row, bodies)
+
+
 def make_record(row: Any, bodies: Bodies, resource: Resource | None = None) -> Record:
     """Make a record of a row and its reports; `resource` is that of the row, if it has been decoded already."""
     pulse = decode_pulse(row["pulse"])

@@ -1,9 +1,9 @@
-"""★ Transactions of PostgreSQL: on what we remember, if it is still so; else on what we lock and load.
+"""★ Transactions of PostgreSQL: on what we remember or just saw, if it is still so; else on what we lock and load.
 
-Records that this process wrote last are kept decoded with the versions of their rows. A write that needs nothing else
-is computed at once and sent as one statement, which locks those rows, compares their versions and writes, or does
-nothing: one round trip, and no row is read. Where other replicas write the same resources it fails, and the ordinary
-way follows: begin, lock, load, compute, write, commit.
+Records that this process wrote last are kept decoded with the versions of their rows; others are looked at without a
+lock. A write that needs nothing else is computed at once and sent as one statement, which locks those rows, compares
+their versions and writes, or does nothing: one round trip, or two. Where other replicas write the same resources it
+fails, and the ordinary way follows: begin, lock, load, compute, write, commit.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from hyperfleet.backends.postgres_connections import Connection, transaction
-from hyperfleet.backends.postgres_loading import load
+from hyperfleet.backends.postgres_loading import load, peek
 from hyperfleet.backends.postgres_writing import Outcome, is_single, write
 from hyperfleet.backends.record_cache import Found, RecordCache
 from hyperfleet.errors import Contended
 from hyperfleet.ports import Changes, Loaded, Needs, Record, Work
 
-_MOST_DOUBT: Final = 64  # transactions for which memory is not tried, where it has failed again and again
+_MOST_DOUBT: Final = 64  # transactions that lock at once, where going without has failed again and again
 
 
 class Transactions:
@@ -30,14 +30,14 @@ class Transactions:
         self._cache = RecordCache()
         self._policy_version: int | None = None
         self._ahead = timedelta()  # of the database's clock before ours
-        self._doubt = 0  # for how many transactions memory is not tried …
+        self._doubt = 0  # how many transactions lock at once …
         self._next_doubt = 1  # … and for how many after the next failure
 
     async def run(self, connection: Connection, needs: Needs, work: Work) -> int:
         """Do one transaction; return the position before its first event."""
-        known = self._recall(needs)
+        known = await self._recall(connection, needs)
         if known is not None:
-            base = await self._write_from_memory(connection, known, work)
+            base = await self._write_unlocked(connection, known, work)
             if base is not None:
                 return base
         async with transaction(connection):
@@ -59,8 +59,8 @@ class Transactions:
         self._remember(changes, outcome, ground.found)
         return outcome.base
 
-    async def _write_from_memory(self, connection: Connection, found: Found, work: Work) -> int | None:
-        """Write what follows from the records that we remember; None: they are not what they were."""
+    async def _write_unlocked(self, connection: Connection, found: Found, work: Work) -> int | None:
+        """Write what follows from records that are not locked; None: they are not what they were."""
         policy_version = self._policy_version or 0
         sent = datetime.now(UTC)
         try:
@@ -68,7 +68,7 @@ class Transactions:
         except Exception:  # noqa: BLE001  # whatever it is, the ordinary way meets it too, and there it counts
             return None
         if changes.is_empty:
-            return None  # a refusal must not rest on memory alone
+            return None  # a refusal must not rest on what may have changed
         if is_single(changes):
             outcome = await write(connection, policy_version, changes, found, is_locked=False)
         else:
@@ -81,26 +81,28 @@ class Transactions:
         self._remember(changes, outcome, found)
         return outcome.base
 
-    def _recall(self, needs: Needs) -> Found | None:
-        """Return all that is needed, if we remember it."""
+    async def _recall(self, connection: Connection, needs: Needs) -> Found | None:
+        """Return all that is needed, as we remember it or, what we do not, as it is now; None: it must be locked."""
         if self._doubt:
             self._doubt -= 1
             return None
         if needs.names or needs.keys or self._policy_version is None:
             return None
         found = Found()
-        if not self._add(found, needs.ids) or not self._add(found, _parents_of(found.records.values())):
+        self._add(found, needs.ids)
+        if missing := needs.ids - found.records.keys():
+            await peek(connection, missing, found)
+        self._add(found, _parents_of(found.records.values()) - found.records.keys())
+        if not found.records.keys() >= needs.ids | _parents_of(found.records.values()):
             return None
         if any(needs.wants_children(record.resource) for record in found.records.values()):
             return None
         return found
 
-    def _add(self, found: Found, ids: Collection[str]) -> bool:
-        """Add records that we remember; False: not all of them."""
-        kept = self._cache.find(ids)
-        for id_, each in kept.items():
+    def _add(self, found: Found, ids: Collection[str]) -> None:
+        """Add those of some records that we remember."""
+        for id_, each in self._cache.find(ids).items():
             found.add(id_, each)
-        return len(kept) == len(ids)
 
     def _remember(self, changes: Changes, outcome: Outcome, found: Found) -> None:
         """Keep what was committed, with the version that its rows have now."""
@@ -119,7 +121,7 @@ class Transactions:
         self._ahead = max(least, min(most, self._ahead))
 
     def _learn(self, *, is_success: bool) -> None:
-        """Rely on memory less where it has failed: others write here too."""
+        """Lock at once where going without has failed: others write here too."""
         if is_success:
             self._next_doubt = 1
         else:

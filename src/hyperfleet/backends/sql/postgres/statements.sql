@@ -15,6 +15,20 @@ where id = any (array(
 order by parent_id is not null, id
 for update;
 
+-- name: peek
+-- The same without locks, with the reports: one snapshot. Whoever writes compares the versions.
+select r.id, r.xmin as version, r.resource, r.status, r.answer, r.pulse, r.revision, r.wake_at, r.policy_version,
+    coalesce(known.adapters, '{}') as adapters, coalesce(known.reports, '{}') as reports
+from resources r cross join lateral (
+    select array_agg(adapter order by adapter) as adapters, array_agg(body order by adapter) as reports
+    from reports where resource_id = r.id
+) as known
+where r.id = any (array(
+    select unnest($1::text[])
+    union
+    select parent_id from resources where id = any ($1::text[])
+));
+
 -- name: lock_children
 select id, xmin as version, resource, status, answer, pulse, revision, wake_at, policy_version
 from resources
