@@ -1,6 +1,6 @@
-"""`python -m bench server [--quick | --medium | --profile] [--sqlite]`: what a real server does under load.
+"""`python -m bench server [--quick | --medium | --profile] [--sqlite | --postgres]`: a real server under load.
 
-On both databases, or on SQLite alone.
+On both databases, or on one alone.
 
 The server, its database and the load generator share the machine. In the same run the same PostgreSQL does plain
 transactions for pgbench: its figure tells how fast the machine is, and ours is a ratio to it.
@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from bench.load import pgbench, profile, tables, wrk
 from bench.load.filling import fill
-from bench.load.sheet import ONE_OF_TWO, Measuring, Sheet
+from bench.load.sheet import HEARTBEATS_TO_TWO, ONE_OF_TWO, Measuring, Sheet
 from bench.load.subject import POSTGRES, SQLITE, Database, Effort, running
 from tests.servers import ServerMissingError, temporary_database, temporary_directory, temporary_postgres
 
@@ -31,6 +31,7 @@ class Plan(Struct, frozen=True):
     effort: Effort
 
 
+_OPTIONS: Final = {"--quick", "--medium", "--profile", "--sqlite", "--postgres"}
 _FULL: Final = Plan((1_000, 100_000), Effort(rounds=3, seconds=5, warm_up=1))
 _MEDIUM: Final = Plan((1_000, 10_000), Effort(rounds=2, seconds=4, warm_up=1))
 _QUICK: Final = Plan((200, 1_000), Effort(rounds=1, seconds=1, warm_up=0))
@@ -38,8 +39,8 @@ _QUICK: Final = Plan((200, 1_000), Effort(rounds=1, seconds=1, warm_up=0))
 
 def main(options: Sequence[str]) -> None:
     """Measure, and print the tables."""
-    if strange := set(options) - {"--quick", "--medium", "--profile", "--sqlite"}:
-        sys.exit(f"unknown option {', '.join(strange)}; known are --quick, --medium, --profile and --sqlite")
+    if strange := set(options) - _OPTIONS:
+        sys.exit(f"unknown option {', '.join(strange)}; known are {', '.join(sorted(_OPTIONS))}")
     with temporary_directory() as directory, databases(directory) as found:
         policy = write_policy(directory)
         if "--profile" in options:
@@ -50,7 +51,7 @@ def main(options: Sequence[str]) -> None:
         plan = _QUICK if "--quick" in options else _MEDIUM if "--medium" in options else _FULL
         sheets: list[Sheet] = []
         try:
-            for database in found[:1] if "--sqlite" in options else found:
+            for database in found[:1] if "--sqlite" in options else found[1:] if "--postgres" in options else found:
                 for sheet in _measure(database, plan, directory, policy):
                     sheets.append(sheet)  # noqa: PERF402  # one by one: those of a run that breaks off are shown
         finally:  # what was found in a quarter of an hour is not lost
@@ -87,7 +88,9 @@ def _measure(database: Database, plan: Plan, directory: Path, policy: Path) -> I
         _tell(f"{database.name}: measuring with {clusters:,} clusters")
         if database.postgres is not None:
             with running(directory, database, clusters, {**settings, "workers": "2"}) as subject:
-                sheet.reads |= Measuring(subject, plan.effort, directory).read_one(ONE_OF_TWO)
+                measuring = Measuring(subject, plan.effort, directory)
+                sheet.reads |= measuring.read_one(ONE_OF_TWO)
+                sheet.writes |= measuring.write_again(HEARTBEATS_TO_TWO)
         with running(directory, database, clusters, settings) as subject:
             sheet.start_time = subject.start_time
             measuring = Measuring(subject, plan.effort, directory)

@@ -18,6 +18,7 @@ from bench.load.wrk import Load
 MANY: Final = 64  # connections
 
 HEARTBEATS: Final = "heartbeats"  # of a settled fleet: every adapter says again what it said before
+HEARTBEATS_TO_TWO: Final = "heartbeats, 2 workers"
 MOVING: Final = "moving fleet"  # every report differs, and one in ten in whether the adapter is available
 PLAIN: Final = "plain SQL"  # the yardstick
 
@@ -59,6 +60,10 @@ class Measuring(Struct, frozen=True):
     def read_one(self, name: str) -> dict[str, Measured]:
         """Measure the reading of one cluster."""
         return self._in_turns({name: self._bring(Load("reads.lua", ("",)))})
+
+    def write_again(self, name: str) -> dict[Key, Measured]:
+        """Measure heartbeats alone."""
+        return self._in_turns({(name, MANY): self._bring(self._reports("settled", MANY))})
 
     def read(self) -> dict[str, Measured]:
         """Measure everything that is read; what lists find depends on a settled fleet."""
