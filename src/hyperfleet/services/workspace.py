@@ -154,7 +154,9 @@ class Workspace:
         changed: dict[str, StoredReport] = {}
         steady: list[StoredReport] = []
         repeated: set[str] = set()
+        needs_aggregation = False
         for adapter, decision in decisions.items():
+            needs_aggregation = needs_aggregation or decision.needs_aggregation
             stored, known = decision.stored, reports.get(adapter)
             if stored is None or stored is known:
                 continue
@@ -167,15 +169,15 @@ class Workspace:
                 steady.append(stored)
             self._keep((id_, adapter), stored, is_repeated=is_repeated)
         first_event = len(self._events)
-        after = replace(before, reports=join(reports, changed))
-        if not any(decision.needs_aggregation for decision in decisions.values()):
-            self._records[id_] = after
+        reports = join(reports, changed)
+        if not needs_aggregation:
+            after = self._records[id_] = replace(before, reports=reports)
             if changed:  # whoever remembers the record can then tell by its row that a report is another
                 self._touched[id_] = None
         elif len(steady) == len(changed) and (status := self._refresh(before, steady, policy)) is not None:
-            after = self._save_times(before, replace(after, status=status), cause)
+            after = self._save_times(before, replace(before, reports=reports, status=status), cause)
         else:
-            after = self.settle(before, after, cause)
+            after = self.settle(before, replace(before, reports=reports), cause)
         self._log_news(id_, decisions, repeated, first_event)
         return after
 
@@ -282,13 +284,14 @@ class Workspace:
         self, id_: str, decisions: Mapping[str, Decision], repeated: Container[str], first_event: int
     ) -> None:
         """Keep accepted reports for good, each with the event that it made, if it made one."""
-        made = [place for place in range(first_event, len(self._events)) if self._events[place].resource.id == id_]
-        event = made[0] if made else None
-        self._log += [
-            LoggedReport(id_, decision.stored, event, adapter in repeated)
-            for adapter, decision in decisions.items()
-            if decision.stored is not None and decision.is_news
-        ]
+        event: int | None = None
+        for place in range(first_event, len(self._events)):
+            if self._events[place].resource.id == id_:
+                event = place
+                break
+        for adapter, decision in decisions.items():
+            if decision.stored is not None and decision.is_news:
+                self._log.append(LoggedReport(id_, decision.stored, event, adapter in repeated))
 
     def _free_name(self, resource: Resource) -> None:
         """Give a name up, unless another resource has taken it since this one was deleted."""
