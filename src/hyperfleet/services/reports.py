@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Mapping
+from itertools import starmap
 from typing import Final
 
 from msgspec import Struct
@@ -42,20 +43,20 @@ class TakeReports(Struct, frozen=True, gc=False):
 
     def apply(self, workspace: Workspace) -> Reported | Refusal:
         """Decide on each report, then compute the status once from all of them."""
-        if foreign := self.caller.foreign_among([each.report.adapter for each in self.submissions]):
+        if foreign := self.caller.foreign_among(each.report.adapter for each in self.submissions):
             return _not_yours(self.caller, foreign)
         record = workspace.find(self.target, self.caller)
         if record is None:
             return not_found(self.target)
         decisions = self._decide(record, workspace)
-        if rejected := [adapter for adapter, each in decisions.items() if each.outcome == "rejected"]:
-            self._tally(record, {adapter: decisions[adapter] for adapter in rejected}, workspace)
-            return self._refuse(record, rejected)
+        for decision in decisions.values():
+            if decision.outcome == "rejected":
+                return self._refuse(record, decisions, workspace)
         if self._are_too_many(record):
             return Refusal("TooManyAdapters", f"at most {MAX_ADAPTERS} adapters can report on {self.target.id}")
         self._tally(record, decisions, workspace)
         after = workspace.take(record, decisions, Cause("report", ",".join([each.id for each in self.submissions])))
-        verdicts = tuple([_verdict(adapter, decision) for adapter, decision in decisions.items()])
+        verdicts = tuple(starmap(_verdict, decisions.items()))
         is_gone = workspace.is_removed(record.resource.id)
         return Reported(after, verdicts, is_first=not record.reports, is_gone=is_gone)
 
@@ -78,7 +79,10 @@ class TakeReports(Struct, frozen=True, gc=False):
             what = decision.cause or ("replayed" if decision.is_replay else decision.outcome)
             workspace.tally(record, adapter, what, decision.skew, is_discard=bool(decision.cause))
 
-    def _refuse(self, record: Record, rejected: Container[str]) -> Refusal:
+    def _refuse(self, record: Record, decisions: Mapping[str, Decision], workspace: Workspace) -> Refusal:
+        """Refuse all reports because of those that were rejected; only these are counted."""
+        rejected = {adapter: each for adapter, each in decisions.items() if each.outcome == "rejected"}
+        self._tally(record, rejected, workspace)
         generation = record.resource.generation
         errors = tuple(
             BodyProblem(

@@ -247,15 +247,23 @@ class Workspace:
 
     def changes(self) -> Changes:
         """Return everything to be written."""
-        records = {id_: self._records[id_] for id_ in self._touched if id_ in self._records}
+        inserted: list[Record] = []
+        updated: list[Record] = []
+        revisions: dict[str, int] = {}
+        for id_ in self._touched:
+            record = self._records.get(id_)
+            if record is not None:  # it was not removed afterwards
+                (updated if id_ in self._loaded else inserted).append(record)
+                if record.revision < 0:
+                    revisions[id_] = -record.revision - 1
         facets_added, facets_removed = self._facets.totals()
         return Changes(
-            inserted=[record for id_, record in records.items() if id_ not in self._loaded],
-            updated=[record for id_, record in records.items() if id_ in self._loaded],
+            inserted=inserted,
+            updated=updated,
             removed=[record.resource for id_, record in self._removed.items() if id_ in self._loaded],
-            revisions={id_: -record.revision - 1 for id_, record in records.items() if record.revision < 0},
-            edited=frozenset(self._edited & records.keys() & self._loaded.keys()),
-            steady=frozenset(records.keys() - self._moved - self._edited),
+            revisions=revisions,
+            edited=frozenset(self._edited & self._records.keys() & self._loaded.keys()),
+            steady=frozenset(self._touched.keys() - self._moved - self._edited - self._removed.keys()),
             reports=self._of_the_living(self._reports),
             repeated=self._of_the_living(self._repeated),
             retired=list(self._retired),
@@ -372,6 +380,8 @@ class Workspace:
 
 class _Tallying:
     """The counters of one adapter while a transaction runs."""
+
+    __slots__ = ("counts", "last_discard", "skew")
 
     def __init__(self) -> None:
         self.counts: dict[str, int] = {}
