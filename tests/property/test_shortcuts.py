@@ -12,11 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hyperfleet.aggregation import decide
+from hyperfleet.aggregation.flapping import forget, is_recent
 from hyperfleet.model.condition import STATUSES, Condition
 from hyperfleet.model.json_value import is_same
 from hyperfleet.model.report import Report, StoredReport
 from hyperfleet.model.resource import Resource
-from tests.world import START
+from tests.property.worlds import worlds
+from tests.world import START, World
 
 NOW = START + timedelta(minutes=5)
 CLUSTER = Resource("cls-1", "Cluster", "one", 2, START, START)
@@ -70,6 +72,13 @@ def test_a_condition_keeps_its_time_while_its_status_stays(
         return
     earlier = {condition.type: condition for condition in stored.report.conditions}
     assert decision.stored.report.conditions == tuple(stamped(said.conditions, earlier))
+
+
+@given(worlds(), st.integers(0, 900))
+def test_of_moves_that_are_recent_none_is_forgotten(world: World, seconds: int) -> None:
+    flips, now = world.status.memory.flips, world.now + timedelta(seconds=seconds)
+    if is_recent(flips, world.policy, now):
+        assert forget(flips, world.policy, now) == flips
 
 
 def accepted(report: Report) -> StoredReport:

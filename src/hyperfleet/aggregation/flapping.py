@@ -44,7 +44,9 @@ def follow(situation: Situation, moves: Mapping[str, str]) -> Movements:
     if previous is None or not (moves or previous.memory.flips) or _is_new_generation(situation):
         return _STILL
     policy, now = situation.policy, situation.now
-    before = forget(previous.memory.flips, policy, now)
+    before = previous.memory.flips
+    if previous.policy != policy.digest or not is_recent(before, policy, now):
+        before = forget(before, policy, now)
     flips: dict[str, Flips] = {}
     flapping: dict[str, Flapping] = {}
     instants: list[datetime] = []
