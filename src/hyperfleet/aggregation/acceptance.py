@@ -27,6 +27,8 @@ OUT_OF_ORDER_LIMIT: Final = 3
 # Bodies of one generation remembered, so that a broker's late redelivery is known for what it is.
 _REMEMBERED_BODIES: Final = 16
 
+_NO_SKEW: Final = timedelta()
+
 _encode_in_order: Final = msgspec.json.Encoder(order="deterministic").encode
 
 
@@ -37,7 +39,7 @@ class Decision(Struct, frozen=True, gc=False):
     cause: Cause
     stored: StoredReport | None  # what is kept from now on; None: nothing was kept and nothing is
     is_replay: bool = False
-    skew: timedelta = timedelta()  # how far the adapter's clock runs ahead of ours; negative: late or behind
+    skew: timedelta = _NO_SKEW  # how far the adapter's clock runs ahead of ours; negative: late or behind
     moves_clock: bool = False  # a discarded Unknown of an adapter of which nothing but Unknown is stored
 
     @property
@@ -55,26 +57,30 @@ class Decision(Struct, frozen=True, gc=False):
         return self.outcome in ("aggregated", "stored") or self.moves_clock
 
 
-def decide(report: Report, resource: Resource, stored: StoredReport | None, now: datetime) -> Decision:
+def decide(report: Report, resource: Resource, stored: StoredReport | None, now: datetime, id_: str = "") -> Decision:
     """Apply the decision table of the semantics, §2; the first row that matches decides.
 
-    `now` is the one of the write, which the caller keeps from ever going back.
+    `now` is the one of the write, which the caller keeps from ever going back; `id_` is what the report is called from
+    now on if it is accepted, and not for the second time.
     """
-    effective = min(report.observed_time, now) if report.observed_time else now
-    skew = report.observed_time - now if report.observed_time else timedelta()
-    is_unknown = report.status_of(AVAILABLE) == UNKNOWN
+    observed = report.observed_time
+    effective = min(observed, now) if observed else now
+    skew = observed - now if observed else _NO_SKEW
     if report.observed_generation > resource.generation:  # row 3
         return Decision("rejected", "GenerationAhead", stored, skew=skew)
-    digest = _digest(report, effective) if report.observed_time else ""
+    is_unknown = report.status_of(AVAILABLE) == UNKNOWN
+    is_undecided = is_unknown and not finalizes(report, resource)
+    digest = _digest(report, effective) if observed else ""
+    outcome: Outcome = "stored" if is_undecided else "aggregated"  # rows 7 and 8, if none before them matches
     if stored is not None:
         if _is_replay(report, stored, effective, digest):
-            return Decision(_accepted_outcome(report, resource), "", _hear_again(stored, is_unknown, now), True, skew)
-        cause = _discard_cause(report, resource, stored, effective)
+            return Decision(outcome, "", _hear_again(stored, is_unknown, now), True, skew)
+        cause = _discard_cause(report, stored, effective, is_undecided)
         if cause:
             kept = _remember_discard(stored, cause, is_unknown, now)
             moves_clock = is_unknown and stored.report.status_of(AVAILABLE) == UNKNOWN
             return Decision("discarded", cause, kept, skew=skew, moves_clock=moves_clock)
-    return Decision(_accepted_outcome(report, resource), "", _keep(report, stored, effective, now, digest), skew=skew)
+    return Decision(outcome, "", _keep(report, stored, effective, now, digest, is_unknown, id_), skew=skew)
 
 
 def finalizes(report: Report, resource: Resource) -> bool:
@@ -96,32 +102,34 @@ def _is_replay(report: Report, stored: StoredReport, effective: datetime, digest
     return digest in stored.accepted
 
 
-def _discard_cause(report: Report, resource: Resource, stored: StoredReport, effective: datetime) -> Cause:
+def _discard_cause(report: Report, stored: StoredReport, effective: datetime, is_undecided: bool) -> Cause:
+    """Look for a reason not to take a report in; `is_undecided`: Available is Unknown, and nothing is finalized."""
     if report.observed_generation < stored.report.observed_generation:  # row 4
         return "StaleGeneration"
     if (  # row 5
-        stored.report.status_of(AVAILABLE) != UNKNOWN
+        effective < stored.effective_time
         and report.observed_generation == stored.report.observed_generation
-        and effective < stored.effective_time
         and stored.out_of_order < OUT_OF_ORDER_LIMIT
+        and stored.report.status_of(AVAILABLE) != UNKNOWN
     ):
         return "OutOfOrder"
-    if report.status_of(AVAILABLE) == UNKNOWN and stored.has_verdict and not finalizes(report, resource):  # row 6
+    if is_undecided and stored.has_verdict:  # row 6
         return "UnknownAfterFirst"
     return ""
 
 
-def _accepted_outcome(report: Report, resource: Resource) -> Outcome:
-    if report.status_of(AVAILABLE) == UNKNOWN and not finalizes(report, resource):  # row 7
-        return "stored"
-    return "aggregated"  # row 8
-
-
-def _keep(report: Report, stored: StoredReport | None, effective: datetime, now: datetime, digest: str) -> StoredReport:
+def _keep(
+    report: Report,
+    stored: StoredReport | None,
+    effective: datetime,
+    now: datetime,
+    digest: str,
+    is_unknown: bool,
+    id_: str,
+) -> StoredReport:
     """Return what is stored of an accepted report; its conditions get their transition times here."""
     same_generation = stored is not None and stored.report.observed_generation == report.observed_generation
     earlier = stored.accepted if stored and same_generation else ()
-    is_unknown = report.status_of(AVAILABLE) == UNKNOWN
     return StoredReport(
         report=replace(report, conditions=_with_transition_times(report, stored, now)),
         effective_time=effective,
@@ -129,6 +137,7 @@ def _keep(report: Report, stored: StoredReport | None, effective: datetime, now:
         accepted=(*earlier, digest)[-_REMEMBERED_BODIES:] if digest else earlier,
         last_unknown=now if is_unknown else None,
         has_verdict=not is_unknown or (stored is not None and stored.has_verdict),
+        id=id_,
     )
 
 
@@ -147,8 +156,21 @@ def _remember_discard(stored: StoredReport, cause: Cause, is_unknown: bool, now:
 
 def _with_transition_times(report: Report, stored: StoredReport | None, now: datetime) -> tuple[Condition, ...]:
     """Keep a condition's transition time while its status stays; otherwise it is now."""
-    before = {condition.type: condition for condition in stored.report.conditions} if stored else {}
-    return tuple([_stamp(condition, before.get(condition.type), now) for condition in report.conditions])
+    conditions, known = report.conditions, stored.report.conditions if stored else ()
+    if len(conditions) == len(known) and all(map(_is_said_again, conditions, known)):
+        return known  # a heartbeat: nothing needs to be stamped
+    before = {condition.type: condition for condition in known}
+    return tuple([_stamp(condition, before.get(condition.type), now) for condition in conditions])
+
+
+def _is_said_again(condition: Condition, before: Condition) -> bool:
+    return (
+        condition.type == before.type
+        and condition.status == before.status
+        and condition.reason == before.reason
+        and condition.message == before.message
+        and condition.observed_generation == before.observed_generation
+    )
 
 
 def _stamp(condition: Condition, before: Condition | None, now: datetime) -> Condition:

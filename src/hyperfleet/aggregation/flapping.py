@@ -44,7 +44,9 @@ def follow(situation: Situation, moves: Mapping[str, str]) -> Movements:
     if previous is None or not (moves or previous.memory.flips) or _is_new_generation(situation):
         return _STILL
     policy, now = situation.policy, situation.now
-    before = forget(previous.memory.flips, policy, now)
+    before = previous.memory.flips
+    if previous.policy != policy.digest or not is_recent(before, policy, now):
+        before = forget(before, policy, now)
     flips: dict[str, Flips] = {}
     flapping: dict[str, Flapping] = {}
     instants: list[datetime] = []
@@ -67,8 +69,15 @@ def follow(situation: Situation, moves: Mapping[str, str]) -> Movements:
 
 def is_recent(flips: Mapping[str, Flips], policy: Policy, now: datetime) -> bool:
     """Tell cheaply that no flip is too old to count: under the policy that they were kept by, all of them stay."""
-    windows = [rule.flapping.window for rule in policy.rules if rule.flapping is not None]
-    return min([recent[0].time for recent in flips.values()]) + min([policy.flapping.window, *windows]) > now
+    shortest = policy.flapping.window
+    for rule in policy.rules:
+        if rule.flapping is not None and rule.flapping.window < shortest:
+            shortest = rule.flapping.window
+    horizon = now - shortest
+    for recent in flips.values():  # noqa: SIM110  # asked for every heartbeat; a generator takes twice as long
+        if recent[0].time <= horizon:
+            return False
+    return True
 
 
 def forget(flips: Mapping[str, Flips], policy: Policy, now: datetime) -> Mapping[str, Flips]:

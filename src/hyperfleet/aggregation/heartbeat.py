@@ -16,7 +16,7 @@ from hyperfleet.aggregation.policy import Policy
 from hyperfleet.model.condition import UNKNOWN
 from hyperfleet.model.json_value import is_same
 from hyperfleet.model.report import AVAILABLE, StoredReport
-from hyperfleet.model.status import Status
+from hyperfleet.model.status import AdapterSummary, Status
 
 
 def says_the_same(before: StoredReport, after: StoredReport) -> bool:
@@ -42,20 +42,27 @@ def means_the_same(before: StoredReport, after: StoredReport, policy: Policy) ->
 
 def refresh(heartbeat: StoredReport, policy: Policy, previous: Status, now: datetime) -> Status | None:
     """Return the status after a report that means the same as the one before it; None: it must be computed."""
-    now = max(now, previous.memory.written_time)
-    adapter = heartbeat.report.adapter
-    is_due = previous.next_deadline is not None and previous.next_deadline <= now
-    if is_due or policy.reads_times or previous.policy != policy.digest:
+    memory, deadline = previous.memory, previous.next_deadline
+    now = max(now, memory.written_time)
+    if policy.reads_times or previous.policy != policy.digest or (deadline is not None and deadline <= now):
         return None
-    place = next((i for i, summary in enumerate(previous.adapters) if summary.name == adapter), None)
+    place = _place_of(heartbeat.report.adapter, previous.adapters)
     if place is None or previous.adapters[place].stale or heartbeat.report.status_of(AVAILABLE) == UNKNOWN:
         return None
-    memory = replace(previous.memory, written_time=now)
-    if memory.flips and not is_recent(memory.flips, policy, now):
-        memory = replace(memory, flips=forget(memory.flips, policy, now))
+    flips = memory.flips
+    if flips and not is_recent(flips, policy, now):
+        flips = forget(flips, policy, now)
+    memory = replace(memory, written_time=now, flips=flips)
     summary = previous.adapters[place]
     if summary.last_updated == heartbeat.effective_time:
         return replace(previous, memory=memory)
     adapters = list(previous.adapters)
     adapters[place] = replace(summary, last_updated=heartbeat.effective_time)
     return replace(previous, adapters=tuple(adapters), last_updated=now, memory=memory)
+
+
+def _place_of(adapter: str, summaries: tuple[AdapterSummary, ...]) -> int | None:
+    for place, summary in enumerate(summaries):
+        if summary.name == adapter:
+            return place
+    return None

@@ -12,4 +12,6 @@ _encode_in_order: Final = msgspec.json.Encoder(order="deterministic").encode
 
 def is_same(one: object, other: object) -> bool:
     """Tell whether two values are the same JSON. To Python, 1, 1.0 and true are equal; to JSON they are not."""
-    return _encode(one) == _encode(other) or _encode_in_order(one) == _encode_in_order(other)
+    if _encode(one) == _encode(other):
+        return True
+    return one == other and _encode_in_order(one) == _encode_in_order(other)  # what Python tells apart is not the same

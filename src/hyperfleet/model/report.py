@@ -37,8 +37,10 @@ class Report(Struct, frozen=True, gc=False):
 
     def status_of(self, type_: str) -> str:
         """Return the status of a condition; one that was not sent is Unknown."""
-        condition = find(self.conditions, type_)
-        return condition.status if condition else UNKNOWN
+        for condition in self.conditions:
+            if condition.type == type_:
+                return condition.status
+        return UNKNOWN
 
 
 class StoredReport(Struct, frozen=True, gc=False):

@@ -131,7 +131,7 @@ class Committer:
         return await asyncio.gather(*futures, return_exceptions=True)
 
     def _enqueue(self, command: Command[R]) -> asyncio.Future[R]:
-        if self.is_full:
+        if self._is_closing or len(self._queue) >= self.capacity.queue:  # `is_full`, asked for every write
             raise Overloaded("the server is stopping" if self._is_closing else "too many writes are waiting")
         future: asyncio.Future[R] = asyncio.get_running_loop().create_future()
         self._queue.append(_Job(command, command.wants, future, HERE.get()))
@@ -158,7 +158,15 @@ class Committer:
         return not self._under_way or len(self._queue) >= self.capacity.company
 
     def _take_batch(self) -> list[_Job]:
-        """Take what has gathered, except what is about resources that another writer is at: commands keep their order.
+        """Take what has gathered: all of it, if that is not too much and no other writer is at work."""
+        if self._under_way or len(self._queue) > self.capacity.batch:
+            return self._pick_batch()
+        batch = list(self._queue)
+        self._queue.clear()
+        return batch
+
+    def _pick_batch(self) -> list[_Job]:
+        """Take a batch, except what is about resources that another writer is at: commands keep their order.
 
         No more than a few batches are looked through, so that a single busy resource does not make this slow.
         """

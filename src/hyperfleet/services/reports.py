@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from itertools import starmap
 from typing import Final
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from hyperfleet.aggregation import BodyProblem, Decision, decide
 from hyperfleet.model.report import Report
@@ -48,15 +49,14 @@ class TakeReports(Struct, frozen=True, gc=False):
         if record is None:
             return not_found(self.target)
         decisions = self._decide(record, workspace)
-        rejected = {adapter: each for adapter, each in decisions.items() if each.outcome == "rejected"}
-        if rejected:
-            self._tally(record, rejected, workspace)
-            return self._refuse(record, decisions)
-        if len(decisions.keys() | record.reports.keys()) > MAX_ADAPTERS:
+        for decision in decisions.values():
+            if decision.outcome == "rejected":
+                return self._refuse(record, decisions, workspace)
+        if self._are_too_many(record):
             return Refusal("TooManyAdapters", f"at most {MAX_ADAPTERS} adapters can report on {self.target.id}")
         self._tally(record, decisions, workspace)
-        after = workspace.take(record, decisions, Cause("report", ",".join(each.id for each in self.submissions)))
-        verdicts = tuple(_verdict(adapter, decision) for adapter, decision in decisions.items())
+        after = workspace.take(record, decisions, Cause("report", ",".join([each.id for each in self.submissions])))
+        verdicts = tuple(starmap(_verdict, decisions.items()))
         is_gone = workspace.is_removed(record.resource.id)
         return Reported(after, verdicts, is_first=not record.reports, is_gone=is_gone)
 
@@ -65,18 +65,24 @@ class TakeReports(Struct, frozen=True, gc=False):
         decisions = {}
         for submission in self.submissions:
             report = submission.report
-            decision = decide(report, record.resource, record.reports.get(report.adapter), now)
-            if decision.stored is not None and decision.is_news:
-                decision = replace(decision, stored=replace(decision.stored, id=submission.id))
-            decisions[report.adapter] = decision
+            stored = record.reports.get(report.adapter)
+            decisions[report.adapter] = decide(report, record.resource, stored, now, submission.id)
         return decisions
 
-    def _tally(self, record: Record, decisions: dict[str, Decision], workspace: Workspace) -> None:
+    def _are_too_many(self, record: Record) -> bool:
+        if len(record.reports) + len(self.submissions) <= MAX_ADAPTERS:
+            return False  # who they are need not be looked at
+        return len(record.reports.keys() | {each.report.adapter for each in self.submissions}) > MAX_ADAPTERS
+
+    def _tally(self, record: Record, decisions: Mapping[str, Decision], workspace: Workspace) -> None:
         for adapter, decision in decisions.items():
             what = decision.cause or ("replayed" if decision.is_replay else decision.outcome)
             workspace.tally(record, adapter, what, decision.skew, is_discard=bool(decision.cause))
 
-    def _refuse(self, record: Record, decisions: dict[str, Decision]) -> Refusal:
+    def _refuse(self, record: Record, decisions: Mapping[str, Decision], workspace: Workspace) -> Refusal:
+        """Refuse all reports because of those that were rejected; only these are counted."""
+        rejected = {adapter: each for adapter, each in decisions.items() if each.outcome == "rejected"}
+        self._tally(record, rejected, workspace)
         generation = record.resource.generation
         errors = tuple(
             BodyProblem(
@@ -86,7 +92,7 @@ class TakeReports(Struct, frozen=True, gc=False):
                 f"the resource is at {generation}",
             )
             for submission in self.submissions
-            if decisions[submission.report.adapter].outcome == "rejected"
+            if submission.report.adapter in rejected
         )
         message = f"{self.target.id} is at generation {generation}; read it again and retry"
         return Refusal("GenerationAhead", message, errors)

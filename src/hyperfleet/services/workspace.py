@@ -154,7 +154,9 @@ class Workspace:
         changed: dict[str, StoredReport] = {}
         steady: list[StoredReport] = []
         repeated: set[str] = set()
+        needs_aggregation = False
         for adapter, decision in decisions.items():
+            needs_aggregation = needs_aggregation or decision.needs_aggregation
             stored, known = decision.stored, reports.get(adapter)
             if stored is None or stored is known:
                 continue
@@ -167,15 +169,15 @@ class Workspace:
                 steady.append(stored)
             self._keep((id_, adapter), stored, is_repeated=is_repeated)
         first_event = len(self._events)
-        after = replace(before, reports=join(reports, changed))
-        if not any(decision.needs_aggregation for decision in decisions.values()):
-            self._records[id_] = after
+        reports = join(reports, changed)
+        if not needs_aggregation:
+            after = self._records[id_] = replace(before, reports=reports)
             if changed:  # whoever remembers the record can then tell by its row that a report is another
                 self._touched[id_] = None
         elif len(steady) == len(changed) and (status := self._refresh(before, steady, policy)) is not None:
-            after = self._save_times(before, replace(after, status=status), cause)
+            after = self._save_times(before, replace(before, reports=reports, status=status), cause)
         else:
-            after = self.settle(before, after, cause)
+            after = self.settle(before, replace(before, reports=reports), cause)
         self._log_news(id_, decisions, repeated, first_event)
         return after
 
@@ -245,15 +247,23 @@ class Workspace:
 
     def changes(self) -> Changes:
         """Return everything to be written."""
-        records = {id_: self._records[id_] for id_ in self._touched if id_ in self._records}
+        inserted: list[Record] = []
+        updated: list[Record] = []
+        revisions: dict[str, int] = {}
+        for id_ in self._touched:
+            record = self._records.get(id_)
+            if record is not None:  # it was not removed afterwards
+                (updated if id_ in self._loaded else inserted).append(record)
+                if record.revision < 0:
+                    revisions[id_] = -record.revision - 1
         facets_added, facets_removed = self._facets.totals()
         return Changes(
-            inserted=[record for id_, record in records.items() if id_ not in self._loaded],
-            updated=[record for id_, record in records.items() if id_ in self._loaded],
+            inserted=inserted,
+            updated=updated,
             removed=[record.resource for id_, record in self._removed.items() if id_ in self._loaded],
-            revisions={id_: -record.revision - 1 for id_, record in records.items() if record.revision < 0},
-            edited=frozenset(self._edited & records.keys() & self._loaded.keys()),
-            steady=frozenset(records.keys() - self._moved - self._edited),
+            revisions=revisions,
+            edited=frozenset(self._edited & self._records.keys() & self._loaded.keys()),
+            steady=frozenset(self._touched.keys() - self._moved - self._edited - self._removed.keys()),
             reports=self._of_the_living(self._reports),
             repeated=self._of_the_living(self._repeated),
             retired=list(self._retired),
@@ -282,13 +292,14 @@ class Workspace:
         self, id_: str, decisions: Mapping[str, Decision], repeated: Container[str], first_event: int
     ) -> None:
         """Keep accepted reports for good, each with the event that it made, if it made one."""
-        made = [place for place in range(first_event, len(self._events)) if self._events[place].resource.id == id_]
-        event = made[0] if made else None
-        self._log += [
-            LoggedReport(id_, decision.stored, event, adapter in repeated)
-            for adapter, decision in decisions.items()
-            if decision.stored is not None and decision.is_news
-        ]
+        event: int | None = None
+        for place in range(first_event, len(self._events)):
+            if self._events[place].resource.id == id_:
+                event = place
+                break
+        for adapter, decision in decisions.items():
+            if decision.stored is not None and decision.is_news:
+                self._log.append(LoggedReport(id_, decision.stored, event, adapter in repeated))
 
     def _free_name(self, resource: Resource) -> None:
         """Give a name up, unless another resource has taken it since this one was deleted."""
@@ -369,6 +380,8 @@ class Workspace:
 
 class _Tallying:
     """The counters of one adapter while a transaction runs."""
+
+    __slots__ = ("counts", "last_discard", "skew")
 
     def __init__(self) -> None:
         self.counts: dict[str, int] = {}
