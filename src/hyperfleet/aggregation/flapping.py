@@ -74,7 +74,7 @@ def is_recent(flips: Mapping[str, Flips], policy: Policy, now: datetime) -> bool
         if rule.flapping is not None and rule.flapping.window < shortest:
             shortest = rule.flapping.window
     horizon = now - shortest
-    for recent in flips.values():  # noqa: SIM110  # asked for every heartbeat; a generator takes twice as long
+    for recent in flips.values():  # noqa: SIM110  # asked for every heartbeat, and a generator costs more than the look
         if recent[0].time <= horizon:
             return False
     return True
