@@ -73,7 +73,7 @@ def read_plain(raw: bytes, adapter: str = "") -> Report | None:
 
     If the adapter is known from elsewhere, the body need not name it again.
     """
-    if b"\\u" in raw:
+    if b"\\" in raw and b"\\u" in raw:  # one byte is found four times as fast as two
         return None
     decode = _decode_camel if b'"observedGeneration"' in raw else _decode_snake
     try:
@@ -84,17 +84,21 @@ def read_plain(raw: bytes, adapter: str = "") -> Report | None:
     name = body.adapter or adapter
     if (adapter and name != adapter) or (body.adapter == "") or not _is_adapter(name):
         return None
-    generation = body.observed_generation
-    conditions = tuple(
-        [Condition(each.type, each.status, each.reason, each.message, generation) for each in body.conditions]
-    )
-    types = {condition.type for condition in conditions}
-    if len(types) != len(conditions) or not types >= _REQUIRED:
+    if not _has_usual_types(tuple([each.type for each in body.conditions])):
         return None
-    for condition in conditions:
-        if not is_usual_type(condition.type) or not _is_reason(condition.reason):
+    generation = body.observed_generation
+    conditions = []
+    for each in body.conditions:
+        if not _is_reason(each.reason):
             return None
-    return Report(name, generation, conditions, observed, body.data or {}, body.metadata or {})
+        conditions.append(Condition(each.type, each.status, each.reason, each.message, generation))
+    return Report(name, generation, tuple(conditions), observed, body.data or {}, body.metadata or {})
+
+
+@lru_cache(maxsize=256)  # fewer than of other words: it may be a hundred of them
+def _has_usual_types(types: tuple[str, ...]) -> bool:
+    """Tell whether there is nothing to say about the types of all conditions."""
+    return len(set(types)) == len(types) and _REQUIRED.issubset(types) and all(map(is_usual_type, types))
 
 
 @lru_cache(maxsize=4096)  # the few words of a fleet

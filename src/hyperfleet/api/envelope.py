@@ -40,18 +40,21 @@ REQUEST: Final[ContextVar[Scope | None]] = ContextVar("hyperfleet.request", defa
 
 
 # Ids of requests are made for every one of them, so cheaply: of this process, and counted.
-_ids: Final = map(f"req-{uuid4().hex[:12]}-{{:x}}".format, count(1))
+_ids: Final = map(f"req-{uuid4().hex[:12]}-%x".encode().__mod__, count(1))
 
 
-def id_of(scope: Scope) -> str:
+def id_of(scope: Scope) -> bytes:
     """Return the id that a request came with, or make one."""
-    return _find_id(scope) or next(_ids)
+    for name, value in scope["headers"]:
+        if name == b"x-request-id" and _SANE_ID.fullmatch(value):
+            return bytes(value)
+    return next(_ids)
 
 
 async def send_problem(problem: Problem, scope: Scope, send: Send, error: Exception | None = None) -> None:
     """Answer with a problem where no envelope is around; what `error` says is for the log alone."""
     request_id = id_of(scope)
-    scope["state"] = {**scope.get("state", {}), "request_id": request_id, "path": scope["path"][:_SHOWN]}
+    _describe_request(scope, request_id)
     if error is not None:
         _log_failure(error, scope)
     await _Reply(send, request_id, is_head=False).make_up(problem, Request(scope, _receive_nothing))
@@ -80,7 +83,7 @@ class Envelope(Struct, frozen=True):
             await self.app(scope, receive, send)
             return
         request_id = id_of(scope)
-        scope["state"] = {**scope.get("state", {}), "request_id": request_id, "path": scope["path"][:_SHOWN]}
+        _describe_request(scope, request_id)
         reply = _Reply(send, request_id, scope["method"] == "HEAD")
         token = REQUEST.set(scope)
         try:
@@ -127,9 +130,9 @@ class _Upload:
 class _Reply:
     """The way back to the caller: adds the request id, and sends no body where none may be."""
 
-    def __init__(self, send: Send, request_id: str, is_head: bool) -> None:
+    def __init__(self, send: Send, request_id: bytes, is_head: bool) -> None:
         self._send = send
-        self._header = (b"x-request-id", request_id.encode())
+        self._header = (b"x-request-id", request_id)
         self._is_head = is_head
         self._is_begun = False
 
@@ -148,6 +151,12 @@ class _Reply:
             await answer(problem, request)(request.scope, request.receive, self)
 
 
+def _describe_request(scope: Scope, request_id: bytes) -> None:
+    """Leave with a request what logs and problems tell of it."""
+    state = {"request_id": request_id.decode("ascii"), "path": scope["path"][:_SHOWN]}
+    scope["state"] = {**scope.get("state", {}), **state}
+
+
 def _log_failure(error: Exception, scope: Scope) -> None:
     """Tell the log what went wrong: what we know by name in a line, the rest with where it came from."""
     state = scope["state"]
@@ -161,14 +170,6 @@ def _log_failure(error: Exception, scope: Scope) -> None:
 
 async def _receive_nothing() -> Message:
     return {"type": "http.disconnect"}
-
-
-def _find_id(scope: Scope) -> str:
-    """Return the id that the caller gave the request, if it is fit for a log."""
-    for name, value in scope["headers"]:
-        if name == b"x-request-id" and _SANE_ID.fullmatch(value):
-            return bytes(value).decode("ascii")
-    return ""
 
 
 def _under_base(scope: Scope) -> Scope:

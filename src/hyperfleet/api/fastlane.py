@@ -8,20 +8,22 @@ it cannot be reached is told at once, not tried a second time. `python -m bench 
 from __future__ import annotations
 
 import logging
+from collections.abc import Awaitable
 from typing import Final
 
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hyperfleet.api.callers import guest_of
 from hyperfleet.api.context import Context
 from hyperfleet.api.envelope import id_of, send_problem
 from hyperfleet.api.problems import from_error
-from hyperfleet.api.requests import is_id
+from hyperfleet.api.requests import ID
 from hyperfleet.api.responses import WORTHWHILE
 from hyperfleet.api.traffic import tell_template
 from hyperfleet.api.wire import ALIASES, BASE
 from hyperfleet.errors import StoreError
 from hyperfleet.ports import Answer
+from hyperfleet.services.callers import Caller
 
 _LOG: Final = logging.getLogger(__name__)
 
@@ -45,42 +47,40 @@ class FastLane:
         self._kinds = {f"{base}/{kind.plural}": kind.name for base in (BASE, *ALIASES) for kind in tops}
         self._templates = {kind.name: f"{BASE}/{kind.plural}/{{id}}" for kind in tops}
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         """Answer a usual reading of one resource; pass everything else on."""
         if scope["type"] == "http" and scope["method"] == "GET" and not scope["query_string"]:
             collection, _, id_ = scope["path"].rpartition("/")
             kind = self._kinds.get(collection)
-            is_usual = is_id(id_) and _UNUSUAL.isdisjoint([name for name, _ in scope["headers"]])
-            if kind is not None and is_usual and await self._answer(kind, id_, scope, send):
-                return
-        await self._app(scope, receive, send)
+            if kind is not None and ID.fullmatch(id_) and _UNUSUAL.isdisjoint(dict(scope["headers"])):
+                caller = guest_of(scope)
+                if caller is not None and caller.may("reader"):
+                    return self._answer(kind, id_, caller, scope, receive, send)
+        return self._app(scope, receive, send)
 
-    async def _answer(self, kind: str, id_: str, scope: Scope, send: Send) -> bool:
-        caller = guest_of(scope)
-        if caller is None or not caller.may("reader"):
-            return False
+    async def _answer(self, kind: str, id_: str, caller: Caller, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             answer = await self._store.read_answer(kind, id_, caller.scope)
         except StoreError as error:
             tell_template(scope, self._templates[kind])
             await send_problem(from_error(error), scope, send, error)
-            return True
+            return
         except Exception as error:  # noqa: BLE001  # whatever it is, it is told on the ordinary way
             _LOG.debug("%s %s takes the ordinary way: %s", kind, id_, error)
-            return False
+            answer = None
         if answer is None or len(answer.body) >= WORTHWHILE:
-            return False
+            await self._app(scope, receive, send)
+            return
         tell_template(scope, self._templates[kind])
-        await _send(answer, scope, send)
-        return True
+        await send(_start_of(answer, scope))
+        await send({"type": "http.response.body", "body": answer.body})
 
 
-async def _send(answer: Answer, scope: Scope, send: Send) -> None:
+def _start_of(answer: Answer, scope: Scope) -> Message:
     headers = [
         *_HEADERS,
         (b"etag", b'"%d"' % answer.revision),
         (b"content-length", b"%d" % len(answer.body)),
-        (b"x-request-id", id_of(scope).encode()),
+        (b"x-request-id", id_of(scope)),
     ]
-    await send({"type": "http.response.start", "status": 200, "headers": headers})
-    await send({"type": "http.response.body", "body": answer.body})
+    return {"type": "http.response.start", "status": 200, "headers": headers}

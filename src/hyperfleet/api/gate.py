@@ -6,6 +6,7 @@ probes and the description stay open to everybody, and each dialect tells a refu
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from typing import Final
 
 from msgspec import Struct
@@ -36,28 +37,47 @@ class Gate(Struct, frozen=True):
     doorkeeper: Doorkeeper | None  # None: nobody is asked
     pace: Pace | None = None  # None: everybody may ask as fast as they can
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Find out who sends a request, and pass it on."""
-        if scope["type"] == "http":
-            scope[CALLER] = await self._find(scope)
-            if self.doorkeeper is not None:
-                scope[RECHECK] = self._is_unchanged
-        await self.app(scope, receive, send)
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+        """Find out who sends a request, and pass it on: at once, unless somebody must be asked who that is."""
+        if scope["type"] != "http":
+            return self.app(scope, receive, send)
+        found = ANONYMOUS if self.doorkeeper is None else _recognize(scope, self.doorkeeper)
+        if isinstance(found, _Stranger):
+            return self._ask(found, scope, receive, send)
+        return self._pass_on(found, scope, receive, send)
 
-    async def _find(self, scope: Scope) -> Caller | Problem:
-        doorkeeper, pace = self.doorkeeper, self.pace
-        found = ANONYMOUS if doorkeeper is None else await _identify(scope, doorkeeper, pace)
-        if pace is None or (scope["path"] in PROBES and not _is_bad_token(found)):
+    async def _ask(self, stranger: _Stranger, scope: Scope, receive: Receive, send: Send) -> None:
+        found = await _identify(stranger, scope, self.pace)
+        await self._pass_on(found, scope, receive, send)
+
+    def _pass_on(self, found: Caller | Problem, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+        scope[CALLER] = found if self.pace is None else self._admit(found, scope, self.pace)
+        if self.doorkeeper is not None:
+            scope[RECHECK] = self._is_unchanged
+        return self.app(scope, receive, send)
+
+    def _admit(self, found: Caller | Problem, scope: Scope, pace: Pace) -> Caller | Problem:
+        if scope["path"] in PROBES and not _is_bad_token(found):
             return found
-        return pace.admit(found, scope, is_known=doorkeeper is not None)
+        return pace.admit(found, scope, is_known=self.doorkeeper is not None)
 
     async def _is_unchanged(self, scope: Scope) -> bool:
         """Tell whether a token still lets the same caller in; while nobody can tell, it does."""
-        found = ANONYMOUS if self.doorkeeper is None else await _identify(scope, self.doorkeeper, None)
+        found = ANONYMOUS if self.doorkeeper is None else _recognize(scope, self.doorkeeper)
+        if isinstance(found, _Stranger):
+            found = await _identify(found, scope, None)
         return found == scope[CALLER] or (isinstance(found, Problem) and found.code == "IssuerUnavailable")
 
 
-async def _identify(scope: Scope, doorkeeper: Doorkeeper, pace: Pace | None) -> Caller | Problem:
+class _Stranger(Struct, frozen=True):
+    """Somebody whose token is not known without asking."""
+
+    token: bytes
+    doorkeeper: Doorkeeper
+
+
+def _recognize(scope: Scope, doorkeeper: Doorkeeper) -> Caller | Problem | _Stranger:
+    """Return who sends a request, as far as that is known without any work."""
     credentials = [value for name, value in scope["headers"] if name == b"authorization"]
     if not any(credentials):
         return _UNKNOWN
@@ -69,12 +89,13 @@ async def _identify(scope: Scope, doorkeeper: Doorkeeper, pace: Pace | None) -> 
         return OTHER_SCHEME
     if not token:
         return _EMPTY
-    known = doorkeeper.recognize(token)
-    if known is not None:
-        return known
+    return doorkeeper.recognize(token) or _Stranger(token, doorkeeper)
+
+
+async def _identify(stranger: _Stranger, scope: Scope, pace: Pace | None) -> Caller | Problem:
     if pace is not None and (refusal := pace.refuse_guess(scope)):
         return refusal
-    found = await doorkeeper.identify(token)
+    found = await stranger.doorkeeper.identify(stranger.token)
     return _turn_away(found) if isinstance(found, Rejection) else found
 
 

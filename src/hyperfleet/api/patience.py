@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
+from asyncio import AbstractEventLoop, CancelledError, Task, current_task, get_running_loop
 from types import TracebackType
 from typing import Any, Final
 
@@ -15,36 +15,37 @@ class Patience:
     def __init__(self, limit: float) -> None:
         """Give every task so many seconds."""
         self._limit = limit
-        self._begun: dict[asyncio.Task[Any] | None, float] = {}  # in the order of their beginnings
-        self._cut: set[asyncio.Task[Any]] = set()
-        self._is_looking = False
+        self._looks = 0  # so far: the clock by which tasks are timed
+        self._begun: dict[Task[Any] | None, int] = {}  # in the order of their beginnings
+        self._cut: set[Task[Any]] = set()
+        self._loop: AbstractEventLoop | None = None  # in which it looks; None: there is nobody to look after
 
     def __enter__(self) -> None:
         """Begin to count for the task that runs."""
-        loop = asyncio.get_running_loop()
-        self._begun[asyncio.current_task()] = loop.time()
-        if not self._is_looking:
-            self._is_looking = True
-            loop.call_later(self._limit / _LOOKS, self._look, loop)
+        if self._loop is None:
+            self._loop = get_running_loop()  # a system call in Python 3.11, so not for every task
+            self._loop.call_later(self._limit / _LOOKS, self._look, self._loop)
+        self._begun[current_task(self._loop)] = self._looks
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
         """Stop counting; what was cut short is told as such."""
-        task = asyncio.current_task()
+        task = current_task(self._loop)
         self._begun.pop(task, None)
         if task is not None and task in self._cut:
             self._cut.remove(task)
-            if task.uncancel() == 0 and kind is asyncio.CancelledError:
+            if task.uncancel() == 0 and kind is CancelledError:
                 raise TimeoutError from error
 
-    def _look(self, loop: asyncio.AbstractEventLoop) -> None:
+    def _look(self, loop: AbstractEventLoop) -> None:
         """Cut short whoever has taken too long; look again while there is anybody."""
-        earliest = loop.time() - self._limit
+        self._looks += 1
+        latest = self._looks - _LOOKS - 1  # who began then has had the whole time, and up to an eighth more
         for task, begun in self._begun.items():
-            if begun > earliest:
+            if begun > latest:
                 break
             if task is not None and task not in self._cut:
                 self._cut.add(task)
                 task.cancel()
-        self._is_looking = bool(self._begun)
-        if self._is_looking:
+        self._loop = loop if self._begun else None
+        if self._loop is not None:
             loop.call_later(self._limit / _LOOKS, self._look, loop)

@@ -8,17 +8,19 @@ this is worth.
 from __future__ import annotations
 
 import re
+from collections.abc import Awaitable
 from typing import Final
 
 import msgspec
+from msgspec import Struct
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from hyperfleet.aggregation import BodyProblem, read_plain
+from hyperfleet.aggregation import read_plain
 from hyperfleet.api.callers import guest_of
 from hyperfleet.api.context import Context
 from hyperfleet.api.envelope import id_of, send_problem
 from hyperfleet.api.patience import Patience
-from hyperfleet.api.problems import Problem, from_code, from_error, from_refusal
+from hyperfleet.api.problems import from_code, from_error, from_refusal
 from hyperfleet.api.requests import ID, is_suspicious
 from hyperfleet.api.submissions import generation_key_of
 from hyperfleet.api.traffic import tell_template
@@ -29,10 +31,12 @@ from hyperfleet.services.callers import Caller
 from hyperfleet.services.reports import REPORT_PREFIX, Submission, TakeReports
 from hyperfleet.services.results import Refusal, Target
 
-# Headers that ask for something beyond what is done here.
+# Headers that ask for something beyond what is done here, and all that are looked at.
 _UNUSUAL: Final = frozenset({b"prefer", b"content-encoding"})
+_TELLING: Final = _UNUSUAL | {b"content-length", b"content-type"}
 _MOST_DIGITS: Final = 10  # of a length
 _JSON: Final = frozenset({b"application/json", b"application/json; charset=utf-8", b"application/json;charset=utf-8"})
+_Place = tuple[Target, str]  # which resource is reported on and, for PUT, by which adapter
 _encode: Final = msgspec.json.Encoder().encode
 _HEADERS: Final = ((b"content-type", b"application/json"), (b"cache-control", b"no-store"))
 
@@ -52,39 +56,42 @@ class ReportLane:
             for is_put in (False, True)
         }
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         """Take in a plain report; pass everything else on."""
         place = self._find(scope) if scope["type"] == "http" else None
         caller = guest_of(scope) if place is not None else None
-        promised = _read_headers(scope) if place is not None else -1
-        is_welcome = caller is not None and caller.may("reporter")
-        if place is None or caller is None or not is_welcome or not 0 < promised <= self._context.limits.body_bytes:
-            await self._app(scope, receive, send)
-            return
+        if place is None or caller is None or not caller.may("reporter"):
+            return self._app(scope, receive, send)
+        promised = _read_headers(scope)
+        if not 0 < promised <= self._context.limits.body_bytes:
+            return self._app(scope, receive, send)
+        return self._serve(place, caller, _Upload(receive, promised), scope, send)
+
+    async def _serve(self, place: _Place, caller: Caller, upload: _Upload, scope: Scope, send: Send) -> None:
         target, adapter = place
         tell_template(scope, self._templates[target.kind.name, bool(adapter)])
-        upload = _Upload(receive, promised)
         try:
             with self._patience:
                 raw = await upload.read()
-                is_plain = len(raw) == promised and not is_suspicious(raw, self._context.limits.depth)
                 redacted = self._context.redactor.clean(raw)
-                report = read_plain(redacted.body, adapter) if is_plain else None
-                submission = None if report is None else self._submission(report, raw)
-                answer = await self._take(submission, redacted.notes, target, caller) if submission else None
+                report = read_plain(redacted.body, adapter) if self._is_plain(raw, upload) else None
+                command = None if report is None else self._command(report, raw, target, caller)
+                result = None if command is None else await self._context.committer.submit(command)
         except TimeoutError:
             await send_problem(from_code("Timeout" if upload.is_read else "RequestTimeout"), scope, send)
         except Exception as error:  # noqa: BLE001  # nobody is around us: whatever it is, the caller gets an answer
             await send_problem(from_error(error), scope, send, error)
         else:
-            if answer is None:
+            if result is None:
                 await self._app(scope, upload.receive_again, send)
-            elif isinstance(answer, Problem):
-                await send_problem(answer, scope, send)
+            elif isinstance(result, Refusal):
+                await send_problem(from_refusal(result), scope, send)
             else:
-                await _send(answer, scope, send)
+                body = _encode(brief_report_answer(result, (outcome_of(result.verdicts[0], redacted.notes),)))
+                await send(_start_of(body, scope))
+                await send({"type": "http.response.body", "body": body})
 
-    def _find(self, scope: Scope) -> tuple[Target, str] | None:
+    def _find(self, scope: Scope) -> _Place | None:
         """Return which resource a request reports on, and for PUT the adapter; None: it does not report."""
         path, method = scope["path"], scope["method"]
         is_put = method == "PUT"
@@ -97,42 +104,35 @@ class ReportLane:
                 return (Target(kind, id_, parent), adapter or "") if is_put == bool(adapter) else None
         return None
 
-    def _submission(self, report: Report, raw: bytes) -> Submission:
-        return Submission(report, self._context.new_id(REPORT_PREFIX), "", generation_key_of(raw))
+    def _is_plain(self, raw: bytes, upload: _Upload) -> bool:
+        return len(raw) == upload.promised and not is_suspicious(raw, self._context.limits.depth)
 
-    async def _take(
-        self, submission: Submission, notes: tuple[BodyProblem, ...], target: Target, caller: Caller
-    ) -> bytes | Problem:
-        """Take in a report; return the body of the answer, or what is wrong with it."""
-        command = TakeReports(target, (submission,), caller)
-        result = await self._context.committer.submit(command)
-        if isinstance(result, Refusal):
-            return from_refusal(result)
-        return _encode(brief_report_answer(result, tuple([outcome_of(each, notes) for each in result.verdicts])))
+    def _command(self, report: Report, raw: bytes, target: Target, caller: Caller) -> TakeReports:
+        submission = Submission(report, self._context.new_id(REPORT_PREFIX), "", generation_key_of(raw))
+        return TakeReports(target, (submission,), caller)
 
 
-class _Upload:
+class _Upload(Struct):
     """A body on its way in, which can be given back to be read again."""
 
-    def __init__(self, receive: Receive, promised: int) -> None:
-        self._receive = receive
-        self._promised = promised
-        self._messages: list[Message] = []
-        self.is_read = False
+    receive: Receive
+    promised: int
+    messages: list[Message] = []
+    is_read: bool = False
 
     async def read(self) -> bytes:
         """Return the body, as long as it was said to be; shorter, if it breaks off."""
         raw = b""
         while not self.is_read:
-            message = await self._receive()
-            self._messages.append(message)
+            message = await self.receive()
+            self.messages.append(message)
             raw += message.get("body", b"")
-            self.is_read = len(raw) >= self._promised or not message.get("more_body", False)
+            self.is_read = len(raw) >= self.promised or not message.get("more_body", False)
         return raw
 
     async def receive_again(self) -> Message:
         """Give back what was taken, then go on."""
-        return self._messages.pop(0) if self._messages else await self._receive()
+        return self.messages.pop(0) if self.messages else await self.receive()
 
 
 def _pattern_of(kind: Kind, context: Context) -> re.Pattern[str]:
@@ -148,18 +148,19 @@ def _read_headers(scope: Scope) -> int:
     """Return how long the body is said to be; -1: not at all, or another header needs more than is done here."""
     promised = -1
     for name, value in scope["headers"]:
+        if name not in _TELLING:
+            continue
         if name == b"content-length":
             promised = int(value) if value.isdigit() and len(value) < _MOST_DIGITS else -1
-        elif name in _UNUSUAL or (name == b"content-type" and value not in _JSON):
+        elif name in _UNUSUAL or value not in _JSON:
             return -1
     return promised
 
 
-async def _send(body: bytes, scope: Scope, send: Send) -> None:
+def _start_of(body: bytes, scope: Scope) -> Message:
     headers = [
         *_HEADERS,
         (b"content-length", b"%d" % len(body)),
-        (b"x-request-id", id_of(scope).encode()),
+        (b"x-request-id", id_of(scope)),
     ]
-    await send({"type": "http.response.start", "status": 200, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
+    return {"type": "http.response.start", "status": 200, "headers": headers}

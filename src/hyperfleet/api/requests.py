@@ -37,7 +37,7 @@ _MAX_WINDOW: Final = 8 * 1024 * 1024  # of memory that a zstd frame may ask for:
 _INTEGERS: Final = range(-(2**63), 2**64)  # what JSON libraries of other languages read without loss
 
 ID: Final = re.compile(r"[A-Za-z0-9][-A-Za-z0-9_.]{0,127}")
-_DIGITS: Final = bytes.maketrans(b"123456789", b"000000000")
+_SHAPE: Final = bytes.maketrans(b"123456789[", b"000000000{")  # any digit is 0, any opening bracket {
 _LONG_NUMBER: Final = b"0" * 19
 _TRUNCATED: Final = "Input data was truncated"  # these two are the decoder's words
 _MALFORMED: Final = "JSON is malformed: "
@@ -198,7 +198,9 @@ def _inflater(encoding: str, raw: bytes) -> Callable[[int], bytes]:
 def is_suspicious(raw: bytes, depth: int) -> bool:
     """Tell cheaply whether a body may hold what `_find_unreadable` looks for; most cannot."""
     has_nul = b"\\" in raw and b"\\u0000" in raw  # one byte is found four times as fast as six
-    return raw.count(b"{") + raw.count(b"[") > depth or has_nul or _LONG_NUMBER in raw.translate(_DIGITS)
+    shape = raw.translate(_SHAPE)
+    opened = len(shape.split(b"{", depth + 1)) - 1  # in half the time of `count`
+    return opened > depth or has_nul or _LONG_NUMBER in shape
 
 
 def _find_unreadable(value: object, at: str, limits: Limits, depth: int = 0) -> Iterator[BodyProblem]:

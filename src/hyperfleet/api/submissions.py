@@ -23,6 +23,7 @@ from hyperfleet.services.results import Target
 CAMEL_GENERATION: Final = "observedGeneration"
 SNAKE_GENERATION: Final = "observed_generation"
 
+_QUOTED_CAMEL_GENERATION: Final = f'"{CAMEL_GENERATION}"'.encode()
 _TELLING_KEYS: Final = frozenset({CAMEL_GENERATION, SNAKE_GENERATION})  # every report has one of them
 _BUNDLE_KEYS: Final = ("adapterStatuses", "adapter_statuses")
 # What a status object has beside them when we answer it; it may be sent back.
@@ -90,7 +91,7 @@ def read_report_of(body: object, adapter: str, redactor: Redactor) -> Reading:
 
 def generation_key_of(raw: bytes) -> str:
     """Tell how the body of one report spells its generation."""
-    return CAMEL_GENERATION if f'"{CAMEL_GENERATION}"'.encode() in raw else SNAKE_GENERATION
+    return CAMEL_GENERATION if _QUOTED_CAMEL_GENERATION in raw else SNAKE_GENERATION
 
 
 def read_batch(body: object, most: int) -> tuple[list[object], tuple[BodyProblem, ...]]:

@@ -6,13 +6,13 @@ must depend on nothing but the record and the kinds.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any, Final
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from hyperfleet.aggregation import BodyProblem
 from hyperfleet.api.problems import ProblemDocument
@@ -119,15 +119,15 @@ class ResourceAnswer(Struct, frozen=True, rename="camel"):
 
 RESOURCE_KEYS: Final = tuple([each.encode_name for each in msgspec.structs.fields(ResourceAnswer)])
 
-_TIMES: Final = b',"adapters":['
+_UPDATED: Final = b'"lastUpdated":'
 
 _encode: Final = msgspec.json.Encoder().encode
 
 
-def present(record: Record, kinds: Kinds = KINDS, *, before: bytes = b"") -> bytes:
-    """Render a resource with its status. `before`: its answer so far, if only times of adapters moved since."""
+def present(record: Record, kinds: Kinds = KINDS, *, before: Record | None = None) -> bytes:
+    """Render a resource with its status. `before`: the same so far, if only adapters were heard again since."""
     resource, status = record.resource, record.status
-    if before and not status.flapping:
+    if before is not None and before.answer and not status.flapping:
         return _retell(before, status)
     kind = kinds.get(resource.kind)
     if kind is None:
@@ -145,17 +145,19 @@ def present(record: Record, kinds: Kinds = KINDS, *, before: bytes = b"") -> byt
     return _encode(answer)
 
 
-class _Times(Struct, frozen=True, rename="camel", gc=False):
-    """The end of an answer, which is all that a heartbeat moves."""
+def _retell(before: Record, status: Status) -> bytes:
+    """Put other times into an answer: when adapters last reported, and at its end when that was last of all.
 
-    adapters: tuple[AdapterAnswer, ...]
-    last_updated: datetime
-
-
-def _retell(answer: bytes, status: Status) -> bytes:
-    """Give an answer another end. Nothing in the end that it has can look like the beginning of it."""
-    times = _encode(_Times(tuple([_present_adapter(adapter) for adapter in status.adapters]), status.last_updated))
-    return b"".join((answer[: answer.rindex(_TIMES)], b",", times[1:], b"}"))
+    Nothing behind an adapter's beginning can look like it, nor anything in an answer's end like a comma.
+    """
+    answer, parts, done = before.answer, [], 0
+    for old, new in zip(before.status.adapters, status.adapters, strict=True):
+        if new is not old:
+            start = answer.rindex(b'{"name":%b,' % _encode(new.name))
+            moved = answer.index(_UPDATED, start) + len(_UPDATED)
+            parts += [answer[done:moved], _encode(new.last_updated)]
+            done = answer.index(b",", moved)
+    return b"".join((*parts, answer[done : answer.rindex(b",") + 1], _UPDATED, _encode(status.last_updated), b"}}"))
 
 
 def path_of(kind: Kind, kinds: Kinds, parent: str = "{parent_id}") -> str:
@@ -368,9 +370,9 @@ def adapter_status(stored: StoredReport) -> AdapterStatus:
     )
 
 
-def outcome_of(verdict: Verdict, notes: Iterable[BodyProblem]) -> OutcomeAnswer:
+def outcome_of(verdict: Verdict, notes: Sequence[BodyProblem]) -> OutcomeAnswer:
     """Say what became of one report."""
-    shown = tuple([Note(note.pointer, note.code, note.message) for note in notes])
+    shown = tuple([Note(note.pointer, note.code, note.message) for note in notes]) if notes else ()
     is_discard = verdict.outcome == "discarded"
     return OutcomeAnswer(
         adapter=verdict.adapter,
@@ -387,23 +389,19 @@ def report_answer(reported: Reported, outcomes: tuple[OutcomeAnswer, ...], kinds
     """Answer a request with reports."""
     record = reported.record
     status = _status_fields(record.resource, record.reports.values(), None, kinds)
-    return ReportAnswer(**status, **_result_fields(reported, outcomes))
+    return ReportAnswer(**status, **asdict(brief_report_answer(reported, outcomes)))
 
 
 def brief_report_answer(reported: Reported, outcomes: tuple[OutcomeAnswer, ...]) -> BriefReportAnswer:
     """Answer a request with reports as shortly as can be."""
-    return BriefReportAnswer(**_result_fields(reported, outcomes))
-
-
-def _result_fields(reported: Reported, outcomes: tuple[OutcomeAnswer, ...]) -> dict[str, Any]:
     is_single = len(outcomes) == 1
-    return {
-        "phase": reported.record.status.phase,
-        "outcomes": outcomes,
-        "outcome": outcomes[0].outcome if is_single else UNSET,
-        "reason": outcomes[0].reason if is_single else UNSET,
-        "removed": reported.is_gone or UNSET,
-    }
+    return BriefReportAnswer(
+        phase=reported.record.status.phase,
+        outcomes=outcomes,
+        outcome=outcomes[0].outcome if is_single else UNSET,
+        reason=outcomes[0].reason if is_single else UNSET,
+        removed=reported.is_gone or UNSET,
+    )
 
 
 # ── many reports at once ─────────────────────────────────────────────────────────────────────────────────────────

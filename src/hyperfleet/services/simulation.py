@@ -189,7 +189,7 @@ def candidate_rules(policies: PolicySet, kinds: Kinds) -> Rules:
     return Rules(policies, 0, kinds, _render_nothing)
 
 
-def _render_nothing(record: Record, *, before: bytes = b"") -> bytes:
+def _render_nothing(record: Record, *, before: Record | None = None) -> bytes:
     return b""
 
 

@@ -40,8 +40,8 @@ from hyperfleet.services.results import Target
 class Render(Protocol):
     """How an answer looks."""
 
-    def __call__(self, record: Record, *, before: bytes = b"") -> bytes:
-        """Render a record; `before` is its answer so far, if only times of adapters moved since."""
+    def __call__(self, record: Record, *, before: Record | None = None) -> bytes:
+        """Render a record; `before` is the same so far, if only adapters were heard again since."""
         ...
 
 
@@ -338,7 +338,7 @@ class Workspace:
     def _save_times(self, before: Record, after: Record, cause: Cause) -> Record:
         """Do what `_save` does for a record of which nothing but times moved: all that it would look for is known."""
         status, revision = after.status, before.revision
-        answer = self._rules.render(after, before=before.answer)
+        answer = self._rules.render(after, before=before)
         if answer != before.answer:
             written = status.memory.written_time
             self._events.append(Draft("Reported", after.resource, written, None, (), cause, self._policy_version))
