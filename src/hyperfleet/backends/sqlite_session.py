@@ -154,6 +154,7 @@ class Session:
         # Another process may be reading: then the log stays, and whoever closes last moves it.
         self._writer.execute("pragma wal_checkpoint(truncate)")
         self._writer.close()
+        self.checkpointer.close_file()
 
 
 def _begin_at_once(connection: sqlite3.Connection) -> bool:
