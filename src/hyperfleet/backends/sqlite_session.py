@@ -25,8 +25,9 @@ T = TypeVar("T")
 
 _SCANNERS: Final = 2  # lists at once; the processor is the limit, and writers want their share
 # The pages that connections keep for themselves: the system keeps the rest of the file in memory that is not ours.
-_WRITER_CACHE: Final = 16  # MiB
-_READER_CACHE: Final = 8
+_WRITER_CACHE: Final = 12  # MiB
+_POINT_CACHE: Final = 8
+_SCANNER_CACHE: Final = 4  # each
 _QUICK: Final = 0.0005  # seconds: to hand a commit to the thread and to be told of its end takes about as long
 
 
@@ -55,8 +56,8 @@ class Session:
             migrate(writer, path, clock)
             be_patient(writer, is_patient=False)
             readers = []
-            for _ in range(1 + _SCANNERS):
-                readers.append(connect(path, cache_mib=_READER_CACHE))
+            for size in (_POINT_CACHE, *[_SCANNER_CACHE] * _SCANNERS):
+                readers.append(connect(path, cache_mib=size))
                 cleanup.callback(readers[-1].close)
             session = cls(path, writer, readers)
             cleanup.pop_all()  # they are the session's from now on
