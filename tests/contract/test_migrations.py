@@ -21,9 +21,20 @@ from hyperfleet.backends.sqlite import SqliteStore
 from hyperfleet.backends.sqlite_connection import SQL as SQLITE_SQL
 from hyperfleet.backends.statements import Engine
 from hyperfleet.errors import Forgotten
-from hyperfleet.ports import EVERYTHING, Changes
+from hyperfleet.ports import EVERYTHING, Changes, Needs, Record
 from tests.contract.conftest import DURABLE
-from tests.contract.stores import START, DurableStore, make_draft, make_resource, make_stored, write
+from tests.contract.heartbeats import beat, begin, heard
+from tests.contract.stores import (
+    START,
+    DurableStore,
+    look,
+    make_draft,
+    make_record,
+    make_resource,
+    make_stored,
+    must_read,
+    write,
+)
 
 pytestmark = pytest.mark.anyio
 
@@ -44,7 +55,11 @@ class OldDatabase(Struct, frozen=True):
 @pytest.fixture(params=DURABLE)
 def blank(request: pytest.FixtureRequest, tmp_path: Path) -> OldDatabase:
     """Give a database without tables."""
-    return _sqlite(tmp_path / "fleet.db") if request.param == "sqlite" else _postgres(request)
+    return (
+        _sqlite(tmp_path / "fleet.db")
+        if request.param == "sqlite"
+        else _postgres(request.getfixturevalue("postgres_url"))
+    )
 
 
 @pytest.fixture
@@ -64,9 +79,7 @@ def _sqlite(path: Path) -> OldDatabase:
     return OldDatabase("sqlite", table, run, lambda time: str(to_micros(time)), SqliteStore(path))
 
 
-def _postgres(request: pytest.FixtureRequest) -> OldDatabase:
-    url: str = request.getfixturevalue("postgres_url")
-
+def _postgres(url: str) -> OldDatabase:
     async def run(script: str) -> None:
         connection = await asyncpg.connect(url)
         try:
@@ -103,6 +116,25 @@ async def fill(old: OldDatabase, kept: Iterable[int], head: int) -> None:
     )
 
 
+async def fill_present(old: OldDatabase) -> Record:
+    """Write a cluster with two reports; return it as it must be found."""
+    record = make_record("cls-1", reports={name: make_stored(name) for name in ("apply", "dns")})
+    resource, no = record.resource, "0" if old.engine == "sqlite" else "false"
+    answer = f"cast('{record.answer.decode()}' as {'blob' if old.engine == 'sqlite' else 'bytea'})"
+    reports = [f"('cls-1', '{name}', 1, '{encode(each).decode()}')" for name, each in record.reports.items()]
+    await old.run(
+        f"""
+        insert into resources
+            (id, kind, tenant, name, created_time, is_deleting, severity, revision, policy_version, answer, status,
+             resource)
+        values ('cls-1', 'Cluster', 'acme', 'cls-1', {old.time(resource.created_time)}, {no}, 3, 0, 0, {answer},
+            '{encode(record.status).decode()}', '{encode(resource).decode()}');
+        insert into reports (resource_id, adapter, generation, body) values {", ".join(reports)};
+        """
+    )
+    return record
+
+
 async def migrate_and_open(store: DurableStore) -> None:
     applied = await store.migrate()
     assert "0001_initial" not in applied
@@ -126,6 +158,34 @@ async def test_a_past_that_is_whole_can_be_told_from_the_beginning(old: OldDatab
     assert await write(old.store, Changes(events=[make_draft(make_resource())])) == 5
     assert [entry.position for entry in (await old.store.read_events(4, 10)).entries] == [5, 6]
     await old.store.close()
+
+
+async def test_the_present_is_what_it_was(old: OldDatabase) -> None:
+    record = await fill_present(old)
+    await migrate_and_open(old.store)
+    assert await must_read(old.store, "cls-1") == record
+    assert (await look(old.store, Needs(ids=frozenset({"cls-1"})))).records == {"cls-1": record}
+    await write(old.store, beat(record, "dns", 1))
+    assert (await must_read(old.store, "cls-1")).reports["dns"].last_heard == START + timedelta(seconds=1)
+    await old.store.close()
+
+
+@pytest.mark.postgres
+async def test_what_an_earlier_version_writes_in_the_meantime_counts(postgres_url: str, anyio_backend: str) -> None:
+    """Replicas are replaced one by one: those of the version before know no pulse."""
+    database = _postgres(postgres_url)
+    await database.store.migrate()
+    await database.store.open()
+    record = await begin(database.store)
+    await write(database.store, beat(record, "dns", 1))
+    later = make_stored("dns", said="later", last_heard=START + HOUR, effective_time=START + HOUR)
+    status = heard(record, later).status
+    await database.run(f"update reports set body = '{encode(later).decode()}' where adapter = 'dns'")
+    await database.run(f"update resources set status = '{encode(status).decode()}'")
+    found = await must_read(database.store, "cls-1")
+    assert found.reports == {**record.reports, "dns": later}
+    assert found.status == status
+    await database.store.close()
 
 
 @pytest.mark.parametrize(
