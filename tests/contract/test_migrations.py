@@ -12,6 +12,7 @@ from pathlib import Path
 import asyncpg
 import pytest
 from msgspec import Struct
+from msgspec.structs import replace
 
 from hyperfleet.backends.migrations import load_migrations
 from hyperfleet.backends.postgres import PostgresStore
@@ -185,6 +186,36 @@ async def test_what_an_earlier_version_writes_in_the_meantime_counts(postgres_ur
     found = await must_read(database.store, "cls-1")
     assert found.reports == {**record.reports, "dns": later}
     assert found.status == status
+    await database.store.close()
+
+
+@pytest.mark.postgres
+async def test_what_an_earlier_version_retires_in_the_meantime_is_gone(postgres_url: str, anyio_backend: str) -> None:
+    database = _postgres(postgres_url)
+    await database.store.migrate()
+    await database.store.open()
+    await write(database.store, beat(await begin(database.store), "dns", 1))
+    await database.run("delete from reports where adapter = 'dns'; update resources set answer = 'without dns'")
+    for seconds in (2, 3):
+        found = await must_read(database.store, "cls-1")
+        assert list(found.reports) == ["apply"]
+        await write(database.store, beat(found, "apply", seconds))
+    await database.store.close()
+
+
+@pytest.mark.postgres
+async def test_adapters_that_an_earlier_version_adds_count_though_its_clock_is_late(
+    postgres_url: str, anyio_backend: str
+) -> None:
+    database = _postgres(postgres_url)
+    await database.store.migrate()
+    await database.store.open()
+    record = await begin(database.store)
+    await write(database.store, beat(record, "dns", 1))
+    adapters = record.status.adapters
+    status = replace(record.status, adapters=(*adapters, replace(adapters[0], name="new")))
+    await database.run(f"update resources set status = '{encode(status).decode()}'")
+    assert (await must_read(database.store, "cls-1")).status == status
     await database.store.close()
 
 

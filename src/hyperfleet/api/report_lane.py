@@ -15,12 +15,12 @@ import msgspec
 from msgspec import Struct
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from hyperfleet.aggregation import read_plain
+from hyperfleet.aggregation import BodyProblem, read_plain
 from hyperfleet.api.callers import guest_of
 from hyperfleet.api.context import Context
 from hyperfleet.api.envelope import id_of, send_problem
 from hyperfleet.api.patience import Patience
-from hyperfleet.api.problems import from_code, from_error, from_refusal
+from hyperfleet.api.problems import Problem, from_code, from_error, from_refusal
 from hyperfleet.api.requests import ID, is_suspicious
 from hyperfleet.api.submissions import generation_key_of
 from hyperfleet.api.traffic import tell_template
@@ -29,7 +29,7 @@ from hyperfleet.model.kind import Kind
 from hyperfleet.model.report import ADAPTER_PATTERN, Report
 from hyperfleet.services.callers import Caller
 from hyperfleet.services.reports import REPORT_PREFIX, Submission, TakeReports
-from hyperfleet.services.results import Refusal, Target
+from hyperfleet.services.results import Refusal, Reported, Target
 
 # Headers that ask for something beyond what is done here, and all that are looked at.
 _UNUSUAL: Final = frozenset({b"prefer", b"content-encoding"})
@@ -77,19 +77,19 @@ class ReportLane:
                 report = read_plain(redacted.body, adapter) if self._is_plain(raw, upload) else None
                 command = None if report is None else self._command(report, raw, target, caller)
                 result = None if command is None else await self._context.committer.submit(command)
+                answer = None if result is None else _tell(result, redacted.notes)
         except TimeoutError:
             await send_problem(from_code("Timeout" if upload.is_read else "RequestTimeout"), scope, send)
         except Exception as error:  # noqa: BLE001  # nobody is around us: whatever it is, the caller gets an answer
             await send_problem(from_error(error), scope, send, error)
         else:
-            if result is None:
+            if answer is None:
                 await self._app(scope, upload.receive_again, send)
-            elif isinstance(result, Refusal):
-                await send_problem(from_refusal(result), scope, send)
+            elif isinstance(answer, Problem):
+                await send_problem(answer, scope, send)
             else:
-                body = _encode(brief_report_answer(result, (outcome_of(result.verdicts[0], redacted.notes),)))
-                await send(_start_of(body, scope))
-                await send({"type": "http.response.body", "body": body})
+                await send(_start_of(answer, scope))
+                await send({"type": "http.response.body", "body": answer})
 
     def _find(self, scope: Scope) -> _Place | None:
         """Return which resource a request reports on, and for PUT the adapter; None: it does not report."""
@@ -155,6 +155,13 @@ def _read_headers(scope: Scope) -> int:
         elif name in _UNUSUAL or value not in _JSON:
             return -1
     return promised
+
+
+def _tell(result: Reported | Refusal, notes: tuple[BodyProblem, ...]) -> bytes | Problem:
+    """Return the body of the answer, or what is wrong with the report."""
+    if isinstance(result, Refusal):
+        return from_refusal(result)
+    return _encode(brief_report_answer(result, (outcome_of(result.verdicts[0], notes),)))
 
 
 def _start_of(body: bytes, scope: Scope) -> Message:

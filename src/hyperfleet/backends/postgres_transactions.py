@@ -20,6 +20,7 @@ from hyperfleet.errors import Contended
 from hyperfleet.ports import Changes, Loaded, Needs, Record, Work
 
 _MOST_DOUBT: Final = 64  # transactions that lock at once, where going without has failed again and again
+_LEVEL: Final = timedelta()  # of two clocks that tell the same
 
 
 class Transactions:
@@ -29,7 +30,7 @@ class Transactions:
         """Remember nothing yet."""
         self._cache = RecordCache()
         self._policy_version: int | None = None
-        self._ahead = timedelta()  # of the database's clock before ours
+        self._ahead: timedelta | None = None  # of the database's clock before ours; None: nothing is known of it yet
         self._doubt = 0  # how many transactions lock at once …
         self._next_doubt = 1  # … and for how many after the next failure
 
@@ -64,7 +65,7 @@ class Transactions:
         policy_version = self._policy_version or 0
         sent = datetime.now(UTC)
         try:
-            changes = work(Loaded(sent + self._ahead, policy_version, dict(found.records), {}, {}, {}))
+            changes = work(Loaded(sent + (self._ahead or _LEVEL), policy_version, dict(found.records), {}, {}, {}))
         except Exception:  # noqa: BLE001  # whatever it is, the ordinary way meets it too, and there it counts
             return None
         if changes.is_empty:
@@ -86,7 +87,7 @@ class Transactions:
         if self._doubt:
             self._doubt -= 1
             return None
-        if needs.names or needs.keys or self._policy_version is None:
+        if needs.names or needs.keys or self._policy_version is None or self._ahead is None:
             return None
         found = Found()
         self._add(found, needs.ids)
@@ -118,7 +119,7 @@ class Transactions:
         What was believed before is kept if it may be so: the shortest round trips tell the most.
         """
         least, most = theirs - datetime.now(UTC), theirs - sent
-        self._ahead = max(least, min(most, self._ahead))
+        self._ahead = max(least, min(most, self._ahead or _LEVEL))
 
     def _learn(self, *, is_success: bool) -> None:
         """Lock at once where going without has failed: others write here too."""

@@ -71,8 +71,10 @@ class Pulse(Struct, frozen=True, array_like=True, gc=False):
         return Reports(bodies, _Reader({beat.adapter: beat for beat in self.beats}))
 
     def bring_up(self, status: Status) -> Status:
-        """Return the status of a record as it is; a later one is not behind."""
+        """Return the status of a record as it is; a later one, or one of other adapters, is not behind."""
         if self.written_time is None or self.last_updated is None or self.written_time < status.memory.written_time:
+            return status
+        if len(self.heard) != len(status.adapters):  # that of a version without pulses, by a clock that is late
             return status
         heard = zip(status.adapters, self.heard, strict=True)
         adapters = tuple([replace(adapter, last_updated=time) for adapter, time in heard])
@@ -96,10 +98,13 @@ _decode: Final = msgspec.msgpack.Decoder(Pulse).decode
 
 
 def encode_pulse(status: Status | None, reports: Mapping[str, StoredReport], behind: Collection[str]) -> bytes | None:
-    """Write the times of a status, if it is behind, and of the reports of the adapters that are; None: nothing is."""
-    if status is None and not behind:
+    """Write the times of a status, if it is behind, and of the reports of the adapters that are; None: nothing is.
+
+    A version of this program that knows no pulse may have retired one of these adapters.
+    """
+    beats = [_beat_of(adapter, reports) for adapter in behind if adapter in reports]
+    if status is None and not beats:
         return None
-    beats = [_beat_of(adapter, reports) for adapter in behind]
     if status is None:
         return _encode((None, None, (), beats))
     heard = [adapter.last_updated for adapter in status.adapters]

@@ -15,7 +15,10 @@ import os
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Lock
 from typing import Final
+
+from msgspec import Struct
 
 from hyperfleet.backends.sqlite_connection import connect
 
@@ -26,13 +29,45 @@ _FEW: Final = 500  # pages: moved in some milliseconds
 _ROUNDS: Final = 4  # beside the writing; each finds fewer pages than the one before, unless the disk is too slow
 
 
+class _File(Struct, eq=False):
+    """A database that is open beside SQLite, and by how many checkpointers of this process.
+
+    It is closed by the last of them: with any descriptor of a file, a process lets go of all its locks on it.
+    """
+
+    key: tuple[int, int]
+    descriptor: int
+    users: int = 0
+
+
+_files: Final[dict[tuple[int, int], _File]] = {}  # by device and number
+_files_lock: Final = Lock()  # sessions are opened and closed in threads
+
+
+def _borrow(path: Path) -> _File:
+    with _files_lock:
+        found = path.stat()
+        key = (found.st_dev, found.st_ino)
+        if key not in _files:
+            _files[key] = _File(key, os.open(path, os.O_RDWR))
+        _files[key].users += 1
+        return _files[key]
+
+
+def _give_back(file: _File) -> None:
+    with _files_lock:
+        file.users -= 1
+        if not file.users:
+            os.close(_files.pop(file.key).descriptor)
+
+
 class Checkpointer:
     """Moves the log whenever enough was written."""
 
     def __init__(self, path: Path, writer: sqlite3.Connection, turn: asyncio.Lock) -> None:
         """Watch what `writer` writes; whoever holds `turn` is the only one who writes."""
         self._connection = connect(path, cache_mib=1)
-        self._file = os.open(path, os.O_RDWR)
+        self._file = _borrow(path)
         self._writer = writer
         self._turn = turn
         self._moved = writer.total_changes  # rows that were written when the log was last moved
@@ -63,7 +98,9 @@ class Checkpointer:
 
     async def _move_pages(self) -> int:
         """Move what is in the log now, and return how many pages that are; those moved before cost nothing."""
-        return await asyncio.get_running_loop().run_in_executor(self._thread, _move_pages, self._connection, self._file)
+        return await asyncio.get_running_loop().run_in_executor(
+            self._thread, _move_pages, self._connection, self._file.descriptor
+        )
 
     def _rest(self, done: asyncio.Task[None]) -> None:
         self._moving = None
@@ -81,8 +118,8 @@ class Checkpointer:
         self._connection.close()
 
     def close_file(self) -> None:
-        """Let go of the file; after all connections, for with it the process lets go of every lock on the file."""
-        os.close(self._file)
+        """Let go of the file; after all connections."""
+        _give_back(self._file)
 
 
 def _move_pages(connection: sqlite3.Connection, file: int) -> int:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from datetime import UTC, datetime, timedelta, tzinfo
+from typing import Any, Self
 
 import asyncpg
 import pytest
 from msgspec.structs import replace
 
+from hyperfleet.backends import postgres_transactions
 from hyperfleet.backends.postgres import PostgresStore
 from hyperfleet.ports import Changes, Loaded, Needs
 from tests.contract.stores import changed, created, make_pool, make_record, make_stored, must_read, write
@@ -134,6 +136,28 @@ def test_a_fault_on_what_is_remembered_is_tried_on_what_is_there(postgres_url: s
 
         assert await store.transact(ONE, stumble) == 1
         assert (await must_read(store, "cls-1")).answer == b"ours"
+
+    run(postgres_url, story)
+
+
+def test_the_clock_of_the_database_counts_from_the_first_write_on(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Fast(datetime):
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> Self:
+            return super().now(tz) + timedelta(hours=1)
+
+    async def story(store: PostgresStore) -> None:
+        async with opened(postgres_url) as other:
+            await write(other, created(make_record("cls-1")))
+        monkeypatch.setattr(postgres_transactions, "datetime", Fast)
+        await store.transact(ONE, lambda _: Changes())  # tells the policy, and nothing of the time
+        for number in range(2):
+            spy = Spy(b"%d" % number)
+            await store.transact(ONE, spy)
+            [loaded] = spy.seen
+            assert loaded.now < datetime.now(UTC) + timedelta(minutes=1)
 
     run(postgres_url, story)
 

@@ -118,6 +118,35 @@ def test_closing_moves_the_log_into_the_file(tmp_path: Path) -> None:
     assert [file.name for file in tmp_path.iterdir()] == ["fleet.db"]
 
 
+COUNTER = """
+import sqlite3, sys
+connection = sqlite3.connect(sys.argv[1])
+print(*connection.execute("select count(*) from resources").fetchone())
+connection.close()
+"""
+
+
+def test_a_store_that_is_closed_leaves_the_locks_of_another_in_its_process(tmp_path: Path) -> None:
+    file = tmp_path / "fleet.db"
+
+    def count_elsewhere() -> str:
+        command = [sys.executable, "-c", COUNTER, str(file)]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()  # noqa: S603
+
+    async def story() -> None:
+        one, other = SqliteStore(file), SqliteStore(file)
+        await one.open()
+        await other.open()
+        await write(one, created(make_record("cls-1")))
+        await one.close()
+        assert count_elsewhere() == "1"  # who closes last takes the log away, and must not believe to be that one
+        await write(other, created(make_record("cls-2")))
+        assert count_elsewhere() == "2"
+        await other.close()
+
+    asyncio.run(story())
+
+
 def test_what_was_acknowledged_survives_a_kill(tmp_path: Path) -> None:
     path = tmp_path / "fleet.db"
     command = [sys.executable, "-c", _WRITE_AND_DIE, str(path)]
