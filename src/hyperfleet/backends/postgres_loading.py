@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import astuple
 
 from hyperfleet.backends.postgres_connections import Connection
-from hyperfleet.backends.pulse import decode_pulse
+from hyperfleet.backends.pulse import Pulse, decode_pulse
 from hyperfleet.backends.record_cache import Found
 from hyperfleet.backends.rows import decode_resource, decode_status
 from hyperfleet.backends.statements import load_statements
@@ -37,13 +37,16 @@ async def load(connection: Connection, needs: Needs) -> Ground:
     ids = [*resources, *(row["id"] for row in child_rows if row["id"] not in resources)]
     head, *report_rows = await connection.fetch(SQL["read_head_and_reports"], ids)
     everybody = (*rows, *child_rows)
+    pulses = {row["id"]: decode_pulse(row["pulse"]) for row in everybody}
     found = Found(
         marks={row["id"]: row["version"] for row in everybody},
-        behind={row["id"]: decode_pulse(row["pulse"]).adapters for row in everybody},
+        behind={id_: pulse.adapters for id_, pulse in pulses.items()},
     )
     bodies = _by_resource(report_rows, found)
-    records = {row["id"]: make_record(row, bodies.get(row["id"], {}), resources[row["id"]]) for row in rows}
-    children = [make_record(row, bodies.get(row["id"], {})) for row in child_rows]
+    records = {
+        row["id"]: make_record(row, bodies.get(row["id"], {}), pulses[row["id"]], resources[row["id"]]) for row in rows
+    }
+    children = [make_record(row, bodies.get(row["id"], {}), pulses[row["id"]]) for row in child_rows]
     found.records.update({child.resource.id: child for child in children} | records)
     loaded = Loaded(
         now=head["now"],
@@ -59,16 +62,20 @@ async def load(connection: Connection, needs: Needs) -> Ground:
 async def peek(connection: Connection, ids: Collection[str], found: Found) -> None:
     """Add records and their parents as they are now, without locking them."""
     for row in await connection.fetch(SQL["peek"], [as_storable(id_) for id_ in ids]):
-        id_, bodies = row["id"], dict(zip(row["adapters"], row["reports"], strict=True))
+        id_, pulse = row["id"], decode_pulse(row["pulse"])
         found.marks[id_] = row["version"]
-        found.behind[id_] = decode_pulse(row["pulse"]).adapters
-        found.sizes[id_] = {adapter: len(body) for adapter, body in bodies.items()}
-        found.records[id_] = make_record(row, bodies)
+        found.behind[id_] = pulse.adapters
+        found.sizes[id_] = dict(zip(row["adapters"], map(len, row["reports"]), strict=True))
+        found.records[id_] = make_record(row, bodies_of(row), pulse)
 
 
-def make_record(row: Any, bodies: Bodies, resource: Resource | None = None) -> Record:
-    """Make a record of a row and its reports; `resource` is that of the row, if it has been decoded already."""
-    pulse = decode_pulse(row["pulse"])
+def bodies_of(row: Any) -> Bodies:
+    """Return the reports of a row that has them, by adapter."""
+    return dict(zip(row["adapters"], row["reports"], strict=True))
+
+
+def make_record(row: Any, bodies: Bodies, pulse: Pulse, resource: Resource | None = None) -> Record:
+    """Make a record of a row, its reports and its pulse; `resource` is that of the row, if it was decoded already."""
     return Record(
         resource or decode_resource(row["resource"]),
         pulse.bring_up(decode_status(row["status"])),

@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from hyperfleet.backends.listing import Dialect, Latest, build_count, build_find, build_summary, groups_of, page_of
 from hyperfleet.backends.postgres_connections import Connection
-from hyperfleet.backends.postgres_loading import SQL, as_storable, make_record
-from hyperfleet.backends.pulse import tell_current
+from hyperfleet.backends.postgres_loading import SQL, as_storable, bodies_of, make_record
+from hyperfleet.backends.pulse import decode_pulse, tell_current
 from hyperfleet.backends.rows import BEYOND_ALL, AdapterRow, TransitionRow, as_heard, decode_report, merge_adapters
 from hyperfleet.model.report import StoredReport
 from hyperfleet.ports import (
@@ -141,7 +141,7 @@ async def read_policy(connection: Connection) -> PolicyVersion | None:
 
 def record_with_reports(row: Any) -> Record:
     """Make a record of a row that has its reports."""
-    return make_record(row, dict(zip(row["adapters"], row["reports"], strict=True)))
+    return make_record(row, bodies_of(row), decode_pulse(row["pulse"]))
 
 
 def _bound(*parameters: object) -> list[object]:

@@ -7,7 +7,7 @@ pulse. What is written in full is no longer behind.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
@@ -116,14 +116,10 @@ def decode_pulse(raw: bytes | None) -> Pulse:
     return _NONE if raw is None else _decode(raw)
 
 
-def tell_current(rows: Iterable[tuple[str, Body, bytes | None]]) -> dict[str, StoredReport]:
+def tell_current(rows: Sequence[tuple[str, Body, bytes | None]]) -> dict[str, StoredReport]:
     """Return reports of one record by adapter, from rows with their bodies and the record's pulse."""
-    told = {}
-    for adapter, body, raw in rows:
-        beats = {beat.adapter: beat for beat in decode_pulse(raw).beats}
-        stored = decode_report(body)
-        told[adapter] = beats[adapter].bring_up(stored) if adapter in beats else stored
-    return told
+    bodies: Bodies = {adapter: body for adapter, body, _ in rows}
+    return dict(decode_pulse(rows[0][2]).reports(bodies)) if rows else {}
 
 
 def _beat_of(adapter: str, reports: Mapping[str, StoredReport]) -> object:

@@ -77,7 +77,7 @@ class _Writing:
                 record.answer,
             )
 
-    def first_statuses(self) -> Iterator[Row]:
+    def first_records(self) -> Iterator[Row]:
         for record in self._changes.inserted:
             resource = record.resource
             yield self._found.marks[resource.id], encode(record.status).decode(), encode(resource).decode()
@@ -212,7 +212,7 @@ _STEPS: Final[tuple[tuple[str, Callable[[_Writing], Iterator[Row]]], ...]] = (
     (SQL["update_resource"], _Writing.edited),
     (SQL["update_spec"], _Writing.specs),
     (SQL["insert_resource"], _Writing.inserted),
-    (SQL["insert_record"], _Writing.first_statuses),
+    (SQL["insert_record"], _Writing.first_records),
     (SQL["update_answer"], _Writing.answers),
     (SQL["update_status"], _Writing.statuses),
     (SQL["update_place"], _Writing.places),
