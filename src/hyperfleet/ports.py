@@ -13,7 +13,7 @@ from typing import Final, Literal, Protocol, Self
 from msgspec import Struct, field
 
 from hyperfleet.model.event import EventType, Transition
-from hyperfleet.model.report import StoredReport
+from hyperfleet.model.report import Report, StoredReport
 from hyperfleet.model.resource import Resource
 from hyperfleet.model.status import Status
 
@@ -156,6 +156,9 @@ class Needs(Struct, frozen=True):
     names: frozenset[NameKey] = frozenset()
     keys: frozenset[str] = frozenset()
     wants_children: Callable[[Resource], bool] = _wants_none  # asked of each record that was loaded
+    # Reports, and on which of `ids`, if whoever sends them looks at no others of the resource afterwards. A store that
+    # knows that they repeat what was said need not read what nobody looks at then.
+    sent: Sequence[tuple[str, Report]] = ()
 
 
 class Loaded(Struct, frozen=True):
@@ -355,7 +358,8 @@ class Store(Protocol):
     async def transact(self, needs: Needs, work: Work) -> int:
         """Lock and load, call `work`, write what it returns, commit; return the position before the first event.
 
-        `work` may run in another thread and must not await. What it raises ends the transaction unwritten.
+        `work` may run in another thread and must not await. What it raises ends the transaction unwritten. It may be
+        called again, with more or newer records; the last call counts.
         """
         ...
 

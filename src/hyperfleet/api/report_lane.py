@@ -109,7 +109,7 @@ class ReportLane:
 
     def _command(self, report: Report, raw: bytes, target: Target, caller: Caller) -> TakeReports:
         submission = Submission(report, self._context.new_id(REPORT_PREFIX), "", generation_key_of(raw))
-        return TakeReports(target, (submission,), caller)
+        return TakeReports(target, (submission,), caller, is_brief=True)
 
 
 class _Upload(Struct):

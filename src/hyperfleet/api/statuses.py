@@ -248,7 +248,8 @@ class _Batches(Struct, frozen=True):
     def _command(self, entry: BatchEntry, caller: Caller) -> TakeReports:
         if entry.errors or entry.target is None or entry.sent is None:
             raise Refused(from_body(entry.errors))
-        return TakeReports(checked_target(entry.target), (_submission(entry.sent, self.context),), caller)
+        submission = _submission(entry.sent, self.context)
+        return TakeReports(checked_target(entry.target), (submission,), caller, is_brief=True)
 
 
 def _submission(sent: Sent, context: Context) -> Submission:

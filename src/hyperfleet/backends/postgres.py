@@ -21,6 +21,7 @@ from hyperfleet.backends.postgres_connections import Connection, Connections, Ti
 from hyperfleet.backends.postgres_loading import SQL
 from hyperfleet.backends.postgres_pruning import prune
 from hyperfleet.backends.postgres_transactions import Transactions
+from hyperfleet.backends.record_cache import MOST_KEPT
 from hyperfleet.errors import StoreUnavailable
 from hyperfleet.model.report import StoredReport
 from hyperfleet.ports import (
@@ -60,7 +61,7 @@ _DURABLE: Final = {"synchronous_commit": "on"}  # whatever the server's default 
 class _Session:
     """The connections of an open store."""
 
-    def __init__(self, url: str, pool_size: int, timeouts: Timeouts) -> None:
+    def __init__(self, url: str, pool_size: int, timeouts: Timeouts, remembered: int) -> None:
         writers = max(1, pool_size // 4)
         points = max(1, pool_size // 4)
         self.writers = Connections(url, writers, timeouts, _BY_KEY | _DURABLE)
@@ -68,7 +69,7 @@ class _Session:
         self.scans = Connections(url, max(1, pool_size - writers - points), timeouts, _BY_VALUE)
         self.claims = Connections(url, _CLAIMS, timeouts)
         self.answers = AnswerReader(self.points, lanes=points)
-        self.transactions = Transactions()
+        self.transactions = Transactions(remembered)
 
     async def close(self) -> None:
         for connections in (self.writers, self.points, self.scans, self.claims):
@@ -78,11 +79,22 @@ class _Session:
 class PostgresStore:
     """Keeps everything in one database."""
 
-    def __init__(self, url: str, *, pool_size: int = 8, timeouts: Timeouts = Timeouts()) -> None:  # noqa: B008  # frozen
-        """Name the database; `open` connects. A quarter of the connections writes, half of them read lists."""
+    def __init__(
+        self,
+        url: str,
+        *,
+        pool_size: int = 8,
+        timeouts: Timeouts = Timeouts(),  # noqa: B008  # frozen
+        remembered: int = MOST_KEPT,
+    ) -> None:
+        """Name the database; `open` connects. A quarter of the connections writes, half of them read lists.
+
+        Of the records written last, so many bytes are remembered.
+        """
         self._url = url
         self._pool_size = pool_size
         self._timeouts = timeouts
+        self._remembered = remembered
         self._session: _Session | None = None
 
     # opening and closing
@@ -93,7 +105,7 @@ class PostgresStore:
             async with self._visit(self._timeouts) as connection:
                 await schema.check_server(connection)
                 await schema.check_schema(connection)
-            self._session = _Session(self._url, self._pool_size, self._timeouts)
+            self._session = _Session(self._url, self._pool_size, self._timeouts, self._remembered)
 
     async def close(self) -> None:
         """Finish what is running and let go of every connection."""

@@ -12,7 +12,9 @@ from hyperfleet.backends.postgres_connections import Connection
 from hyperfleet.backends.pulse import Pulse, decode_pulse
 from hyperfleet.backends.record_cache import Found
 from hyperfleet.backends.rows import decode_resource, decode_status
+from hyperfleet.backends.sketches import SketchRow, draw
 from hyperfleet.backends.statements import load_statements
+from hyperfleet.model.report import Report
 from hyperfleet.model.reports import Bodies
 from hyperfleet.model.resource import Resource
 from hyperfleet.ports import Loaded, NameKey, Needs, Record, Remembered
@@ -38,16 +40,14 @@ async def load(connection: Connection, needs: Needs) -> Ground:
     head, *report_rows = await connection.fetch(SQL["read_head_and_reports"], ids)
     everybody = (*rows, *child_rows)
     pulses = {row["id"]: decode_pulse(row["pulse"]) for row in everybody}
-    found = Found(
-        marks={row["id"]: row["version"] for row in everybody},
-        behind={id_: pulse.adapters for id_, pulse in pulses.items()},
-    )
+    found = Found(marks={row["id"]: row["version"] for row in everybody})
     bodies = _by_resource(report_rows, found)
     records = {
         row["id"]: make_record(row, bodies.get(row["id"], {}), pulses[row["id"]], resources[row["id"]]) for row in rows
     }
     children = [make_record(row, bodies.get(row["id"], {}), pulses[row["id"]]) for row in child_rows]
     found.records.update({child.resource.id: child for child in children} | records)
+    found.behind.update({id_: pulses[id_].behind(record.answer) for id_, record in found.records.items()})
     loaded = Loaded(
         now=head["now"],
         policy_version=head["policy_version"],
@@ -62,11 +62,28 @@ async def load(connection: Connection, needs: Needs) -> Ground:
 async def peek(connection: Connection, ids: Collection[str], found: Found) -> None:
     """Add records and their parents as they are now, without locking them."""
     for row in await connection.fetch(SQL["peek"], [as_storable(id_) for id_ in ids]):
-        id_, pulse = row["id"], decode_pulse(row["pulse"])
-        found.marks[id_] = row["version"]
-        found.behind[id_] = pulse.adapters
-        found.sizes[id_] = dict(zip(row["adapters"], map(len, row["reports"]), strict=True))
-        found.records[id_] = make_record(row, bodies_of(row), pulse)
+        pulse = decode_pulse(row["pulse"])
+        found.sizes[row["id"]] = dict(zip(row["adapters"], map(len, row["reports"]), strict=True))
+        _add(found, row["version"], pulse, make_record(row, bodies_of(row), pulse))
+
+
+async def peek_sketches(connection: Connection, sent: Mapping[str, Mapping[str, Report]], found: Found) -> int:
+    """Add the records of which a sketch is enough for the reports that are sent; return how many."""
+    drawn = 0
+    for *columns, raw in await connection.fetch(SQL["peek_sketches"], list(sent)):
+        row, pulse = SketchRow(*columns), decode_pulse(raw)
+        record = draw(row, pulse, sent[row.id])
+        if record is not None:
+            _add(found, row.mark, pulse, record)
+            drawn += 1
+    return drawn
+
+
+def _add(found: Found, version: int, pulse: Pulse, record: Record) -> None:
+    id_ = record.resource.id
+    found.marks[id_] = version
+    found.behind[id_] = pulse.behind(record.answer)
+    found.records[id_] = record
 
 
 def bodies_of(row: Any) -> Bodies:

@@ -13,34 +13,36 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from hyperfleet.backends.postgres_connections import Connection, transaction
-from hyperfleet.backends.postgres_loading import load, peek
+from hyperfleet.backends.postgres_loading import load, peek, peek_sketches
 from hyperfleet.backends.postgres_writing import Outcome, is_single, write
-from hyperfleet.backends.record_cache import Found, RecordCache
+from hyperfleet.backends.record_cache import MOST_KEPT, Doubt, Found, RecordCache
+from hyperfleet.backends.sketches import UnreadError
 from hyperfleet.errors import Contended
 from hyperfleet.ports import Changes, Loaded, Needs, Record, Work
 
-_MOST_DOUBT: Final = 64  # transactions that lock at once, where going without has failed again and again
 _LEVEL: Final = timedelta()  # of two clocks that tell the same
 
 
 class Transactions:
     """Runs transactions of one database, and remembers what they wrote."""
 
-    def __init__(self) -> None:
-        """Remember nothing yet."""
-        self._cache = RecordCache()
+    def __init__(self, remembered: int = MOST_KEPT) -> None:
+        """Remember nothing yet, and later up to so many bytes."""
+        self._cache = RecordCache(remembered)
         self._policy_version: int | None = None
         self._ahead: timedelta | None = None  # of the database's clock before ours; None: nothing is known of it yet
-        self._doubt = 0  # how many transactions lock at once …
-        self._next_doubt = 1  # … and for how many after the next failure
+        self._going_unlocked = Doubt()  # others may write here too
 
     async def run(self, connection: Connection, needs: Needs, work: Work) -> int:
         """Do one transaction; return the position before its first event."""
-        known = await self._recall(connection, needs)
-        if known is not None:
-            base = await self._write_unlocked(connection, known, work)
-            if base is not None:
-                return base
+        try:
+            known = await self._recall(connection, needs)
+            base = None if known is None else await self._write_unlocked(connection, known, work)
+        except UnreadError:
+            self._cache.sketching.learn(is_success=False)
+            base = None
+        if base is not None:
+            return base
         async with transaction(connection):
             return await self._write_from_rows(connection, needs, work)
 
@@ -66,6 +68,8 @@ class Transactions:
         sent = datetime.now(UTC)
         try:
             changes = work(Loaded(sent + (self._ahead or _LEVEL), policy_version, dict(found.records), {}, {}, {}))
+        except UnreadError:
+            raise
         except Exception:  # noqa: BLE001  # whatever it is, the ordinary way meets it too, and there it counts
             return None
         if changes.is_empty:
@@ -75,7 +79,7 @@ class Transactions:
         else:
             async with transaction(connection):
                 outcome = await write(connection, policy_version, changes, found, is_locked=False)
-        self._learn(is_success=outcome is not None)
+        self._going_unlocked.learn(is_success=outcome is not None)
         if outcome is None:
             return None
         self._compare_clocks(sent, outcome.now)
@@ -84,16 +88,19 @@ class Transactions:
 
     async def _recall(self, connection: Connection, needs: Needs) -> Found | None:
         """Return all that is needed, as we remember it or, what we do not, as it is now; None: it must be locked."""
-        if self._doubt:
-            self._doubt -= 1
+        if not self._going_unlocked.allows():
             return None
         if needs.names or needs.keys or self._policy_version is None or self._ahead is None:
             return None
         found = Found()
         self._add(found, needs.ids)
-        if missing := needs.ids - found.records.keys():
-            await peek(connection, missing, found)
+        missing = needs.ids - found.records.keys()
+        if missing and (sent := self._cache.expect(needs, missing)):
+            drawn = await peek_sketches(connection, sent, found)
+            self._cache.sketching.learn(is_success=2 * drawn > len(sent))
         self._add(found, _parents_of(found.records.values()) - found.records.keys())
+        if missing := (needs.ids | _parents_of(found.records.values())) - found.records.keys():
+            await peek(connection, missing, found)
         if not found.records.keys() >= needs.ids | _parents_of(found.records.values()):
             return None
         if any(needs.wants_children(record.resource) for record in found.records.values()):
@@ -120,14 +127,6 @@ class Transactions:
         """
         least, most = theirs - datetime.now(UTC), theirs - sent
         self._ahead = max(least, min(most, self._ahead or _LEVEL))
-
-    def _learn(self, *, is_success: bool) -> None:
-        """Lock at once where going without has failed: others write here too."""
-        if is_success:
-            self._next_doubt = 1
-        else:
-            self._doubt = self._next_doubt
-            self._next_doubt = min(2 * self._next_doubt, _MOST_DOUBT)
 
 
 def _parents_of(records: Iterable[Record]) -> set[str]:

@@ -2,24 +2,30 @@
 
 Only what is committed is kept. Whether it is still so is for the stores to find out: SQLite's forgets everything as
 soon as another connection has written to the file, PostgreSQL's compares the versions of rows when it writes.
+
+Of a fleet that is larger than that, hardly any record is kept when its next report comes. Most of these are heartbeats,
+so the stores then try to do with a sketch (`sketches`).
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from hyperfleet.backends.pulse import encode_pulse
-from hyperfleet.model.report import StoredReport
+from hyperfleet.backends.pulse import Beat, Behind, encode_pulse
+from hyperfleet.backends.sketches import is_sketch
+from hyperfleet.model.report import Report, StoredReport
 from hyperfleet.model.reports import join, leave_out
-from hyperfleet.ports import Changes, Record
+from hyperfleet.ports import Changes, Needs, Record
 
-_NOBODY: Final[frozenset[str]] = frozenset()
-_MOST: Final = 16 * 1024 * 1024  # bytes as stored: some 2,000 clusters; decoded, they take about three times that
+MOST_KEPT: Final = 16 * 1024 * 1024  # bytes as stored: some 2,000 clusters; decoded, they take about three times that
+
+_NOBODY: Final[Behind] = {}
+_LONGEST_REST: Final = 64  # transactions
 
 
 class Found(Struct):
@@ -31,7 +37,7 @@ class Found(Struct):
     records: dict[str, Record] = field(default_factory=dict)
     marks: dict[str, int] = field(default_factory=dict)
     sizes: dict[str, dict[str, int]] = field(default_factory=dict)  # bytes of each report as stored, by adapter
-    behind: dict[str, frozenset[str]] = field(default_factory=dict)  # adapters whose stored reports are (`pulse`)
+    behind: dict[str, Behind] = field(default_factory=dict)  # whose stored reports are (`pulse`)
     reports: dict[str, Mapping[str, StoredReport]] = field(default_factory=dict)  # of whom one is another now, all
 
     def add(self, id_: str, kept: Kept) -> None:
@@ -45,26 +51,27 @@ class Found(Struct):
         """Learn which reports there will be once changes are written; who repeats words falls behind."""
         for id_, adapter in changes.retired:
             self.reports[id_] = leave_out(self.reports_of(id_), adapter)
-            self.behind[id_] = self.behind.get(id_, _NOBODY) - {adapter}
+            self._catch_up(id_, adapter)
         for id_, stored in changes.reports:
-            adapter = self._expect(id_, stored)
-            if adapter in self.behind.get(id_, _NOBODY):
-                self.behind[id_] -= {adapter}
+            self._catch_up(id_, self._expect(id_, stored))
         for id_, stored in changes.repeated:
-            adapter = self._expect(id_, stored)
-            if adapter not in self.behind.get(id_, _NOBODY):
-                self.behind[id_] = self.behind.get(id_, _NOBODY) | {adapter}
+            adapter, behind = self._expect(id_, stored), self.behind.get(id_, _NOBODY)
+            self.behind[id_] = {**behind, adapter: Beat.of(stored, behind.get(adapter))}
 
-    def pulse_of(self, record: Record, *, is_steady: bool) -> bytes | None:
-        """Return the pulse that goes with a record; the times of its status are in it while nothing else moves."""
-        id_ = record.resource.id
-        return encode_pulse(record.status if is_steady else None, self.reports_of(id_), self.behind.get(id_, _NOBODY))
+    def pulse_of(self, record: Record) -> bytes:
+        """Return the pulse that goes with a record."""
+        return encode_pulse(record, self.behind.get(record.resource.id, _NOBODY))
 
     def reports_of(self, id_: str) -> Mapping[str, StoredReport]:
         """Return all reports of a resource as they will be."""
         if id_ in self.reports:
             return self.reports[id_]
         return self.records[id_].reports if id_ in self.records else {}
+
+    def _catch_up(self, id_: str, adapter: str) -> None:
+        behind = self.behind.get(id_, _NOBODY)
+        if adapter in behind:
+            self.behind[id_] = {other: beat for other, beat in behind.items() if other != adapter}
 
     def _expect(self, id_: str, stored: StoredReport) -> str:
         adapter = stored.report.adapter
@@ -78,18 +85,54 @@ class Kept(Struct, frozen=True):
     mark: int
     record: Record
     report_sizes: dict[str, int]
-    behind: frozenset[str]
+    behind: Behind
     size: int
+
+
+class Doubt:
+    """Whether to try a way that is shorter, but may turn out not to lead there: after it did not, not for a while."""
+
+    def __init__(self) -> None:
+        """Have none."""
+        self._rest = 0  # for how many times it is not tried …
+        self._next_rest = 1  # … and after the next failure
+
+    def allows(self) -> bool:
+        """Tell whether to try it this time."""
+        if self._rest:
+            self._rest -= 1
+            return False
+        return True
+
+    def learn(self, *, is_success: bool) -> None:
+        """Learn how it went: each failure in a row costs twice as much."""
+        if is_success:
+            self._next_rest = 1
+        else:
+            self._rest = self._next_rest
+            self._next_rest = min(2 * self._next_rest, _LONGEST_REST)
 
 
 class RecordCache:
     """The records last written, up to a total size; the one written longest ago goes first."""
 
-    def __init__(self) -> None:
-        """Start empty."""
+    def __init__(self, most: int = MOST_KEPT) -> None:
+        """Start empty; keep up to so many bytes."""
+        self.sketching = Doubt()
+        self._most = most
+        self._is_full = most == 0  # or was once: the fleet is larger than what is kept of it
         self._kept: OrderedDict[str, Kept] = OrderedDict()  # a plain dict finds its oldest slowly after many deletions
         self._size = 0
         self._data_version: int | None = None
+
+    def expect(self, needs: Needs, missing: Collection[str]) -> Mapping[str, Mapping[str, Report]]:
+        """Return the reports that may well repeat what was said, of resources that are not kept, by adapter."""
+        sent: dict[str, dict[str, Report]] = {}
+        if self._is_full and needs.sent and self.sketching.allows():
+            for id_, report in needs.sent:
+                if id_ in missing:
+                    sent.setdefault(id_, {}).setdefault(report.adapter, report)
+        return sent
 
     def find(self, ids: Iterable[str]) -> dict[str, Kept]:
         """Return those of `ids` that are kept."""
@@ -108,12 +151,15 @@ class RecordCache:
             self._drop(id_)  # a report can be saved without its record
         for record in (*changes.inserted, *changes.updated):
             id_ = record.resource.id
-            kept = _as_stored(record, changes, base, found)
             self._drop(id_)
+            if is_sketch(record):
+                continue
+            kept = _as_stored(record, changes, base, found)
             sizes = found.sizes.get(id_, {})
             size = len(kept.answer) + sum(sizes.values())
             self._add(id_, Kept(found.marks[id_], kept, sizes, found.behind.get(id_, _NOBODY), size))
-        while self._size > _MOST:
+        while self._size > self._most:
+            self._is_full = True
             self._drop(next(iter(self._kept)))
 
     def _add(self, id_: str, kept: Kept) -> None:

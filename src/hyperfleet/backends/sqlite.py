@@ -19,8 +19,9 @@ from hyperfleet.backends import sqlite_past as past
 from hyperfleet.backends import sqlite_reading as reading
 from hyperfleet.backends.clock import SystemClock
 from hyperfleet.backends.file_claim import FileClaim
-from hyperfleet.backends.record_cache import RecordCache
+from hyperfleet.backends.record_cache import MOST_KEPT, RecordCache
 from hyperfleet.backends.rows import to_micros
+from hyperfleet.backends.sketches import UnreadError
 from hyperfleet.backends.sqlite_connection import (
     SQL,
     connect,
@@ -66,19 +67,21 @@ _READ_ANSWER_BELOW_OF_TENANTS: Final = SQL["read_answer_below_of_tenants"]
 class SqliteStore:
     """Keeps everything in one file, and in the two that SQLite puts beside it while it is open."""
 
-    def __init__(self, path: str | Path, clock: Clock | None = None) -> None:
-        """Name the file; `open` opens it."""
+    def __init__(self, path: str | Path, clock: Clock | None = None, *, remembered: int = MOST_KEPT) -> None:
+        """Name the file; `open` opens it. Of the records written last, so many bytes are remembered."""
         self._path = Path(path)
         self._clock = clock or SystemClock()
         self._session: Session | None = None
-        self._cache = RecordCache()
+        self._remembered = remembered
+        self._cache = RecordCache(remembered)
 
     # opening and closing
 
     async def open(self) -> None:
         """Open the file, create or migrate its tables; refuse tables newer than this code."""
         if self._session is None:
-            self._cache = RecordCache()  # data versions of another connection cannot be compared with those seen before
+            # Data versions of another connection cannot be compared with those seen before.
+            self._cache = RecordCache(self._remembered)
             self._session = await asyncio.to_thread(Session.open, self._path, self._clock)
 
     async def close(self) -> None:
@@ -111,12 +114,18 @@ class SqliteStore:
         session = self._opened()
         try:
             async with session.writing() as connection:
-                loaded, found, position = load(connection, needs, self._clock, self._cache)
-                changes = work(loaded)
+                try:
+                    loaded, found, position = load(connection, needs, self._clock, self._cache)
+                    changes = work(loaded)
+                except UnreadError:
+                    self._cache.sketching.learn(is_success=False)
+                    loaded, found, position = load(connection, needs, self._clock, self._cache, is_whole=True)
+                    changes = work(loaded)
                 if not changes.is_empty:
                     write(connection, changes, found, position)
         except BaseException:
-            self._cache = RecordCache()  # a caller that goes away during the commit does not learn whether it was done
+            # A caller that goes away during the commit does not learn whether it was done.
+            self._cache = RecordCache(self._remembered)
             raise
         self._cache.keep(changes, position, found)
         return position

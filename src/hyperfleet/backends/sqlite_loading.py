@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Collection, Iterable, Mapping
+from datetime import datetime
 from typing import Final
 
-from hyperfleet.backends.pulse import decode_pulse
+from hyperfleet.backends.pulse import Pulse, decode_pulse
 from hyperfleet.backends.record_cache import Found, RecordCache
 from hyperfleet.backends.rows import decode_resource, decode_status, encode, from_micros
+from hyperfleet.backends.sketches import SketchRow, draw
 from hyperfleet.backends.sqlite_connection import SQL
+from hyperfleet.model.report import Report
 from hyperfleet.model.reports import Bodies
 from hyperfleet.ports import Clock, Loaded, NameKey, Needs, Record, Remembered
 
 _READ_RECORDS: Final = SQL["read_records"]
 _READ_REPORTS: Final = SQL["read_reports"]
+_READ_SKETCHES: Final = SQL["read_sketches"]
 
 
 def as_list(values: Iterable[str]) -> str:
@@ -22,14 +26,24 @@ def as_list(values: Iterable[str]) -> str:
     return encode(list(values)).decode()
 
 
-def load(connection: sqlite3.Connection, needs: Needs, clock: Clock, cache: RecordCache) -> tuple[Loaded, Found, int]:
-    """Load what a transaction needs; return that, all records with their marks, and the position of the head."""
+def load(
+    connection: sqlite3.Connection, needs: Needs, clock: Clock, cache: RecordCache, *, is_whole: bool = False
+) -> tuple[Loaded, Found, int]:
+    """Load what a transaction needs; return that, all records with their marks, and the position of the head.
+
+    Unless they must be whole, records can be sketches.
+    """
     found = Found()
     position, policy_version = connection.execute(SQL["read_head"]).fetchone()
     cache.validate(connection.execute("pragma data_version").fetchone()[0])
     for id_, kept in cache.find(needs.ids).items():
         found.add(id_, kept)
-    _add_records(connection, found, needs.ids - found.records.keys())
+    missing = needs.ids - found.records.keys()
+    if missing and not is_whole and (sent := cache.expect(needs, missing)):
+        drawn = _add_sketches(connection, found, sent)
+        cache.sketching.learn(is_success=2 * len(drawn) > len(sent))
+        missing -= drawn
+    _add_records(connection, found, missing)
     parents = {record.resource.parent_id for record in found.records.values()} - found.records.keys()
     _add_records(connection, found, {parent for parent in parents if parent is not None})
     records = dict(found.records)
@@ -63,17 +77,42 @@ def _add_records(connection: sqlite3.Connection, found: Found, ids: Collection[s
         _READ_RECORDS, (listed,)
     ):
         pulse = decode_pulse(raw)
-        found.marks[id_] = number
-        found.behind[id_] = pulse.adapters
-        found.records[id_] = Record(
+        record = Record(
             decode_resource(resource),
             pulse.bring_up(decode_status(status)),
             pulse.reports(bodies.get(id_, {})),
             answer,
             revision,
-            None if wake_at is None else from_micros(wake_at),
+            _instant(wake_at),
             policy,
         )
+        _add(found, number, pulse, record)
+
+
+def _add_sketches(connection: sqlite3.Connection, found: Found, sent: Mapping[str, Mapping[str, Report]]) -> set[str]:
+    """Add the records of which a sketch is enough for the reports that are sent; return their ids."""
+    drawn: set[str] = set()
+    for number, id_, kind, parent_id, tenant, answer, revision, wake_at, policy, raw in connection.execute(
+        _READ_SKETCHES, (as_list(sent),)
+    ):
+        row = SketchRow(number, id_, kind, parent_id, tenant, answer, revision, _instant(wake_at), policy)
+        pulse = decode_pulse(raw)
+        record = draw(row, pulse, sent[row.id])
+        if record is not None:
+            _add(found, row.mark, pulse, record)
+            drawn.add(row.id)
+    return drawn
+
+
+def _add(found: Found, number: int, pulse: Pulse, record: Record) -> None:
+    id_ = record.resource.id
+    found.marks[id_] = number
+    found.behind[id_] = pulse.behind(record.answer)
+    found.records[id_] = record
+
+
+def _instant(micros: int | None) -> datetime | None:
+    return None if micros is None else from_micros(micros)
 
 
 def _load_children(connection: sqlite3.Connection, found: Found, needs: Needs) -> Mapping[str, tuple[Record, ...]]:

@@ -83,10 +83,10 @@ class _Writing:
             yield self._found.marks[resource.id], encode(record.status).decode(), encode(resource).decode()
 
     def answers(self) -> Iterator[Row]:
-        found, steady = self._found, self._changes.steady
+        found = self._found
         for record in self._changes.updated:
             id_ = record.resource.id
-            pulse = found.pulse_of(record, is_steady=id_ in steady)
+            pulse = found.pulse_of(record)
             yield self._revision(id_), record.answer, pulse, found.marks[id_]
 
     def statuses(self) -> Iterator[Row]:

@@ -10,6 +10,7 @@ from typing import Protocol, Self, TypeVar
 
 from msgspec import Struct
 
+from hyperfleet.model.report import Report
 from hyperfleet.ports import NameKey
 from hyperfleet.services.workspace import Workspace
 
@@ -26,12 +27,16 @@ R_co = TypeVar("R_co", bound=Placeable, covariant=True)
 
 
 class Wants(Struct, frozen=True, gc=False):
-    """What one command must find loaded; of `families`, the children too."""
+    """What one command must find loaded; of `families`, the children too.
+
+    `sent` are reports on the first of `ids`, after which nobody looks at its other ones.
+    """
 
     ids: tuple[str, ...] = ()
     names: tuple[NameKey, ...] = ()
     keys: tuple[str, ...] = ()
     families: tuple[str, ...] = ()
+    sent: tuple[Report, ...] = ()
 
 
 class Command(Protocol[R_co]):

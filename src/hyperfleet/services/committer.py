@@ -285,9 +285,11 @@ def _merge(wants: Sequence[Wants], rules: Rules) -> Needs:
     def wants_children(resource: Resource) -> bool:
         return resource.id in families or rules.wants_children(resource)
 
+    others = {id_ for each in wants if not each.sent for id_ in each.ids}
     return Needs(
         ids=frozenset(id_ for each in wants for id_ in each.ids),
         names=frozenset(name for each in wants for name in each.names),
         keys=frozenset(key for each in wants for key in each.keys),
         wants_children=wants_children,
+        sent=[(each.ids[0], report) for each in wants for report in each.sent if each.ids[0] not in others],
     )

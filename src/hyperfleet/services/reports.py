@@ -35,11 +35,13 @@ class TakeReports(Struct, frozen=True, gc=False):
     target: Target
     submissions: tuple[Submission, ...]  # of different adapters
     caller: Caller
+    is_brief: bool = False  # whoever sends them does not look at the reports of the resource afterwards
 
     @property
     def wants(self) -> Wants:
         """Load the resource."""
-        return Wants(ids=(self.target.id,))
+        sent = tuple([each.report for each in self.submissions]) if self.is_brief else ()
+        return Wants(ids=(self.target.id,), sent=sent)
 
     def apply(self, workspace: Workspace) -> Reported | Refusal:
         """Decide on each report, then compute the status once from all of them."""
@@ -58,7 +60,8 @@ class TakeReports(Struct, frozen=True, gc=False):
         after = workspace.take(record, decisions, Cause("report", ",".join([each.id for each in self.submissions])))
         verdicts = tuple(starmap(_verdict, decisions.items()))
         is_gone = workspace.is_removed(record.resource.id)
-        return Reported(after, verdicts, is_first=not record.reports, is_gone=is_gone)
+        is_first = not self._have_reported(record) and not record.reports
+        return Reported(after, verdicts, is_first=is_first, is_gone=is_gone)
 
     def _decide(self, record: Record, workspace: Workspace) -> dict[str, Decision]:
         now = workspace.time_for(record)
@@ -69,9 +72,13 @@ class TakeReports(Struct, frozen=True, gc=False):
             decisions[report.adapter] = decide(report, record.resource, stored, now, submission.id)
         return decisions
 
+    def _have_reported(self, record: Record) -> bool:
+        """Tell whether all who report have done so before."""
+        return all(each.report.adapter in record.reports for each in self.submissions)
+
     def _are_too_many(self, record: Record) -> bool:
-        if len(record.reports) + len(self.submissions) <= MAX_ADAPTERS:
-            return False  # who they are need not be looked at
+        if self._have_reported(record):
+            return False
         return len(record.reports.keys() | {each.report.adapter for each in self.submissions}) > MAX_ADAPTERS
 
     def _tally(self, record: Record, decisions: Mapping[str, Decision], workspace: Workspace) -> None:

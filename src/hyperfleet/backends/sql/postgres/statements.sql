@@ -29,6 +29,10 @@ where r.id = any (array(
     select parent_id from resources where id = any ($1::text[])
 ));
 
+-- name: peek_sketches
+select xmin as version, id, kind, parent_id, tenant, answer, revision, wake_at, policy_version, pulse
+from resources where id = any ($1::text[]);
+
 -- name: lock_children
 select id, xmin as version, resource, status, answer, pulse, revision, wake_at, policy_version
 from resources
@@ -66,17 +70,20 @@ raised as (
     update head set position = position + $1 where policy_version = $2 returning position - $1 as base
 )
 
--- name: raise_head_if_unchanged
--- For what was computed on records that we remember: they are locked now, in the usual order, and if one of them is no
--- longer the version that we know, nothing is written.
+-- name: find_unchanged
+-- For what was computed on records that we remember: they are locked now, in the usual order …
 unchanged as materialized (
-    select from resources r join unnest($3::text[], $4::xid[]) as known (id, version)
+    select from resources r join unnest($1::text[], $2::xid[]) as known (id, version)
         on r.id = known.id and r.xmin = known.version
     order by r.parent_id is not null, r.id
     for update of r
-), raised as (
+)
+
+-- name: raise_head_if_unchanged
+-- … and if one of them is no longer the version that we know, nothing is written.
+raised as (
     update head set position = position + $1
-    where policy_version = $2 and (select count(*) from unchanged) = cardinality($3::text[])
+    where policy_version = $2 and (select count(*) from unchanged) = $3
     returning position - $1 as base
 )
 

@@ -27,6 +27,10 @@ select position, policy_version from head;
 select number, id, revision, wake_at, policy_version, answer, pulse, cast(status as blob), cast(resource as blob)
 from resources join records using (number) where id in (select value from json_each(?));
 
+-- name: read_sketches
+select number, id, kind, parent_id, tenant, answer, revision, wake_at, policy_version, pulse
+from resources where id in (select value from json_each(?));
+
 -- name: read_reports
 select resource_id, adapter, cast(body as blob) from reports
 where resource_id in (select value from json_each(?))
