@@ -3,7 +3,8 @@
 On both databases, or on one alone.
 
 The server, its database and the load generator share the machine. In the same run the same PostgreSQL does plain
-transactions for pgbench: its figure tells how fast the machine is, and ours is a ratio to it.
+transactions for pgbench: its figure tells how fast the machine is, and ours is a ratio to it. Fleets of all sizes are
+there at once and get each load in turn, because a machine's speed changes within minutes: so they can be compared.
 """
 
 from __future__ import annotations
@@ -41,63 +42,75 @@ def main(options: Sequence[str]) -> None:
     """Measure, and print the tables."""
     if strange := set(options) - _OPTIONS:
         sys.exit(f"unknown option {', '.join(strange)}; known are {', '.join(sorted(_OPTIONS))}")
-    with temporary_directory() as directory, databases(directory) as found:
+    plan = _QUICK if "--quick" in options else _MEDIUM if "--medium" in options else _FULL
+    fleets = [f"fleet-{clusters}" for clusters in plan.sizes]
+    with temporary_directory() as directory, databases(directory, fleets) as found:
         policy = write_policy(directory)
+        kinds = [[each for each in found if each.name == kind] for kind in _kinds_of(options)]
         if "--profile" in options:
-            for database in found:
-                profile.show(database, policy)
+            for first, *_ in filter(None, kinds):
+                profile.show(first, policy)
             return
         wrk.install()
-        plan = _QUICK if "--quick" in options else _MEDIUM if "--medium" in options else _FULL
         sheets: list[Sheet] = []
         try:
-            for database in found[:1] if "--sqlite" in options else found[1:] if "--postgres" in options else found:
-                for sheet in _measure(database, plan, directory, policy):
-                    sheets.append(sheet)  # noqa: PERF402  # one by one: those of a run that breaks off are shown
+            for some in filter(None, kinds):
+                sheets += _measure(some, plan, directory, policy)
         finally:  # what was found in a quarter of an hour is not lost
             tables.show(sheets)
 
 
+def _kinds_of(options: Sequence[str]) -> Sequence[str]:
+    return [SQLITE] if "--sqlite" in options else [POSTGRES] if "--postgres" in options else [SQLITE, POSTGRES]
+
+
 @contextmanager
-def databases(directory: Path) -> Iterator[Sequence[Database]]:
-    """Give an empty database of each kind, for the length of a block."""
+def databases(directory: Path, fleets: Sequence[str] = ("fleet",)) -> Iterator[Sequence[Database]]:
+    """Give an empty database of each kind for each fleet, for the length of a block."""
     with ExitStack() as stack:
-        databases = [Database(SQLITE, f"sqlite:{directory / 'fleet.db'}")]
+        databases = [Database(SQLITE, f"sqlite:{directory / fleet}.db") for fleet in fleets]
         try:
             postgres = stack.enter_context(temporary_postgres())
         except ServerMissingError as error:
             _tell(f"SKIPPED: everything on PostgreSQL. {error}")
         else:
-            urls = [stack.enter_context(temporary_database(postgres.url())) for _ in range(2)]
-            databases.append(Database(POSTGRES, urls[0], postgres, plain_url=urls[1]))
+            for _ in fleets:
+                urls = [stack.enter_context(temporary_database(postgres.url())) for _ in range(2)]
+                databases.append(Database(POSTGRES, urls[0], postgres, plain_url=urls[1]))
         yield databases
 
 
-def _measure(database: Database, plan: Plan, directory: Path, policy: Path) -> Iterator[Sheet]:
-    """Measure one database with each size of the fleet."""
+def _measure(databases: Sequence[Database], plan: Plan, directory: Path, policy: Path) -> Sequence[Sheet]:
+    """Measure databases of one kind, one for each size of the fleet."""
     settings = {"policy": str(policy), "log_level": "warning"}
-    filled = 0
-    for clusters in plan.sizes:
-        _tell(f"{database.name}: filling up to {clusters:,} clusters")
-        sheet = Sheet(database.name, clusters, fill(database.url, str(policy), range(filled, clusters)))
-        filled = clusters
-        if database.postgres is not None:
-            pgbench.execute(database.url, ["vacuum analyze"])  # as the server itself would do a minute later
+    sizes = list(zip(databases, plan.sizes, strict=True))
+    sheets = [_fill(database, clusters, policy) for database, clusters in sizes]
+    for database, clusters in sizes:
         with running(directory, database, clusters, settings):
             pass  # the first start compiles; it is not the one that counts
-        _tell(f"{database.name}: measuring with {clusters:,} clusters")
-        if database.postgres is not None:
-            with running(directory, database, clusters, {**settings, "workers": "2"}) as subject:
-                measuring = Measuring(subject, plan.effort, directory)
-                sheet.reads |= measuring.read_one(ONE_OF_TWO)
-                sheet.writes |= measuring.write_again(HEARTBEATS_TO_TWO)
-        with running(directory, database, clusters, settings) as subject:
-            sheet.start_time = subject.start_time
-            measuring = Measuring(subject, plan.effort, directory)
-            sheet.reads |= measuring.read()
-            sheet.writes |= measuring.write()
-            sheet.memory = subject.memory()
-        yield sheet
+    _tell(f"{databases[0].name}: measuring")
+    with ExitStack() as stack:
+        if databases[0].postgres is not None:
+            subjects = [stack.enter_context(running(directory, *size, {**settings, "workers": "2"})) for size in sizes]
+            measuring = Measuring(subjects, plan.effort, directory, sheets)
+            measuring.read_one(ONE_OF_TWO)
+            measuring.write_again(HEARTBEATS_TO_TWO)
+    with ExitStack() as stack:
+        subjects = [stack.enter_context(running(directory, *size, settings)) for size in sizes]
+        measuring = Measuring(subjects, plan.effort, directory, sheets)
+        measuring.read()
+        measuring.write()
+        for subject, sheet in zip(subjects, sheets, strict=True):
+            sheet.start_time, sheet.memory = subject.start_time, subject.memory()
+    return sheets
+
+
+def _fill(database: Database, clusters: int, policy: Path) -> Sheet:
+    _tell(f"{database.name}: filling up to {clusters:,} clusters")
+    sheet = Sheet(database.name, clusters, fill(database.url, str(policy), range(clusters)))
+    if database.postgres is not None:
+        pgbench.execute(database.url, ["vacuum analyze"])  # as the server itself would do a minute later
+    return sheet
 
 
 def write_policy(directory: Path) -> Path:

@@ -1,8 +1,8 @@
-"""The measurements of one database with one size of the fleet, in the order that they must be made in."""
+"""The measurements of a server with fleets of several sizes, in the order that they must be made in."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final, TypeVar
@@ -51,59 +51,77 @@ class Sheet(Struct):
 
 
 class Measuring(Struct, frozen=True):
-    """Measurements of one subject; files are kept in `directory`."""
+    """Measurements of several subjects, each with a sheet for what is found; files are kept in `directory`."""
 
-    subject: Subject
+    subjects: Sequence[Subject]
     effort: Effort
     directory: Path
+    sheets: Sequence[Sheet]
 
-    def read_one(self, name: str) -> dict[str, Measured]:
+    def read_one(self, name: str) -> None:
         """Measure the reading of one cluster."""
-        return self._in_turns({name: self._bring(Load("reads.lua", ("",)))})
+        self._read({name: Load("reads.lua", ("",))})
 
-    def write_again(self, name: str) -> dict[Key, Measured]:
+    def write_again(self, name: str) -> None:
         """Measure heartbeats alone."""
-        return self._in_turns({(name, MANY): self._bring(self._reports("settled", MANY))})
+        self._write([{(name, MANY): self._bring(subject, self._reports("settled", MANY))} for subject in self.subjects])
 
-    def read(self) -> dict[str, Measured]:
+    def read(self) -> None:
         """Measure everything that is read; what lists find depends on a settled fleet."""
         loads = {ONE: Load("reads.lua", ("",)), ONE_COMPRESSED: Load("reads.lua", ("", "gzip"))}
-        loads |= {name: Load("reads.lua", (query,)) for name, query in LISTS.items()}
-        return self._in_turns({name: self._bring(load) for name, load in loads.items()})
+        self._read(loads | {name: Load("reads.lua", (query,)) for name, query in LISTS.items()})
 
-    def write(self) -> dict[Key, Measured]:
+    def write(self) -> None:
         """Measure writes: heartbeats in turn with the yardstick, then those after which the fleet is not settled."""
-        heartbeats = {(HEARTBEATS, number): self._bring(self._reports("settled", number)) for number in (MANY, 1)}
-        found = self._in_turns(heartbeats | self._yardsticks())
-        return found | self._in_turns({(MOVING, MANY): self._bring(self._reports("moving", MANY))})
+        loads = {(HEARTBEATS, number): self._reports("settled", number) for number in (MANY, 1)}
+        self._write(
+            [
+                {key: self._bring(subject, load) for key, load in loads.items()} | self._yardsticks(subject)
+                for subject in self.subjects
+            ]
+        )
+        moving = self._reports("moving", MANY)
+        self._write([{(MOVING, MANY): self._bring(subject, moving)} for subject in self.subjects])
 
-    def _bring(self, load: Load) -> Measure:
-        return partial(self.subject.measure, load, self.effort)
+    def _read(self, loads: Mapping[str, Load]) -> None:
+        measures = [{name: self._bring(subject, load) for name, load in loads.items()} for subject in self.subjects]
+        _take_turns([sheet.reads for sheet in self.sheets], measures, self.effort.rounds)
+
+    def _write(self, measures: Sequence[Mapping[Key, Measure]]) -> None:
+        _take_turns([sheet.writes for sheet in self.sheets], measures, self.effort.rounds)
+
+    def _bring(self, subject: Subject, load: Load) -> Measure:
+        return partial(subject.measure, load, self.effort)
 
     def _reports(self, fleet: str, connections: int) -> Load:
         templates = self.directory / "reports"
         templates.write_text(report_templates())
         return Load("writes.lua", (str(templates), fleet), connections)
 
-    def _yardsticks(self) -> dict[Key, Measure]:
-        plain_url = self.subject.database.plain_url
+    def _yardsticks(self, subject: Subject) -> dict[Key, Measure]:
+        plain_url = subject.database.plain_url
         if not plain_url:
-            return {(PLAIN, 1): self._run_plain_sqlite}
-        pgbench.prepare(plain_url, self.subject.clusters)
-        return {(PLAIN, number): partial(self._run_pgbench, plain_url, number) for number in (MANY, 1)}
+            return {(PLAIN, 1): partial(self._run_plain_sqlite, subject)}
+        pgbench.prepare(plain_url, subject.clusters)
+        return {(PLAIN, number): partial(self._run_pgbench, subject, number) for number in (MANY, 1)}
 
-    def _run_plain_sqlite(self) -> Measured:
-        file = self.directory / "plain.db"
-        return self.subject.watch(lambda: plain_sqlite.run(file, self.subject.clusters, self.effort.seconds))
+    def _run_plain_sqlite(self, subject: Subject) -> Measured:
+        file = self.directory / f"plain-{subject.clusters}.db"
+        return subject.watch(lambda: plain_sqlite.run(file, subject.clusters, self.effort.seconds))
 
-    def _run_pgbench(self, url: str, connections: int) -> Measured:
-        amount = pgbench.Amount(self.subject.clusters, connections, self.effort.seconds)
-        return self.subject.watch(lambda: pgbench.run(url, amount, self.directory))
+    def _run_pgbench(self, subject: Subject, connections: int) -> Measured:
+        amount = pgbench.Amount(subject.clusters, connections, self.effort.seconds)
+        return subject.watch(lambda: pgbench.run(subject.database.plain_url, amount, self.directory))
 
-    def _in_turns(self, measures: Mapping[K, Measure]) -> dict[K, Measured]:
-        """Measure each in every round, so that what else the machine does is shared by all."""
-        rounds = [{name: measure() for name, measure in measures.items()} for _ in range(self.effort.rounds)]
-        return {name: max((found[name] for found in rounds), key=_rate_of) for name in measures}
+
+def _take_turns(found: Sequence[dict[K, Measured]], measures: Sequence[Mapping[K, Measure]], rounds: int) -> None:
+    """Measure each in every round, all sizes after each other, so that all share what else the machine does."""
+    for _ in range(rounds):
+        for name in measures[0]:
+            for best, some in zip(found, measures, strict=True):
+                measured = some[name]()
+                if name not in best or _rate_of(measured) > _rate_of(best[name]):
+                    best[name] = measured
 
 
 def _rate_of(measured: Measured) -> float:
