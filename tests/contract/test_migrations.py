@@ -182,7 +182,7 @@ async def test_what_an_earlier_version_writes_in_the_meantime_counts(postgres_ur
     later = make_stored("dns", said="later", last_heard=START + HOUR, effective_time=START + HOUR)
     status = heard(record, later).status
     await database.run(f"update reports set body = '{encode(later).decode()}' where adapter = 'dns'")
-    await database.run(f"update resources set status = '{encode(status).decode()}'")
+    await database.run(f"update records set status = '{encode(status).decode()}'")
     found = await must_read(database.store, "cls-1")
     assert found.reports == {**record.reports, "dns": later}
     assert found.status == status
@@ -214,7 +214,7 @@ async def test_adapters_that_an_earlier_version_adds_count_though_its_clock_is_l
     await write(database.store, beat(record, "dns", 1))
     adapters = record.status.adapters
     status = replace(record.status, adapters=(*adapters, replace(adapters[0], name="new")))
-    await database.run(f"update resources set status = '{encode(status).decode()}'")
+    await database.run(f"update records set status = '{encode(status).decode()}'")
     assert (await must_read(database.store, "cls-1")).status == status
     await database.store.close()
 

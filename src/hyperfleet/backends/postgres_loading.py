@@ -17,9 +17,17 @@ from hyperfleet.backends.statements import load_statements
 from hyperfleet.model.report import Report
 from hyperfleet.model.reports import Bodies
 from hyperfleet.model.resource import Resource
+from hyperfleet.model.status import Status
 from hyperfleet.ports import Loaded, NameKey, Needs, Record, Remembered
 
 SQL: Final = load_statements("postgres")
+
+
+class Body(Struct, frozen=True):
+    """What of a record stands in a row of its own, because a heartbeat leaves it alone."""
+
+    resource: Resource
+    status: Status
 
 
 class Ground(Struct, frozen=True):
@@ -33,26 +41,22 @@ class Ground(Struct, frozen=True):
 async def load(connection: Connection, needs: Needs) -> Ground:
     """Lock what a transaction needs, then load it."""
     rows = await connection.fetch(SQL["lock_resources"], [as_storable(id_) for id_ in needs.ids])
-    resources = {row["id"]: decode_resource(row["resource"]) for row in rows}
-    families = [id_ for id_, resource in resources.items() if needs.wants_children(resource)]
+    bodies = await _read_bodies(connection, rows)
+    families = [row["id"] for row in rows if needs.wants_children(bodies[row["number"]].resource)]
     child_rows = await connection.fetch(SQL["lock_children"], families) if families else ()
-    ids = [*resources, *(row["id"] for row in child_rows if row["id"] not in resources)]
-    head, *report_rows = await connection.fetch(SQL["read_head_and_reports"], ids)
-    everybody = (*rows, *child_rows)
-    pulses = {row["id"]: decode_pulse(row["pulse"]) for row in everybody}
-    found = Found(marks={row["id"]: row["version"] for row in everybody})
-    bodies = _by_resource(report_rows, found)
-    records = {
-        row["id"]: make_record(row, bodies.get(row["id"], {}), pulses[row["id"]], resources[row["id"]]) for row in rows
-    }
-    children = [make_record(row, bodies.get(row["id"], {}), pulses[row["id"]]) for row in child_rows]
-    found.records.update({child.resource.id: child for child in children} | records)
-    found.behind.update({id_: pulses[id_].behind(record.answer) for id_, record in found.records.items()})
+    bodies |= await _read_bodies(connection, child_rows)
+    everybody = {row["id"]: row for row in (*rows, *child_rows)}
+    head, *report_rows = await connection.fetch(SQL["read_head_and_reports"], list(everybody))
+    found = Found()
+    reports = _by_resource(report_rows, found)
+    for id_, row in everybody.items():
+        pulse = decode_pulse(row["pulse"])
+        _add(found, row["version"], pulse, make_record(row, bodies[row["number"]], pulse, reports.get(id_, {})))
     loaded = Loaded(
         now=head["now"],
         policy_version=head["policy_version"],
-        records=records,
-        children=_by_parent(families, children),
+        records={row["id"]: found.records[row["id"]] for row in rows},
+        children=_by_parent(families, [found.records[row["id"]] for row in child_rows]),
         names=await _load_names(connection, needs.names) if needs.names else {},
         remembered=await _load_remembered(connection, needs.keys) if needs.keys else {},
     )
@@ -64,7 +68,7 @@ async def peek(connection: Connection, ids: Collection[str], found: Found) -> No
     for row in await connection.fetch(SQL["peek"], [as_storable(id_) for id_ in ids]):
         pulse = decode_pulse(row["pulse"])
         found.sizes[row["id"]] = dict(zip(row["adapters"], map(len, row["reports"]), strict=True))
-        _add(found, row["version"], pulse, make_record(row, bodies_of(row), pulse))
+        _add(found, row["version"], pulse, make_record(row, body_of(row), pulse, reports_of(row)))
 
 
 async def peek_sketches(connection: Connection, sent: Mapping[str, Mapping[str, Report]], found: Found) -> int:
@@ -86,17 +90,22 @@ def _add(found: Found, version: int, pulse: Pulse, record: Record) -> None:
     found.records[id_] = record
 
 
-def bodies_of(row: Any) -> Bodies:
+def body_of(row: Any) -> Body:
+    """Read the body of a record from a row that has it."""
+    return Body(decode_resource(row["resource"]), decode_status(row["status"]))
+
+
+def reports_of(row: Any) -> Bodies:
     """Return the reports of a row that has them, by adapter."""
     return dict(zip(row["adapters"], row["reports"], strict=True))
 
 
-def make_record(row: Any, bodies: Bodies, pulse: Pulse, resource: Resource | None = None) -> Record:
-    """Make a record of a row, its reports and its pulse; `resource` is that of the row, if it was decoded already."""
+def make_record(row: Any, body: Body, pulse: Pulse, reports: Bodies) -> Record:
+    """Make a record of the row of a resource and of what stands in others."""
     return Record(
-        resource or decode_resource(row["resource"]),
-        pulse.bring_up(decode_status(row["status"])),
-        pulse.reports(bodies),
+        body.resource,
+        pulse.bring_up(body.status),
+        pulse.reports(reports),
         row["answer"],
         row["revision"],
         row["wake_at"],
@@ -112,6 +121,14 @@ def as_storable(text: str) -> str:
     if text.isascii() and "\0" not in text:
         return text
     return text.replace("\0", "\ufffd").encode(errors="replace").decode()
+
+
+async def _read_bodies(connection: Connection, rows: Sequence[Any]) -> dict[int, Body]:
+    """Read what belongs to the rows of resources, by their numbers."""
+    if not rows:
+        return {}
+    found = await connection.fetch(SQL["read_bodies"], [row["number"] for row in rows])
+    return {row["number"]: body_of(row) for row in found}
 
 
 def _by_resource(rows: Iterable[Any], found: Found) -> Mapping[str, Bodies]:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from hyperfleet.backends.listing import Dialect, Latest, build_count, build_find, build_summary, groups_of, page_of
 from hyperfleet.backends.postgres_connections import Connection
-from hyperfleet.backends.postgres_loading import SQL, as_storable, bodies_of, make_record
+from hyperfleet.backends.postgres_loading import SQL, as_storable, body_of, make_record, reports_of
 from hyperfleet.backends.pulse import decode_pulse, tell_current
 from hyperfleet.backends.rows import BEYOND_ALL, AdapterRow, TransitionRow, as_heard, decode_report, merge_adapters
 from hyperfleet.model.report import StoredReport
@@ -141,7 +141,7 @@ async def read_policy(connection: Connection) -> PolicyVersion | None:
 
 def record_with_reports(row: Any) -> Record:
     """Make a record of a row that has its reports."""
-    return make_record(row, bodies_of(row), decode_pulse(row["pulse"]))
+    return make_record(row, body_of(row), decode_pulse(row["pulse"]), reports_of(row))
 
 
 def _bound(*parameters: object) -> list[object]:

@@ -263,9 +263,9 @@ class Rows:
                 0 if place is None else self.first + place,
                 record.wake_at,
                 record.policy_version,
+                record.answer,
                 encode(resource).decode(),
                 encode(status).decode(),
-                record.answer,
             )
 
     def first_facets(self) -> Iterator[Row]:

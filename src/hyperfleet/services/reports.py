@@ -54,14 +54,14 @@ class TakeReports(Struct, frozen=True, gc=False):
         for decision in decisions.values():
             if decision.outcome == "rejected":
                 return self._refuse(record, decisions, workspace)
-        if self._are_too_many(record):
+        newcomers = [each.report.adapter for each in self.submissions if each.report.adapter not in record.reports]
+        if newcomers and len(record.reports) + len(newcomers) > MAX_ADAPTERS:
             return Refusal("TooManyAdapters", f"at most {MAX_ADAPTERS} adapters can report on {self.target.id}")
         self._tally(record, decisions, workspace)
         after = workspace.take(record, decisions, Cause("report", ",".join([each.id for each in self.submissions])))
         verdicts = tuple(starmap(_verdict, decisions.items()))
         is_gone = workspace.is_removed(record.resource.id)
-        is_first = not self._have_reported(record) and not record.reports
-        return Reported(after, verdicts, is_first=is_first, is_gone=is_gone)
+        return Reported(after, verdicts, is_first=bool(newcomers) and not record.reports, is_gone=is_gone)
 
     def _decide(self, record: Record, workspace: Workspace) -> dict[str, Decision]:
         now = workspace.time_for(record)
@@ -71,15 +71,6 @@ class TakeReports(Struct, frozen=True, gc=False):
             stored = record.reports.get(report.adapter)
             decisions[report.adapter] = decide(report, record.resource, stored, now, submission.id)
         return decisions
-
-    def _have_reported(self, record: Record) -> bool:
-        """Tell whether all who report have done so before."""
-        return all(each.report.adapter in record.reports for each in self.submissions)
-
-    def _are_too_many(self, record: Record) -> bool:
-        if self._have_reported(record):
-            return False
-        return len(record.reports.keys() | {each.report.adapter for each in self.submissions}) > MAX_ADAPTERS
 
     def _tally(self, record: Record, decisions: Mapping[str, Decision], workspace: Workspace) -> None:
         for adapter, decision in decisions.items():

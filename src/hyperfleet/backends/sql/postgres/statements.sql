@@ -5,7 +5,7 @@
 -- name: lock_resources
 -- Parents before children, then by id: everybody locks in this order, so nobody waits in a circle. The ids are put
 -- together first, because an OR of two conditions would read the whole table.
-select id, xmin as version, resource, status, answer, pulse, revision, wake_at, policy_version
+select id, xmin as version, number, answer, pulse, revision, wake_at, policy_version
 from resources
 where id = any (array(
     select unnest($1::text[])
@@ -17,9 +17,9 @@ for update;
 
 -- name: peek
 -- The same without locks, with the reports: one snapshot. Whoever writes compares the versions.
-select r.id, r.xmin as version, r.resource, r.status, r.answer, r.pulse, r.revision, r.wake_at, r.policy_version,
+select r.id, r.xmin as version, resource, status, r.answer, r.pulse, r.revision, r.wake_at, r.policy_version,
     coalesce(known.adapters, '{}') as adapters, coalesce(known.reports, '{}') as reports
-from resources r cross join lateral (
+from resources r join records using (number) cross join lateral (
     select array_agg(adapter order by adapter) as adapters, array_agg(body order by adapter) as reports
     from reports where resource_id = r.id
 ) as known
@@ -34,14 +34,18 @@ select xmin as version, id, kind, parent_id, tenant, answer, revision, wake_at, 
 from resources where id = any ($1::text[]);
 
 -- name: lock_children
-select id, xmin as version, resource, status, answer, pulse, revision, wake_at, policy_version
+select id, xmin as version, number, answer, pulse, revision, wake_at, policy_version
 from resources
 where parent_id = any ($1::text[])
 order by id
 for update;
 
--- name: read_head_and_reports
+-- name: read_bodies
 -- A statement of its own after the locks: only a snapshot taken then sees what the last holder of the locks wrote.
+select number, resource, status from records where number = any ($1::bigint[]);
+
+-- name: read_head_and_reports
+-- The same is true of this one.
 -- The head has a row to itself: joined to every report it would cost the driver half as much again.
 select position, policy_version, clock_timestamp() as now, null as resource_id, null as adapter, null as body
 from head
@@ -90,12 +94,16 @@ raised as (
 -- name: save_statuses
 saved_statuses as (
     update resources r
-    set status = new.status, answer = new.answer, pulse = new.pulse, severity = new.severity, wake_at = new.wake_at,
+    set answer = new.answer, pulse = new.pulse, severity = new.severity, wake_at = new.wake_at,
         policy_version = new.policy_version, revision = coalesce(raised.base + 1 + new.event, r.revision)
     from raised, unnest(
         $1::text[], $2::text[], $3::bytea[], $4::bytea[], $5::smallint[], $6::timestamptz[], $7::bigint[], $8::integer[]
     ) as new (id, status, answer, pulse, severity, wake_at, policy_version, event)
     where r.id = new.id
+    returning r.number, new.status
+), recorded_statuses as (
+    update records set status = saved_statuses.status
+    from saved_statuses where records.number = saved_statuses.number
 )
 
 -- name: beat
@@ -228,24 +236,36 @@ delete from reports using unnest($1::text[], $2::text[]) as gone (resource_id, a
 where reports.resource_id = gone.resource_id and reports.adapter = gone.adapter;
 
 -- name: remove_resources
-with gone as (delete from resources where id = any ($1::text[]))
+with gone as (
+    delete from resources where id = any ($1::text[]) returning number
+), gone_records as (
+    delete from records using gone where records.number = gone.number
+)
 delete from reports where resource_id = any ($1::text[]);
 
 -- name: edit_resources
-update resources r
-set tenant = new.tenant, name = new.name, is_deleting = new.is_deleting, resource = new.resource
-from unnest($1::text[], $2::text[], $3::text[], $4::boolean[], $5::text[])
-    as new (id, tenant, name, is_deleting, resource)
-where r.id = new.id;
+with edited as (
+    update resources r set tenant = new.tenant, name = new.name, is_deleting = new.is_deleting
+    from unnest($1::text[], $2::text[], $3::text[], $4::boolean[], $5::text[])
+        as new (id, tenant, name, is_deleting, resource)
+    where r.id = new.id
+    returning r.number, new.resource
+)
+update records set resource = edited.resource from edited where records.number = edited.number;
 
 -- name: insert_resources
-insert into resources
-    (id, kind, parent_id, tenant, name, created_time, is_deleting, severity, revision, wake_at, policy_version,
-     resource, status, answer)
-select * from unnest(
-    $1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::timestamptz[], $7::boolean[], $8::smallint[],
-    $9::bigint[], $10::timestamptz[], $11::bigint[], $12::text[], $13::text[], $14::bytea[]
-);
+with inserted as (
+    insert into resources
+        (id, kind, parent_id, tenant, name, created_time, is_deleting, severity, revision, wake_at, policy_version, answer)
+    select * from unnest(
+        $1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::timestamptz[], $7::boolean[], $8::smallint[],
+        $9::bigint[], $10::timestamptz[], $11::bigint[], $12::bytea[]
+    )
+    returning number, id
+)
+insert into records (number, resource, status)
+select inserted.number, new.resource, new.status
+from inserted join unnest($1::text[], $13::text[], $14::text[]) as new (id, resource, status) using (id);
 
 -- name: insert_facets
 -- Of resources that are there only since the statement before.
@@ -269,7 +289,7 @@ select id, kind, tenant, parent_id, answer, revision from resources where id = a
 select resource, status, answer, pulse, revision, wake_at, policy_version,
     array(select adapter from reports where resource_id = id order by adapter) as adapters,
     array(select body from reports where resource_id = id order by adapter) as reports
-from resources
+from resources join records using (number)
 where id = $1 and kind = $2
     and ($3::text[] is null or tenant = any ($3)) and ($4::text is null or parent_id = $4);
 
@@ -277,7 +297,7 @@ where id = $1 and kind = $2
 select resource, status, answer, pulse, revision, wake_at, policy_version,
     array(select adapter from reports where resource_id = id order by adapter) as adapters,
     array(select body from reports where resource_id = id order by adapter) as reports
-from resources
+from resources join records using (number)
 where id = any ($1::text[]) and ($2::text[] is null or tenant = any ($2))
 order by id;
 
@@ -285,7 +305,7 @@ order by id;
 select resource, status, answer, pulse, revision, wake_at, policy_version,
     array(select adapter from reports where resource_id = id order by adapter) as adapters,
     array(select body from reports where resource_id = id order by adapter) as reports
-from resources
+from resources join records using (number)
 where parent_id = $1 and ($2::text[] is null or tenant = any ($2))
 order by id;
 
@@ -468,7 +488,7 @@ where resource_id = $1 and received_time >= $2 and ($3::text[] is null or (
 select resource, status, answer, pulse, revision, wake_at, policy_version,
     array(select adapter from reports where resource_id = id order by adapter) as adapters,
     array(select body from reports where resource_id = id order by adapter) as reports
-from resources
+from resources join records using (number)
 where id > $1 and ($2::text[] is null or tenant = any ($2))
 order by id limit $3;
 
