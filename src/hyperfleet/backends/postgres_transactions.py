@@ -98,7 +98,7 @@ class Transactions:
         missing = needs.ids - found.records.keys()
         if missing and (sent := self._cache.expect(needs, missing)):
             drawn = await peek_sketches(connection, sent, found)
-            self._cache.sketching.learn(is_success=2 * drawn > len(sent))
+            self._cache.tell_drawn(found, drawn, len(sent))
         self._add(found, _parents_of(found.records.values()) - found.records.keys())
         if missing := (needs.ids | _parents_of(found.records.values())) - found.records.keys():
             await peek(connection, missing, found)
