@@ -77,7 +77,7 @@ class ReportsSketch(Reports):
 
     def __getitem__(self, adapter: str) -> StoredReport:
         """Return the report of an adapter, if it was recognized."""
-        return super().__getitem__(adapter) if adapter in self else _refuse()
+        return super().__getitem__(adapter) if adapter in self._known else _refuse()
 
     def __contains__(self, adapter: object) -> bool:
         """Tell that an adapter has reported, if its report was recognized."""
