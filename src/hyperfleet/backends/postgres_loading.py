@@ -74,7 +74,7 @@ async def peek(connection: Connection, ids: Collection[str], found: Found) -> No
 async def peek_sketches(connection: Connection, sent: Mapping[str, Mapping[str, Report]], found: Found) -> int:
     """Add the records of which a sketch is enough for the reports that are sent; return how many."""
     drawn = 0
-    for *columns, raw in await connection.fetch(SQL["peek_sketches"], list(sent)):
+    for *columns, raw in await connection.fetch(SQL["peek_sketches"], [as_storable(id_) for id_ in sent]):
         row, pulse = SketchRow(*columns), decode_pulse(raw)
         record = draw(row, pulse, sent[row.id])
         if record is not None:

@@ -16,7 +16,7 @@ from hyperfleet.backends.postgres_connections import Connection, transaction
 from hyperfleet.backends.postgres_loading import load, peek, peek_sketches
 from hyperfleet.backends.postgres_writing import Outcome, is_single, write
 from hyperfleet.backends.record_cache import MOST_KEPT, Doubt, Found, RecordCache
-from hyperfleet.backends.sketches import UnreadError
+from hyperfleet.backends.sketches import UnreadError, refuse_more_than_times
 from hyperfleet.errors import Contended
 from hyperfleet.ports import Changes, Loaded, Needs, Record, Work
 
@@ -74,6 +74,7 @@ class Transactions:
             return None
         if changes.is_empty:
             return None  # a refusal must not rest on what may have changed
+        refuse_more_than_times(changes)
         if is_single(changes):
             outcome = await write(connection, policy_version, changes, found, is_locked=False)
         else:
@@ -97,7 +98,7 @@ class Transactions:
         missing = needs.ids - found.records.keys()
         if missing and (sent := self._cache.expect(needs, missing)):
             drawn = await peek_sketches(connection, sent, found)
-            self._cache.sketching.learn(is_success=2 * drawn > len(sent))
+            self._cache.tell_drawn(found, drawn, len(sent))
         self._add(found, _parents_of(found.records.values()) - found.records.keys())
         if missing := (needs.ids | _parents_of(found.records.values())) - found.records.keys():
             await peek(connection, missing, found)

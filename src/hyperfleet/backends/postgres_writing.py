@@ -83,8 +83,8 @@ def _compose(parts: tuple[tuple[str, bool], ...]) -> str:
     """
     used = 0
     texts: list[str] = []
-    for name, is_single in parts:
-        text = _COLUMNS.sub(_take_values, SQL[name]) if is_single else SQL[name]
+    for name, has_one_row in parts:
+        text = _COLUMNS.sub(_take_values, SQL[name]) if has_one_row else SQL[name]
         texts.append(_renumber(text, used))
         used += max(int(number) for number in _PARAMETER.findall(text))
     return f"with {', '.join(texts)} {SQL['tell_outcome']}"

@@ -13,7 +13,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Final
-from zlib import adler32
+from zlib import crc32
 
 import msgspec
 from msgspec import Struct
@@ -136,12 +136,13 @@ class Pulse(Struct, frozen=True, array_like=True, gc=False):
     last_updated: datetime | None
     heard: tuple[datetime, ...]  # when each adapter of the status was last updated, in their order
     beats: tuple[Beat, ...]  # of the reports that are behind
-    mark: int | None = None  # of the answer that it was written with
+    # Of the answer that it was written with: its CRC, for Adler's sum often is the same of times that differ.
+    mark: int | None = None
     outline: Outline | None = None  # None: there is more to a heartbeat than that
 
     def is_of(self, answer: bytes) -> bool:
         """Tell whether it was written with an answer: a version that knows no pulse writes other ones without it."""
-        return self.mark == adler32(answer)
+        return self.mark == crc32(answer)
 
     def behind(self, answer: bytes) -> Behind:
         """Return whose reports are behind; if the answer is another, their gists are not those of what is stored."""
@@ -189,7 +190,7 @@ def encode_pulse(record: Record, behind: Behind) -> bytes:
     status = record.status
     heard = [adapter.last_updated for adapter in status.adapters]
     times = (status.memory.written_time, status.last_updated, heard)
-    return _encode((*times, list(behind.values()), adler32(record.answer), Outline.of(record)))
+    return _encode((*times, list(behind.values()), crc32(record.answer), Outline.of(record)))
 
 
 def decode_pulse(raw: bytes | None) -> Pulse:

@@ -39,6 +39,7 @@ class Found(Struct):
     sizes: dict[str, dict[str, int]] = field(default_factory=dict)  # bytes of each report as stored, by adapter
     behind: dict[str, Behind] = field(default_factory=dict)  # whose stored reports are (`pulse`)
     reports: dict[str, Mapping[str, StoredReport]] = field(default_factory=dict)  # of whom one is another now, all
+    is_sketched: bool = False  # most of those that might do as sketches are
 
     def add(self, id_: str, kept: Kept) -> None:
         """Take over a record that was kept."""
@@ -134,6 +135,12 @@ class RecordCache:
                     sent.setdefault(id_, {}).setdefault(report.adapter, report)
         return sent
 
+    def tell_drawn(self, found: Found, drawn: int, expected: int) -> None:
+        """Learn how many of those that might do as sketches are: if few, do without; if most, see what comes of it."""
+        found.is_sketched = 2 * drawn > expected
+        if not found.is_sketched:
+            self.sketching.learn(is_success=False)
+
     def find(self, ids: Iterable[str]) -> dict[str, Kept]:
         """Return those of `ids` that are kept."""
         return {id_: kept for id_ in ids if (kept := self._kept.get(id_)) is not None}
@@ -147,6 +154,8 @@ class RecordCache:
 
     def keep(self, changes: Changes, base: int, found: Found) -> None:
         """Keep what a transaction wrote over what it had found, after the commit; its events came after `base`."""
+        if found.is_sketched:
+            self.sketching.learn(is_success=True)
         for id_ in (*(resource.id for resource in changes.removed), *found.reports):
             self._drop(id_)  # a report can be saved without its record
         for record in (*changes.inserted, *changes.updated):

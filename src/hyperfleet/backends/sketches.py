@@ -17,7 +17,7 @@ from hyperfleet.model.report import Report, StoredReport
 from hyperfleet.model.reports import Bodies, Body, Reports
 from hyperfleet.model.resource import Resource
 from hyperfleet.model.status import Phase, Status
-from hyperfleet.ports import Record
+from hyperfleet.ports import Changes, Record
 
 
 class UnreadError(Exception):
@@ -77,7 +77,7 @@ class ReportsSketch(Reports):
 
     def __getitem__(self, adapter: str) -> StoredReport:
         """Return the report of an adapter, if it was recognized."""
-        return super().__getitem__(adapter) if adapter in self else _refuse()
+        return super().__getitem__(adapter) if adapter in self._known else _refuse()
 
     def __contains__(self, adapter: object) -> bool:
         """Tell that an adapter has reported, if its report was recognized."""
@@ -137,6 +137,16 @@ def draw(row: SketchRow, pulse: Pulse, sent: Mapping[str, Report]) -> Record | N
 def is_sketch(record: Record) -> bool:
     """Tell whether a record is one."""
     return isinstance(record.resource, ResourceSketch)
+
+
+def refuse_more_than_times(changes: Changes) -> None:
+    """Refuse changes that would write a sketch in the place of what it stands for: of one, only times are written.
+
+    Also a heartbeat can write a status: when the alarm of the resource has come, or another policy is in force.
+    """
+    for record in changes.updated:
+        if is_sketch(record) and record.resource.id not in changes.steady:
+            raise UnreadError("a status")
 
 
 def _recognize(pulse: Pulse, sent: Mapping[str, Report]) -> Bodies | None:

@@ -21,7 +21,7 @@ from hyperfleet.backends.clock import SystemClock
 from hyperfleet.backends.file_claim import FileClaim
 from hyperfleet.backends.record_cache import MOST_KEPT, RecordCache
 from hyperfleet.backends.rows import to_micros
-from hyperfleet.backends.sketches import UnreadError
+from hyperfleet.backends.sketches import UnreadError, refuse_more_than_times
 from hyperfleet.backends.sqlite_connection import (
     SQL,
     connect,
@@ -117,6 +117,7 @@ class SqliteStore:
                 try:
                     loaded, found, position = load(connection, needs, self._clock, self._cache)
                     changes = work(loaded)
+                    refuse_more_than_times(changes)
                 except UnreadError:
                     self._cache.sketching.learn(is_success=False)
                     loaded, found, position = load(connection, needs, self._clock, self._cache, is_whole=True)

@@ -41,7 +41,7 @@ def load(
     missing = needs.ids - found.records.keys()
     if missing and not is_whole and (sent := cache.expect(needs, missing)):
         drawn = _add_sketches(connection, found, sent)
-        cache.sketching.learn(is_success=2 * len(drawn) > len(sent))
+        cache.tell_drawn(found, len(drawn), len(sent))
         missing -= drawn
     _add_records(connection, found, missing)
     parents = {record.resource.parent_id for record in found.records.values()} - found.records.keys()

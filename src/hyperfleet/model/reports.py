@@ -18,18 +18,18 @@ Read = Callable[[str, Body], StoredReport]
 class Reports(Mapping[str, StoredReport]):
     """Reports, or what they are to be read from."""
 
-    __slots__ = ("_known", "read")
+    __slots__ = ("_known", "_read")
 
     def __init__(self, known: Bodies, read: Read) -> None:
         """Hold reports as they are stored; `read` is given the adapter's name and the body."""
         self._known: Final = known
-        self.read: Final = read
+        self._read: Final = read
 
     def __getitem__(self, adapter: str) -> StoredReport:
         """Return the report of an adapter."""
         found = self._known[adapter]
         if not isinstance(found, StoredReport):
-            found = self._known[adapter] = self.read(adapter, found)
+            found = self._known[adapter] = self._read(adapter, found)
         return found
 
     def __iter__(self) -> Iterator[str]:
@@ -46,12 +46,7 @@ class Reports(Mapping[str, StoredReport]):
 
     def __or__(self, others: Mapping[str, StoredReport]) -> Self:
         """Return these reports with others in their places or beside them."""
-        return type(self)({**self._known, **others}, self.read)
-
-    def glance(self, adapter: str) -> StoredReport | None:
-        """Return the report of an adapter if it has been looked at, or has come since."""
-        found = self._known[adapter]
-        return found if isinstance(found, StoredReport) else None
+        return type(self)({**self._known, **others}, self._read)
 
 
 def join(reports: Mapping[str, StoredReport], others: Mapping[str, StoredReport]) -> Mapping[str, StoredReport]:
