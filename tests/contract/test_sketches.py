@@ -362,6 +362,15 @@ async def test_several_reports_in_one_transaction(twins: Twins, second: dict[str
         await beat(twins, "apply")
 
 
+async def test_since_when_conditions_are_what_they_are_is_kept(twins: Twins) -> None:
+    """What a sketch knows of a report is written when other data come with the heartbeat."""
+    for health in ("False", "True", "True"):
+        await beat(twins, health=health)
+    await twins.submit(twins.reporting("cls-1", **WORDS), twins.reporting("cls-1", data={"a": 2}))
+    assert twins.tries.last == SKETCH
+    await twins.compare()
+
+
 async def test_several_reports_of_one_request(twins: Twins) -> None:
     for words in (WORDS, {}):
         reports = [make_report("dns", "True", **WORDS), make_report("apply", "True", **words)]

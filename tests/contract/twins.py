@@ -66,10 +66,10 @@ class Tries:
 
 
 class ForgetfulSqlite(SqliteStore):
-    """A file of which nothing is remembered."""
+    """A file of which nothing is remembered, or so little that most is forgotten."""
 
-    def __init__(self, path: Path, clock: Clock) -> None:
-        super().__init__(path, clock, remembered=0)
+    def __init__(self, path: Path, clock: Clock, remembered: int = 0) -> None:
+        super().__init__(path, clock, remembered=remembered)
         self.tries = Tries()
 
     async def transact(self, needs: Needs, work: Work) -> int:

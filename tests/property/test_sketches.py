@@ -1,4 +1,4 @@
-"""A fleet lives through anything, in a file of which nothing is remembered and in memory, and is the same in both.
+"""A fleet lives through anything, in a file of which little is remembered and in memory, and is the same in both.
 
 What is not remembered is drawn from its answer and its pulse where that is enough (`backends/sketches.py`): whatever
 follows from such a sketch must be what follows from the whole.
@@ -114,6 +114,7 @@ _TURN: Final = st.builds(
     policy=st.sampled_from([None] * 40 + list(range(len(POLICIES))) + [0, 1] * 3),
     orders=_ORDERS | st.just(CHORUS),
 )
+REMEMBERED: Final = st.sampled_from([0, 0, 2500, 4500])  # bytes: of no record, of one, or of two
 LIVES: Final = st.lists(_TURN, min_size=12, max_size=30)
 
 
@@ -180,11 +181,12 @@ class Life:
         return observed.isoformat()
 
 
-async def live(turns: Sequence[Turn]) -> int:
+async def live(turns: Sequence[Turn], remembered: int) -> int:
     """Let a fleet live through turns; return how many transactions could do with a sketch."""
     clock = SettableClock()
     with TemporaryDirectory() as directory:
-        async with open_twins(ForgetfulSqlite(Path(directory, "fleet.db"), clock), clock, POLICIES[0]) as twins:
+        store = ForgetfulSqlite(Path(directory, "fleet.db"), clock, remembered)
+        async with open_twins(store, clock, POLICIES[0]) as twins:
             life = Life(twins)
             await life.begin()
             for turn in turns:
@@ -194,7 +196,9 @@ async def live(turns: Sequence[Turn]) -> int:
 
 
 @settings(max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
-@given(turns=LIVES)
-def test_what_follows_from_a_sketch_follows_from_the_whole(turns: list[Turn], monkeypatch: pytest.MonkeyPatch) -> None:
+@given(turns=LIVES, remembered=REMEMBERED)
+def test_what_follows_from_a_sketch_follows_from_the_whole(
+    turns: list[Turn], remembered: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(Doubt, "allows", lambda _: True)  # it only says how often to try
-    asyncio.run(live(turns))
+    asyncio.run(live(turns, remembered))

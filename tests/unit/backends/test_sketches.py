@@ -305,6 +305,12 @@ def test_sketches_are_tried_only_when_not_everything_is_remembered() -> None:
     assert cache.expect(needs, needs.ids) == {"cls-1": {"dns": report}, "cls-2": {"dns": report}}
 
 
+def test_a_sketch_is_not_remembered() -> None:
+    cache, sketch = RecordCache(), drawn(make_steady())
+    cache.keep(Changes(updated=[sketch], steady=frozenset({"cls-1"})), 0, Found(marks={"cls-1": 1}))
+    assert cache.find(["cls-1"]) == {}
+
+
 def test_of_two_reports_of_an_adapter_the_first_must_be_known_again() -> None:
     first, second = make_stored().report, make_stored(said="more").report
     needs = Needs(ids=frozenset({"cls-1"}), sent=[("cls-1", first), ("cls-1", second)])
