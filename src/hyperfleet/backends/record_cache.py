@@ -148,9 +148,13 @@ class RecordCache:
     def validate(self, data_version: int) -> None:
         """Forget everything if the file was written to by others: then SQLite's data version has moved."""
         if data_version != self._data_version:
-            self._kept.clear()
-            self._size = 0
+            self.forget()
             self._data_version = data_version
+
+    def forget(self) -> None:
+        """Forget all records, but not how large the fleet is."""
+        self._kept.clear()
+        self._size = 0
 
     def keep(self, changes: Changes, base: int, found: Found) -> None:
         """Keep what a transaction wrote over what it had found, after the commit; its events came after `base`."""

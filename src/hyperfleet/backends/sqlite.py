@@ -125,8 +125,7 @@ class SqliteStore:
                 if not changes.is_empty:
                     write(connection, changes, found, position)
         except BaseException:
-            # A caller that goes away during the commit does not learn whether it was done.
-            self._cache = RecordCache(self._remembered)
+            self._cache.forget()  # a caller that goes away during the commit does not learn whether it was done
             raise
         self._cache.keep(changes, position, found)
         return position
