@@ -1,6 +1,6 @@
-"""`python -m bench server [--quick | --medium | --profile] [--sqlite | --postgres]`: a real server under load.
+"""`python -m bench server [--quick | --medium | --short | --profile] [--sqlite | --postgres]`: a server under load.
 
-On both databases, or on one alone.
+A real one, on both databases or on one alone.
 
 The server, its database and the load generator share the machine. In the same run the same PostgreSQL does plain
 transactions for pgbench: its figure tells how fast the machine is, and ours is a ratio to it. Fleets of all sizes are
@@ -32,9 +32,10 @@ class Plan(Struct, frozen=True):
     effort: Effort
 
 
-_OPTIONS: Final = {"--quick", "--medium", "--profile", "--sqlite", "--postgres"}
+_OPTIONS: Final = {"--quick", "--medium", "--short", "--profile", "--sqlite", "--postgres"}
 _FULL: Final = Plan((1_000, 100_000), Effort(rounds=3, seconds=5, warm_up=1))
 _MEDIUM: Final = Plan((1_000, 10_000), Effort(rounds=2, seconds=4, warm_up=1))
+_SHORT: Final = Plan((1_000, 100_000), Effort(rounds=2, seconds=3, warm_up=1))
 _QUICK: Final = Plan((200, 1_000), Effort(rounds=1, seconds=1, warm_up=0))
 
 
@@ -42,7 +43,8 @@ def main(options: Sequence[str]) -> None:
     """Measure, and print the tables."""
     if strange := set(options) - _OPTIONS:
         sys.exit(f"unknown option {', '.join(strange)}; known are {', '.join(sorted(_OPTIONS))}")
-    plan = _QUICK if "--quick" in options else _MEDIUM if "--medium" in options else _FULL
+    plans = {"--quick": _QUICK, "--medium": _MEDIUM, "--short": _SHORT}
+    plan = next((plans[option] for option in options if option in plans), _FULL)
     fleets = [f"fleet-{clusters}" for clusters in plan.sizes]
     with temporary_directory() as directory, databases(directory, fleets) as found:
         policy = write_policy(directory)

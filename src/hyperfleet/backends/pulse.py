@@ -22,7 +22,7 @@ from msgspec.structs import replace
 from hyperfleet.backends.rows import decode_report
 from hyperfleet.model.report import Report, StoredReport
 from hyperfleet.model.reports import Bodies, Body, Reports
-from hyperfleet.model.status import Phase, Status
+from hyperfleet.model.status import Flips, Phase, Status
 from hyperfleet.ports import Record
 
 
@@ -116,17 +116,19 @@ class Outline(Struct, frozen=True, array_like=True, gc=False):
     policy: str
     next_deadline: datetime | None
     adapters: tuple[str, ...]  # of the status, in their order
+    flips: Mapping[str, Flips] = {}  # those that may still count
 
     @classmethod
     def of(cls, record: Record) -> Outline | None:
         """Return the outline of a record, if it has one."""
         resource, status = record.resource, record.status
-        if resource.is_deleting or status.flapping or status.memory.flips:
+        if resource.is_deleting or status.flapping:
             return None
         names = [adapter.name for adapter in status.adapters if not adapter.stale]
         if len(names) < len(status.adapters):
             return None
-        return cls(resource.generation, status.phase, status.policy, status.next_deadline, tuple(names))
+        deadline, flips = status.next_deadline, status.memory.flips
+        return cls(resource.generation, status.phase, status.policy, deadline, tuple(names), flips)
 
 
 class Pulse(Struct, frozen=True, array_like=True, gc=False):

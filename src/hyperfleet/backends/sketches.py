@@ -16,7 +16,7 @@ from hyperfleet.backends.pulse import Pulse
 from hyperfleet.model.report import Report, StoredReport
 from hyperfleet.model.reports import Bodies, Body, Reports
 from hyperfleet.model.resource import Resource
-from hyperfleet.model.status import Phase, Status
+from hyperfleet.model.status import Flips, Phase, Status
 from hyperfleet.ports import Changes, Record
 
 
@@ -52,10 +52,10 @@ class AdapterSketch(Sketch, frozen=True, gc=False):
 
 
 class MemorySketch(Sketch, frozen=True, gc=False):
-    """The memory of a status of which nothing moved lately."""
+    """What a status remembers of its last moves."""
 
     written_time: datetime
-    flips: Mapping[str, Any] = {}
+    flips: Mapping[str, Flips]
 
 
 class StatusSketch(Sketch, frozen=True, gc=False):
@@ -121,7 +121,7 @@ def draw(row: SketchRow, pulse: Pulse, sent: Mapping[str, Report]) -> Record | N
         pulse.last_updated,
         outline.policy,
         outline.next_deadline,
-        MemorySketch(pulse.written_time),
+        MemorySketch(pulse.written_time, outline.flips),
     )
     return Record(
         cast("Resource", ResourceSketch(row.id, row.kind, row.parent_id, row.tenant, outline.generation)),

@@ -129,15 +129,23 @@ def test_the_outline_of_a_record_of_which_nothing_moves() -> None:
     assert Outline.of(record) == Outline(1, status.phase, status.policy, status.next_deadline, ("dns",))
 
 
-def test_what_moves_has_no_outline() -> None:
+def test_moves_that_may_still_count_are_in_the_sketch() -> None:
+    record = make_steady()
+    flips = {"phase": (Flip(START, "Ready"),)}
+    record = replace(record, status=replace(record.status, memory=replace(record.status.memory, flips=flips)))
+    stored = make_stored()
+    sketch = draw(make_row(record), pulse_of(record, Beat.of(stored, None)), {"dns": sent(stored.report)})
+    assert sketch is not None
+    assert sketch.status.memory.flips == flips
+
+
+def test_what_is_stale_flapping_or_being_deleted_has_no_outline() -> None:
     record = make_steady()
     status = record.status
-    memory = replace(status.memory, flips={"phase": (Flip(START, "Ready"),)})
     for other in (
         make_record(),  # its adapter is stale
         replace(record, resource=make_resource(deletion_time=START)),
         replace(record, status=replace(status, flapping={"phase": Flapping(START, 3, SECOND)})),
-        replace(record, status=replace(status, memory=memory)),
     ):
         assert Outline.of(other) is None
         beat = Beat.of(make_stored(), None)
