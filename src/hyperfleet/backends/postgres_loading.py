@@ -51,7 +51,7 @@ async def load(connection: Connection, needs: Needs) -> Ground:
     reports = _by_resource(report_rows, found)
     for id_, row in everybody.items():
         pulse = decode_pulse(row["pulse"])
-        _add(found, row["version"], pulse, make_record(row, bodies[row["number"]], pulse, reports.get(id_, {})))
+        found.take_in(row["version"], pulse, make_record(row, bodies[row["number"]], pulse, reports.get(id_, {})))
     loaded = Loaded(
         now=head["now"],
         policy_version=head["policy_version"],
@@ -68,7 +68,7 @@ async def peek(connection: Connection, ids: Collection[str], found: Found) -> No
     for row in await connection.fetch(SQL["peek"], [as_storable(id_) for id_ in ids]):
         pulse = decode_pulse(row["pulse"])
         found.sizes[row["id"]] = dict(zip(row["adapters"], map(len, row["reports"]), strict=True))
-        _add(found, row["version"], pulse, make_record(row, body_of(row), pulse, reports_of(row)))
+        found.take_in(row["version"], pulse, make_record(row, body_of(row), pulse, reports_of(row)))
 
 
 async def peek_sketches(connection: Connection, sent: Mapping[str, Mapping[str, Report]], found: Found) -> int:
@@ -78,16 +78,9 @@ async def peek_sketches(connection: Connection, sent: Mapping[str, Mapping[str, 
         row, pulse = SketchRow(*columns), decode_pulse(raw)
         record = draw(row, pulse, sent[row.id])
         if record is not None:
-            _add(found, row.mark, pulse, record)
+            found.take_in(row.mark, pulse, record)
             drawn += 1
     return drawn
-
-
-def _add(found: Found, version: int, pulse: Pulse, record: Record) -> None:
-    id_ = record.resource.id
-    found.marks[id_] = version
-    found.behind[id_] = pulse.behind(record.answer)
-    found.records[id_] = record
 
 
 def body_of(row: Any) -> Body:

@@ -16,7 +16,7 @@ from typing import Final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from hyperfleet.backends.pulse import Beat, Behind, encode_pulse
+from hyperfleet.backends.pulse import Beat, Behind, Pulse, encode_pulse
 from hyperfleet.backends.sketches import is_sketch
 from hyperfleet.model.report import Report, StoredReport
 from hyperfleet.model.reports import join, leave_out
@@ -40,6 +40,13 @@ class Found(Struct):
     behind: dict[str, Behind] = field(default_factory=dict)  # whose stored reports are (`pulse`)
     reports: dict[str, Mapping[str, StoredReport]] = field(default_factory=dict)  # of whom one is another now, all
     is_sketched: bool = False  # most of those that might do as sketches are
+
+    def take_in(self, mark: int, pulse: Pulse, record: Record) -> None:
+        """Take in a record that was read."""
+        id_ = record.resource.id
+        self.records[id_] = record
+        self.marks[id_] = mark
+        self.behind[id_] = pulse.behind(record.answer)
 
     def add(self, id_: str, kept: Kept) -> None:
         """Take over a record that was kept."""

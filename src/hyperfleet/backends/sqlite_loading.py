@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from typing import Final
 
-from hyperfleet.backends.pulse import Pulse, decode_pulse
+from hyperfleet.backends.pulse import decode_pulse
 from hyperfleet.backends.record_cache import Found, RecordCache
 from hyperfleet.backends.rows import decode_resource, decode_status, encode, from_micros
 from hyperfleet.backends.sketches import SketchRow, draw
@@ -86,7 +86,7 @@ def _add_records(connection: sqlite3.Connection, found: Found, ids: Collection[s
             _instant(wake_at),
             policy,
         )
-        _add(found, number, pulse, record)
+        found.take_in(number, pulse, record)
 
 
 def _add_sketches(connection: sqlite3.Connection, found: Found, sent: Mapping[str, Mapping[str, Report]]) -> set[str]:
@@ -99,16 +99,9 @@ def _add_sketches(connection: sqlite3.Connection, found: Found, sent: Mapping[st
         pulse = decode_pulse(raw)
         record = draw(row, pulse, sent[row.id])
         if record is not None:
-            _add(found, row.mark, pulse, record)
+            found.take_in(row.mark, pulse, record)
             drawn.add(row.id)
     return drawn
-
-
-def _add(found: Found, number: int, pulse: Pulse, record: Record) -> None:
-    id_ = record.resource.id
-    found.marks[id_] = number
-    found.behind[id_] = pulse.behind(record.answer)
-    found.records[id_] = record
 
 
 def _instant(micros: int | None) -> datetime | None:
