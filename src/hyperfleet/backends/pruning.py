@@ -5,18 +5,24 @@ the place of goes then: of a resource's old events stay the last one and the las
 old reports at a generation the last one and the one whose words it repeats. So whatever was in force at a moment that
 is not past its time can be told, and the present never loses its base. What is left of a resource that is gone goes
 with its removal.
+
+Heartbeats that stand among the events alone are events and reports at once. They go with the reports, but not before
+the walk through the events has come by them; and not one by one: those before a milestone go with it, for it says when
+each adapter was heard last, and what comes after it leads back to it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
-from itertools import takewhile
-from typing import Final
+from itertools import groupby, takewhile
+from typing import Any
 
 from msgspec import Struct
 
 from hyperfleet.backends.past import WalkedLog
+
+Row = Sequence[Any]  # a key, its time, and what the log is walked for
 
 
 class Step(Struct, frozen=True):
@@ -40,8 +46,21 @@ def report_step(sequence: int, time: datetime, *before: int | None) -> Step:
     return Step(sequence, time, before)
 
 
-# How rows of each log become steps: the statements `walk_events` and `walk_reports` select what these take.
-STEP_OF: Final[Mapping[WalkedLog, Callable[..., Step]]] = {"events": event_step, "reports": report_step}
+def beat_steps(rows: Iterable[Row]) -> Iterator[Step]:
+    """Make steps of rows that tell, of each event, one of those that go with it, in the order of both."""
+    for (position, time), some in groupby(rows, key=lambda row: row[:2]):
+        yield Step(position, time, tuple(before for _, _, before in some))
+
+
+def steps_of(log: WalkedLog, rows: Iterable[Row]) -> Iterator[Step]:
+    """Make steps of what the statement that walks through a log selects."""
+    match log:
+        case "events":
+            return (event_step(*row) for row in rows)
+        case "reports":
+            return (report_step(*row) for row in rows)
+        case "beats":
+            return beat_steps(rows)
 
 
 class Walk(Struct, frozen=True):

@@ -9,8 +9,8 @@ so the stores then try to do with a sketch (`sketches`).
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Collection, Iterable, Mapping
+from collections import Counter, OrderedDict
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final
 
 from msgspec import Struct, field
@@ -20,12 +20,32 @@ from hyperfleet.backends.pulse import Beat, Behind, Pulse, encode_pulse
 from hyperfleet.backends.sketches import is_sketch
 from hyperfleet.model.report import Report, StoredReport
 from hyperfleet.model.reports import join, leave_out
-from hyperfleet.ports import Changes, Needs, Record
+from hyperfleet.ports import Changes, LoggedReport, Needs, Record
 
 MOST_KEPT: Final = 16 * 1024 * 1024  # bytes as stored: some 2,000 clusters; decoded, they take about three times that
 
 _NOBODY: Final[Behind] = {}
+_BETWEEN_MILESTONES: Final = 32
 _LONGEST_REST: Final = 64  # transactions
+
+
+class Trail(Struct, frozen=True, gc=False):
+    """Where heartbeats of a resource are in the log of events: each names the one before, every 32nd is a milestone."""
+
+    last: int | None = None  # the position of the last one
+    passed: int = 0  # since the last milestone
+
+    def go_on(self, position: int) -> Trail:
+        """Return the trail after one more heartbeat."""
+        return Trail(position, self.next_passed)
+
+    @property
+    def next_passed(self) -> int:
+        """Return how many have passed after one more: none, if that is a milestone."""
+        return (self.passed + 1) % _BETWEEN_MILESTONES
+
+
+_NO_TRAIL: Final = Trail()
 
 
 class Found(Struct):
@@ -38,15 +58,19 @@ class Found(Struct):
     marks: dict[str, int] = field(default_factory=dict)
     sizes: dict[str, dict[str, int]] = field(default_factory=dict)  # bytes of each report as stored, by adapter
     behind: dict[str, Behind] = field(default_factory=dict)  # whose stored reports are (`pulse`)
+    trails: dict[str, Trail] = field(default_factory=dict)
     reports: dict[str, Mapping[str, StoredReport]] = field(default_factory=dict)  # of whom one is another now, all
+    beats: dict[str, LoggedReport] = field(default_factory=dict)  # the heartbeats among the changes, by resource
+    ended: list[LoggedReport] = field(default_factory=list)  # the last heartbeats of those who now say something new
     is_sketched: bool = False  # most of those that might do as sketches are
 
-    def take_in(self, mark: int, pulse: Pulse, record: Record) -> None:
+    def take_in(self, mark: int, pulse: Pulse, record: Record, trail: Trail) -> None:
         """Take in a record that was read."""
         id_ = record.resource.id
         self.records[id_] = record
         self.marks[id_] = mark
         self.behind[id_] = pulse.behind(record.answer)
+        self.trails[id_] = trail
 
     def add(self, id_: str, kept: Kept) -> None:
         """Take over a record that was kept."""
@@ -54,9 +78,14 @@ class Found(Struct):
         self.marks[id_] = kept.mark
         self.sizes[id_] = kept.report_sizes
         self.behind[id_] = kept.behind
+        self.trails[id_] = kept.trail
 
     def foresee(self, changes: Changes) -> None:
         """Learn which reports there will be once changes are written; who repeats words falls behind."""
+        self.beats = {logged.resource_id: logged for logged in _find_beats(changes)}
+        for resource in changes.removed:
+            for adapter in self.behind.get(resource.id, _NOBODY):
+                self._end(resource.id, adapter)
         for id_, adapter in changes.retired:
             self.reports[id_] = leave_out(self.reports_of(id_), adapter)
             self._catch_up(id_, adapter)
@@ -70,6 +99,10 @@ class Found(Struct):
         """Return the pulse that goes with a record."""
         return encode_pulse(record, self.behind.get(record.resource.id, _NOBODY))
 
+    def trail_of(self, id_: str) -> Trail:
+        """Return where the heartbeats of a resource are before these changes."""
+        return self.trails.get(id_, _NO_TRAIL)
+
     def reports_of(self, id_: str) -> Mapping[str, StoredReport]:
         """Return all reports of a resource as they will be."""
         if id_ in self.reports:
@@ -79,12 +112,39 @@ class Found(Struct):
     def _catch_up(self, id_: str, adapter: str) -> None:
         behind = self.behind.get(id_, _NOBODY)
         if adapter in behind:
+            self._end(id_, adapter)
             self.behind[id_] = {other: beat for other, beat in behind.items() if other != adapter}
+
+    def _end(self, id_: str, adapter: str) -> None:
+        """Note the last heartbeat of an adapter: the log of reports has it too, before what comes instead."""
+        self.ended.append(LoggedReport(id_, self.records[id_].reports[adapter], None, is_same=True))
 
     def _expect(self, id_: str, stored: StoredReport) -> str:
         adapter = stored.report.adapter
         self.reports[id_] = join(self.reports_of(id_), {adapter: stored})
         return adapter
+
+
+def _find_beats(changes: Changes) -> Iterator[LoggedReport]:
+    """Yield the reports that did nothing but move the times of a resource, each the only one of its resource.
+
+    So is its event.
+    """
+    if not changes.steady:
+        return
+    reports = Counter([logged.resource_id for logged in changes.log])
+    events = Counter([draft.resource.id for draft in changes.events])
+    for logged in changes.log:
+        id_, event = logged.resource_id, logged.event
+        if (
+            id_ in changes.steady
+            and reports[id_] == events[id_] == 1
+            and logged.is_same
+            and event is not None
+            and changes.events[event].type == "Reported"
+            and changes.events[event].time == logged.stored.last_heard
+        ):
+            yield logged
 
 
 class Kept(Struct, frozen=True):
@@ -94,6 +154,7 @@ class Kept(Struct, frozen=True):
     record: Record
     report_sizes: dict[str, int]
     behind: Behind
+    trail: Trail
     size: int
 
 
@@ -177,7 +238,10 @@ class RecordCache:
             kept = _as_stored(record, changes, base, found)
             sizes = found.sizes.get(id_, {})
             size = len(kept.answer) + sum(sizes.values())
-            self._add(id_, Kept(found.marks[id_], kept, sizes, found.behind.get(id_, _NOBODY), size))
+            behind, trail = found.behind.get(id_, _NOBODY), found.trail_of(id_)
+            if id_ in found.beats:
+                trail = trail.go_on(kept.revision)
+            self._add(id_, Kept(found.marks[id_], kept, sizes, behind, trail, size))
         while self._size > self._most:
             self._is_full = True
             self._drop(next(iter(self._kept)))

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Final
 
 from hyperfleet.backends.pulse import decode_pulse
-from hyperfleet.backends.record_cache import Found, RecordCache
+from hyperfleet.backends.record_cache import Found, RecordCache, Trail
 from hyperfleet.backends.rows import decode_resource, decode_status, encode, from_micros
 from hyperfleet.backends.sketches import SketchRow, draw
 from hyperfleet.backends.sqlite_connection import SQL
@@ -73,7 +73,7 @@ def _add_records(connection: sqlite3.Connection, found: Found, ids: Collection[s
     for resource_id, adapter, body in connection.execute(_READ_REPORTS, (listed,)):
         bodies.setdefault(resource_id, {})[adapter] = body
         found.sizes.setdefault(resource_id, {})[adapter] = len(body)
-    for number, id_, revision, wake_at, policy, answer, raw, status, resource in connection.execute(
+    for number, id_, revision, wake_at, policy, answer, raw, status, resource, *trail in connection.execute(
         _READ_RECORDS, (listed,)
     ):
         pulse = decode_pulse(raw)
@@ -86,20 +86,31 @@ def _add_records(connection: sqlite3.Connection, found: Found, ids: Collection[s
             _instant(wake_at),
             policy,
         )
-        found.take_in(number, pulse, record)
+        found.take_in(number, pulse, record, Trail(*trail))
 
 
 def _add_sketches(connection: sqlite3.Connection, found: Found, sent: Mapping[str, Mapping[str, Report]]) -> set[str]:
     """Add the records of which a sketch is enough for the reports that are sent; return their ids."""
     drawn: set[str] = set()
-    for number, id_, kind, parent_id, tenant, answer, revision, wake_at, policy, raw in connection.execute(
-        _READ_SKETCHES, (as_list(sent),)
-    ):
+    for (
+        number,
+        id_,
+        kind,
+        parent_id,
+        tenant,
+        answer,
+        revision,
+        wake_at,
+        policy,
+        raw,
+        last,
+        passed,
+    ) in connection.execute(_READ_SKETCHES, (as_list(sent),)):
         row = SketchRow(number, id_, kind, parent_id, tenant, answer, revision, _instant(wake_at), policy)
         pulse = decode_pulse(raw)
         record = draw(row, pulse, sent[row.id])
         if record is not None:
-            found.take_in(row.mark, pulse, record)
+            found.take_in(row.mark, pulse, record, Trail(last, passed))
             drawn.add(row.id)
     return drawn
 

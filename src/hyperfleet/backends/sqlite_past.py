@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, Final
 
 from hyperfleet.backends.past import (
     Horizon,
     LogRow,
+    Span,
     WalkedLog,
     decode_facets,
     heard_since,
+    last_of_adapters,
     stretch_of,
     tell_last,
     tell_log,
@@ -27,7 +29,6 @@ from hyperfleet.model.report import StoredReport
 from hyperfleet.ports import Entries, Entry, Record, Scope, Version
 
 _FOREVER: Final = 2**63 - 1
-_MICROSECOND: Final = timedelta(microseconds=1)
 
 
 def read_position(connection: sqlite3.Connection) -> int:
@@ -57,9 +58,11 @@ def read_version(
     with transaction(connection, "deferred"):
         if not remembers(connection, kind, id_, scope, parent_id):
             return None
-        first_type, first_time, position, time = connection.execute(SQL["read_span"], (id_, to_micros(at))).fetchone()
-        if not was_there(read_horizon(connection, "events"), (first_type, from_micros(first_time)), at):
+        span = _read_span(connection, id_, to_micros(at))
+        if not was_there(read_horizon(connection, "events"), (span.first_type, span.first_time), at):
             return None
+        beats = _read_beats(connection, span, to_micros(at))
+        position, time = span.end(beats)
         entries = _entries(connection.execute(SQL["read_full_event"], (id_, position)))
         if not entries:
             raise Forgotten("the last full answer before then is no longer kept")
@@ -67,8 +70,8 @@ def read_version(
         if entry.position == position:
             return Version(entry, position)
         read_horizon(connection, "reports").require_time(at)
-        heard = heard_since(_last_reports(connection, id_, scope, _FOREVER, position), entry.position)
-        return Version(entry, position, from_micros(time), heard)
+        last = last_of_adapters(_last_reports(connection, id_, scope, to_micros(at), position), beats)
+        return Version(entry, position, time, heard_since(last.values(), entry))
 
 
 def read_versions(connection: sqlite3.Connection, resource_id: str, scope: Scope, since: datetime) -> tuple[Entry, ...]:
@@ -83,7 +86,7 @@ def read_reports(
     """Return the last report of each adapter that was received until a moment, by adapter name."""
     with transaction(connection, "deferred"):
         read_horizon(connection, "reports").require_time(at)
-        return tell_last(_last_reports(connection, resource_id, scope, to_micros(at)))
+        return tell_last(last_of_adapters(*_reports_until(connection, resource_id, scope, to_micros(at))))
 
 
 def read_report_log(
@@ -91,9 +94,13 @@ def read_report_log(
 ) -> tuple[StoredReport, ...]:
     """Return the last report of each adapter before a moment, then all from then on, in their order."""
     with transaction(connection, "deferred"):
-        before = _last_reports(connection, resource_id, scope, to_micros(since - _MICROSECOND))
-        after = connection.execute(SQL["read_reports_since"], (resource_id, to_micros(since), tenants_of(scope)))
-        return tell_log(before, _log_rows(after))
+        start = to_micros(since)
+        before, beats = _reports_until(connection, resource_id, scope, start - 1)
+        after = _log_rows(connection.execute(SQL["read_reports_since"], (resource_id, start, tenants_of(scope))))
+        if before or after:
+            end = _read_span(connection, resource_id, _FOREVER).start
+            after += _log_rows(connection.execute(SQL["read_beats_since"], (end, start)))
+        return tell_log(before, beats, after)
 
 
 def walk(connection: sqlite3.Connection, after: str, limit: int, scope: Scope) -> tuple[Record, ...]:
@@ -103,6 +110,14 @@ def walk(connection: sqlite3.Connection, after: str, limit: int, scope: Scope) -
         return read_records(connection, [id_ for (id_,) in rows])
 
 
+def _reports_until(
+    connection: sqlite3.Connection, resource_id: str, scope: Scope, until: int
+) -> tuple[list[LogRow], list[LogRow]]:
+    """Return the last row of each adapter and generation until a time, and the heartbeats that may follow them."""
+    rows = _last_reports(connection, resource_id, scope, until)
+    return rows, _read_beats(connection, _read_span(connection, resource_id, until), until) if rows else []
+
+
 def _last_reports(
     connection: sqlite3.Connection, resource_id: str, scope: Scope, until: int, position: int | None = None
 ) -> list[LogRow]:
@@ -110,10 +125,21 @@ def _last_reports(
     return _log_rows(connection.execute(SQL["read_last_reports"], (resource_id, until, position, tenants_of(scope))))
 
 
+def _read_span(connection: sqlite3.Connection, resource_id: str, until: int) -> Span:
+    first_type, first_time, position, time, start = connection.execute(
+        SQL["read_span"], (resource_id, until)
+    ).fetchone()
+    return Span(first_type, from_micros(first_time), position, from_micros(time), start)
+
+
+def _read_beats(connection: sqlite3.Connection, span: Span, until: int) -> list[LogRow]:
+    return _log_rows(connection.execute(SQL["read_beats"], (span.start, until)))
+
+
 def _log_rows(rows: Iterable[Any]) -> list[LogRow]:
     return [
-        LogRow(sequence, adapter, generation, at, report_id, from_micros(effective), from_micros(received), body)
-        for sequence, adapter, generation, at, report_id, effective, received, body in rows
+        LogRow(sequence, adapter, generation, at, report_id, from_micros(effective), from_micros(received), *words)
+        for sequence, adapter, generation, at, report_id, effective, received, *words in rows
     ]
 
 

@@ -6,14 +6,14 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Final
 
 from msgspec import Struct
 
 from hyperfleet.backends.past import WalkedLog
-from hyperfleet.backends.pruning import STEP_OF, choose_victims, expired
+from hyperfleet.backends.pruning import Step, choose_victims, expired, steps_of
 from hyperfleet.backends.rows import from_micros, to_micros
 from hyperfleet.backends.sqlite_connection import SQL, transaction
 from hyperfleet.backends.sqlite_loading import as_list
@@ -40,11 +40,18 @@ async def prune(session: Session, task: Pruning, cutoff: datetime, limit: int) -
         case "keys" | "transitions":
             rows = await session.scan(_find_old, task.log, cutoff, limit)
             return await session.write(_delete, SQL[f"prune_{task.log}"], rows)
-        case "events" | "reports":
-            while (plan := await session.scan(_walk, task.log, cutoff, limit)) is not None:
-                if deleted := await session.write(_carry_out, plan):
-                    return deleted
-            return 0
+        case "events":
+            return await _walk_on(session, "events", cutoff, limit)
+        case "reports":
+            deleted = await _walk_on(session, "reports", cutoff, limit)
+            return deleted or await _walk_on(session, "beats", cutoff, limit)
+
+
+async def _walk_on(session: Session, log: WalkedLog, cutoff: datetime, limit: int) -> int:
+    while (plan := await session.scan(_walk, log, cutoff, limit)) is not None:
+        if deleted := await session.write(_carry_out, plan):
+            return deleted
+    return 0
 
 
 def _find_old(connection: sqlite3.Connection, log: str, cutoff: datetime, limit: int) -> Sequence[tuple[int | str]]:
@@ -60,16 +67,25 @@ def _walk(connection: sqlite3.Connection, log: WalkedLog, cutoff: datetime, limi
     """Go on from where the last walk ended; None: nothing is past its time there."""
     with transaction(connection, "deferred"):
         start = read_horizon(connection, log).walked
-        rows = connection.execute(SQL[f"walk_{log}"], (start, _WINDOW))
-        steps = expired((STEP_OF[log](key, from_micros(time), *rest) for key, time, *rest in rows), cutoff)
+        steps = expired(_steps(connection, log, start), cutoff)
         if not steps:
             return None
-        gone = [step.gone for step in steps if step.gone]
-        orphans = connection.execute(SQL["find_orphans"], (as_list(gone), limit)).fetchall() if gone else []
-    if orphans:
-        return Plan(log, cutoff, start, orphans=tuple(sequence for (sequence,) in orphans))
+        if gone := [step.gone for step in steps if step.gone]:
+            if orphans := _find_orphans(connection, "find_orphans", gone, limit):
+                return Plan(log, cutoff, start, orphans=orphans)
+            if beats := _find_orphans(connection, "find_orphan_beats", gone, limit):
+                return Plan(log, cutoff, start, victims=beats)
     chosen = choose_victims(steps, start, limit)
     return Plan(log, cutoff, chosen.walked, chosen.victims)
+
+
+def _steps(connection: sqlite3.Connection, log: WalkedLog, start: int) -> Iterator[Step]:
+    rows = connection.execute(SQL[f"walk_{log}"], (start, _WINDOW))
+    return steps_of(log, ((key, from_micros(time), *rest) for key, time, *rest in rows))
+
+
+def _find_orphans(connection: sqlite3.Connection, name: str, gone: Sequence[str], limit: int) -> tuple[int, ...]:
+    return tuple(key for (key,) in connection.execute(SQL[name], (as_list(gone), limit)))
 
 
 def _carry_out(connection: sqlite3.Connection, plan: Plan) -> int:
@@ -78,9 +94,13 @@ def _carry_out(connection: sqlite3.Connection, plan: Plan) -> int:
         deleted = _delete_all(connection, SQL["delete_report"], plan.orphans)
         if deleted:
             connection.execute(SQL["step_back"])
-        deleted += _delete_all(connection, SQL[f"delete_{plan.log.removesuffix('s')}"], plan.victims)
+        delete = SQL["delete_report" if plan.log == "reports" else "delete_event"]
+        deleted += _delete_all(connection, delete, plan.victims)
         position, time = (max(plan.victims, default=0), to_micros(plan.cutoff)) if deleted else (0, 0)
         connection.execute(SQL["move_horizon"], (plan.log, position, time, plan.walked))
+        if plan.log == "beats":
+            connection.execute(SQL["move_horizon"], ("events", position, time, 0))
+            connection.execute(SQL["move_horizon"], ("reports", 0, time, 0))
         return deleted
 
 

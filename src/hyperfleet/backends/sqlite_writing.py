@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import Final
 
-from hyperfleet.backends.past import encode_facets
+from hyperfleet.backends.past import AMONG_EVENTS, encode_facets
 from hyperfleet.backends.record_cache import Found
 from hyperfleet.backends.rows import counts_in_order, encode, in_micros, severity_of, to_micros
 from hyperfleet.backends.sqlite_connection import SQL
 from hyperfleet.model.report import StoredReport
-from hyperfleet.ports import Changes, Record
+from hyperfleet.ports import Changes, LoggedReport, Record
 
 Row = tuple[object, ...]
 
@@ -41,6 +41,7 @@ class _Writing:
         self._found = found
         self._first = base + 1
         self._encoded: dict[int, str] = {}  # by object: a report is saved and logged in the same words
+        self._pulses: dict[str, bytes] = {}  # of heartbeats
 
     def head(self) -> Iterator[Row]:
         if self._changes.events:
@@ -82,12 +83,21 @@ class _Writing:
             resource = record.resource
             yield self._found.marks[resource.id], encode(record.status).decode(), encode(resource).decode()
 
+    def times(self) -> Iterator[Row]:
+        """Yield what a heartbeat moves."""
+        found = self._found
+        for record in self._changes.updated:
+            id_ = record.resource.id
+            if id_ in found.beats:
+                pulse = self._pulses[id_] = found.pulse_of(record)
+                yield self._revision(id_), record.answer, pulse, found.trail_of(id_).next_passed, found.marks[id_]
+
     def answers(self) -> Iterator[Row]:
         found = self._found
         for record in self._changes.updated:
             id_ = record.resource.id
-            pulse = found.pulse_of(record)
-            yield self._revision(id_), record.answer, pulse, found.marks[id_]
+            if id_ not in found.beats:
+                yield self._revision(id_), record.answer, found.pulse_of(record), found.marks[id_]
 
     def statuses(self) -> Iterator[Row]:
         for record in self._moved():
@@ -110,22 +120,30 @@ class _Writing:
         return iter(self._changes.retired)
 
     def log(self) -> Iterator[Row]:
+        for logged in self._found.ended:
+            yield self._log_row(logged, AMONG_EVENTS)
         for logged in self._changes.log:
-            stored = logged.stored
-            yield (
-                logged.resource_id,
-                stored.report.adapter,
-                stored.report.observed_generation,
-                None if logged.event is None else self._first + logged.event,
-                to_micros(stored.last_heard),
-                to_micros(stored.effective_time),
-                stored.id,
-                None if logged.is_same else self._encode(stored),
-            )
+            if logged.resource_id not in self._found.beats:
+                yield self._log_row(logged, None if logged.event is None else self._first + logged.event)
+
+    def _log_row(self, logged: LoggedReport, position: int | None) -> Row:
+        stored = logged.stored
+        return (
+            logged.resource_id,
+            stored.report.adapter,
+            stored.report.observed_generation,
+            position,
+            to_micros(stored.last_heard),
+            to_micros(stored.effective_time),
+            stored.id,
+            None if logged.is_same else self._encode(stored),
+        )
 
     def events(self) -> Iterator[Row]:
         for position, draft in enumerate(self._changes.events, self._first):
             resource = draft.resource
+            if resource.id in self._found.beats:
+                continue
             yield (
                 position,
                 draft.type,
@@ -137,6 +155,30 @@ class _Writing:
                 to_micros(draft.time),
                 draft.answer,
                 encode_facets(draft.facets),
+                self._found.trail_of(resource.id).last,
+            )
+
+    def beats(self) -> Iterator[Row]:
+        for record in self._changes.updated:
+            resource = record.resource
+            logged = self._found.beats.get(resource.id)
+            if logged is None:
+                continue
+            stored, report, trail = logged.stored, logged.stored.report, self._found.trail_of(resource.id)
+            yield (
+                self._revision(resource.id),
+                resource.id,
+                resource.kind,
+                resource.parent_id,
+                resource.tenant,
+                resource.generation,
+                to_micros(stored.last_heard),
+                trail.last,
+                report.adapter,
+                report.observed_generation,
+                to_micros(stored.effective_time),
+                stored.id,
+                None if trail.next_passed else self._pulses[resource.id],
             )
 
     def transitions(self) -> Iterator[Row]:
@@ -213,6 +255,7 @@ _STEPS: Final[tuple[tuple[str, Callable[[_Writing], Iterator[Row]]], ...]] = (
     (SQL["update_spec"], _Writing.specs),
     (SQL["insert_resource"], _Writing.inserted),
     (SQL["insert_record"], _Writing.first_records),
+    (SQL["beat"], _Writing.times),
     (SQL["update_answer"], _Writing.answers),
     (SQL["update_status"], _Writing.statuses),
     (SQL["update_place"], _Writing.places),
@@ -220,6 +263,7 @@ _STEPS: Final[tuple[tuple[str, Callable[[_Writing], Iterator[Row]]], ...]] = (
     (SQL["save_report"], _Writing.reports),
     (SQL["log_report"], _Writing.log),
     (SQL["insert_event"], _Writing.events),
+    (SQL["insert_beat"], _Writing.beats),
     (SQL["insert_transition"], _Writing.transitions),
     (SQL["remove_facet"], _Writing.facets_removed),
     (SQL["add_facet"], _Writing.facets_added),

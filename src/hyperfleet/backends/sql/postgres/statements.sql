@@ -5,7 +5,7 @@
 -- name: lock_resources
 -- Parents before children, then by id: everybody locks in this order, so nobody waits in a circle. The ids are put
 -- together first, because an OR of two conditions would read the whole table.
-select id, xmin as version, number, answer, pulse, revision, wake_at, policy_version
+select id, xmin as version, number, answer, pulse, revision, wake_at, policy_version, last_beat, beats_passed
 from resources
 where id = any (array(
     select unnest($1::text[])
@@ -18,6 +18,7 @@ for update;
 -- name: peek
 -- The same without locks, with the reports: one snapshot. Whoever writes compares the versions.
 select r.id, r.xmin as version, resource, status, r.answer, r.pulse, r.revision, r.wake_at, r.policy_version,
+    r.last_beat, r.beats_passed,
     coalesce(known.adapters, '{}') as adapters, coalesce(known.reports, '{}') as reports
 from resources r join records using (number) cross join lateral (
     select array_agg(adapter order by adapter) as adapters, array_agg(body order by adapter) as reports
@@ -30,11 +31,12 @@ where r.id = any (array(
 ));
 
 -- name: peek_sketches
-select xmin as version, id, kind, parent_id, tenant, answer, revision, wake_at, policy_version, pulse
+select xmin as version, id, kind, parent_id, tenant, answer, revision, wake_at, policy_version, pulse, last_beat,
+    beats_passed
 from resources where id = any ($1::text[]);
 
 -- name: lock_children
-select id, xmin as version, number, answer, pulse, revision, wake_at, policy_version
+select id, xmin as version, number, answer, pulse, revision, wake_at, policy_version, last_beat, beats_passed
 from resources
 where parent_id = any ($1::text[])
 order by id
@@ -107,23 +109,30 @@ saved_statuses as (
 )
 
 -- name: beat
--- Heartbeats, which are nearly all reports: what the resource, the log and the event have of one is sent once.
+-- Heartbeats, which are nearly all reports: what the resource and the event have of one is sent once.
 beats as materialized (
     select raised.base + 1 + new.event as position, new.*
     from raised, unnest(
         $1::text[], $2::bytea[], $3::bytea[], $4::integer[], $5::bigint[], $6::text[], $7::bigint[],
-        $8::timestamptz[], $9::timestamptz[], $10::text[]
-    ) as new (id, answer, pulse, event, generation, adapter, observed_generation, time, effective_time, report_id)
+        $8::timestamptz[], $9::timestamptz[], $10::text[], $11::bigint[], $12::smallint[]
+    ) as new (
+        id, answer, pulse, event, generation, adapter, observed_generation, time, effective_time, report_id, previous,
+        passed
+    )
 ), beating as (
-    update resources r set answer = beats.answer, pulse = beats.pulse, revision = beats.position
+    update resources r
+    set answer = beats.answer, pulse = beats.pulse, revision = beats.position, last_beat = beats.position,
+        beats_passed = beats.passed
     from beats where r.id = beats.id
-    returning beats.position, r.id, r.kind, r.parent_id, r.tenant, beats.generation, beats.time
-), logged_beats as (
-    insert into report_log (resource_id, adapter, generation, position, received_time, effective_time, report_id)
-    select id, adapter, observed_generation, position, time, effective_time, report_id from beats
+    returning r.id, r.kind, r.parent_id, r.tenant
 ), told_beats as (
-    insert into events (position, type, resource_id, kind, parent_id, tenant, generation, time)
-    select position, 'Reported', id, kind, parent_id, tenant, generation, time from beating
+    insert into events (
+        position, type, resource_id, kind, parent_id, tenant, generation, time, previous, adapter, observed_generation,
+        effective_time, report_id, pulse
+    )
+    select position, 'Reported', id, kind, parent_id, tenant, generation, time, previous, adapter, observed_generation,
+        effective_time, report_id, case when passed = 0 then pulse end
+    from beats join beating using (id)
 )
 
 -- name: save_times
@@ -146,7 +155,8 @@ saved_reports as (
 -- name: log_reports
 logged_reports as (
     insert into report_log (resource_id, adapter, generation, position, received_time, effective_time, report_id, body)
-    select new.resource_id, new.adapter, new.generation, raised.base + 1 + new.event,
+    select new.resource_id, new.adapter, new.generation,
+        case when new.event < 0 then 0 else raised.base + 1 + new.event end,
         new.received_time, new.effective_time, new.report_id, new.body
     from raised, unnest(
         $1::text[], $2::text[], $3::bigint[], $4::integer[], $5::timestamptz[], $6::timestamptz[], $7::text[], $8::text[]
@@ -155,13 +165,13 @@ logged_reports as (
 
 -- name: tell_events
 told_events as (
-    insert into events (position, type, resource_id, kind, parent_id, tenant, generation, time, answer, facets)
+    insert into events (position, type, resource_id, kind, parent_id, tenant, generation, time, answer, facets, previous)
     select raised.base + 1 + new.event, new.type, new.resource_id, new.kind, new.parent_id, new.tenant,
-        new.generation, new.time, new.answer, new.facets
+        new.generation, new.time, new.answer, new.facets, new.previous
     from raised, unnest(
         $1::integer[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::bigint[], $8::timestamptz[],
-        $9::bytea[], $10::text[]
-    ) as new (event, type, resource_id, kind, parent_id, tenant, generation, time, answer, facets)
+        $9::bytea[], $10::text[], $11::bigint[]
+    ) as new (event, type, resource_id, kind, parent_id, tenant, generation, time, answer, facets, previous)
 )
 
 -- name: record_transitions
@@ -312,7 +322,7 @@ order by id;
 -- name: read_reports_now
 select adapter, body, (select pulse from resources where id = $1) from reports
 where resource_id = $1 and generation = $2 and ($3::text[] is null or (
-        select tenant from events where resource_id = $1 order by position desc limit 1
+        select tenant from events where resource_id = $1 and type <> 'Reported' order by position desc limit 1
     ) = any ($3));
 
 -- name: read_reports_then
@@ -325,7 +335,7 @@ select distinct on (adapter) adapter, report_id, effective_time, received_time, 
 )) as body
 from report_log last
 where resource_id = $1 and generation = $2 and ($3::text[] is null or (
-        select tenant from events where resource_id = $1 order by position desc limit 1
+        select tenant from events where resource_id = $1 and type <> 'Reported' order by position desc limit 1
     ) = any ($3))
 order by adapter, sequence desc;
 
@@ -349,14 +359,17 @@ where t.resource_id = $1 and ($2::text[] is null or t.subject = any ($2))
     and ($3::timestamptz is null or t.time >= $3) and ($4::timestamptz is null or t.time < $4)
     and (t.position, t.ordinal) < ($5::bigint, $6::integer)
     and ($8::text[] is null or (
-        select tenant from events where resource_id = $1 order by position desc limit 1
+        select tenant from events where resource_id = $1 and type <> 'Reported' order by position desc limit 1
     ) = any ($8))
 order by t.position desc, t.ordinal desc limit $7;
 
 -- name: remembers
--- The newest event tells; that of a living resource is never pruned.
+-- The newest event with an answer tells; that of a living resource is never pruned.
 select true
-from (select kind, parent_id, tenant from events where resource_id = $1 order by position desc limit 1) as newest
+from (
+    select kind, parent_id, tenant from events
+    where resource_id = $1 and type <> 'Reported' order by position desc limit 1
+) as newest
 where kind = $2 and ($3::text[] is null or tenant = any ($3)) and ($4::text is null or parent_id = $4);
 
 -- ── time and policy ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -410,26 +423,65 @@ from head h join forgotten f on f.log = 'events' left join (
 ) as e on true
 order by e.position;
 
+-- Heartbeats are found by walking back from the event after them, or else from the last one, from each to the one before
+-- it. The other events and every 32nd heartbeat, the milestones, are found by their resource.
+
 -- name: read_span
--- The first event of a resource, the last one until a time, and how far the logs are forgotten. Its events are in the
--- order of time, so the last one is searched for by halves, for a week of heartbeats is long.
+-- The first of these and the last one until a time, and where to walk back from to the heartbeats around it. They are in
+-- the order of time, so the last one is searched for by halves, for there may be many.
 with recursive first as (
-    select position, type, time from events where resource_id = $1 order by position limit 1
+    select position, type, time from events
+    where resource_id = $1 and (report_id is null or pulse is not null) order by position limit 1
 ), search (low, high) as (
     select first.position, head.position from first, head
     union all
     select case when e.time <= $2 then e.position else s.low end,
         case when e.time <= $2 then s.high else (s.low + s.high + 1) / 2 - 1 end
     from search s left join lateral (
-        select position, time from events where resource_id = $1 and position >= (s.low + s.high + 1) / 2
+        select position, time from events
+        where resource_id = $1 and (report_id is null or pulse is not null) and position >= (s.low + s.high + 1) / 2
         order by position limit 1
     ) as e on true
     where s.low < s.high
+), last as (
+    select position, time, previous from events where position = (select low from search where low = high)
 )
-select first.type, first.time, last.position, last.time, of_events.time, of_reports.time
-from first
-join events last on last.position = (select low from search where low = high)
-join forgotten of_events on of_events.log = 'events' join forgotten of_reports on of_reports.log = 'reports';
+select first.type, first.time, last.position, last.time, coalesce(
+    (
+        select coalesce(e.previous, 0) from events e
+        where e.resource_id = $1 and (e.report_id is null or e.pulse is not null) and e.position > last.position
+        order by e.position limit 1
+    ),
+    (select last_beat from resources where id = $1),
+    last.previous
+)
+from first cross join last;
+
+-- name: read_beats
+-- The heartbeats until a time, from one on and back to the last milestone until then.
+with recursive walk as (
+    select position, time, adapter, observed_generation, effective_time, report_id, pulse, previous
+    from events where position = $1
+    union all
+    select e.position, e.time, e.adapter, e.observed_generation, e.effective_time, e.report_id, e.pulse, e.previous
+    from walk w join events e on e.position = w.previous
+    where w.time > $2 or w.pulse is null
+)
+select 0::bigint, adapter, observed_generation, position, report_id, effective_time, time, null, pulse from walk
+where time <= $2 order by position;
+
+-- name: read_beats_since
+-- All heartbeats since a time, from the last one of the resource on.
+with recursive walk as (
+    select position, time, adapter, observed_generation, effective_time, report_id, previous
+    from events where position = $1
+    union all
+    select e.position, e.time, e.adapter, e.observed_generation, e.effective_time, e.report_id, e.previous
+    from walk w join events e on e.position = w.previous
+    where w.time >= $2
+)
+select 0::bigint, adapter, observed_generation, position, report_id, effective_time, time, null from walk
+where time >= $2;
 
 -- name: read_full_event
 select position, type, kind, resource_id, parent_id, tenant, generation, time, answer, facets
@@ -452,7 +504,7 @@ with recursive keys (adapter, generation) as (
     (
         select adapter, generation from report_log
         where resource_id = $1 and ($4::text[] is null or (
-            select tenant from events where resource_id = $1 order by position desc limit 1
+            select tenant from events where resource_id = $1 and type <> 'Reported' order by position desc limit 1
         ) = any ($4))
         order by adapter, generation limit 1
     )
@@ -481,7 +533,7 @@ from keys k cross join lateral (
 select sequence, adapter, generation, position, report_id, effective_time, received_time, body
 from report_log
 where resource_id = $1 and received_time >= $2 and ($3::text[] is null or (
-        select tenant from events where resource_id = $1 order by position desc limit 1
+        select tenant from events where resource_id = $1 and type <> 'Reported' order by position desc limit 1
     ) = any ($3));
 
 -- name: walk_resources
@@ -498,18 +550,53 @@ order by id limit $3;
 select statement_timestamp() - $1::interval;
 
 -- name: walk_events
--- After each event: a heartbeat right before it, and if it is none itself, the event that it takes the place of.
+-- After each event: one right before it that only moved times, and if it is none itself, the event that it takes the
+-- place of. Heartbeats that stand in this log alone go with the reports.
 select e.position, e.time, e.type, e.resource_id,
-    (
-        select case p.type when 'Reported' then p.position end from events p
-        where p.resource_id = e.resource_id and p.position < e.position order by p.position desc limit 1
-    ),
+    case when e.report_id is null or e.pulse is not null then (
+        select case when p.type = 'Reported' and p.report_id is null then p.position end from events p
+        where p.resource_id = e.resource_id and (p.report_id is null or p.pulse is not null)
+            and p.position < e.position
+        order by p.position desc limit 1
+    ) end,
     case when e.type <> 'Reported' then (
         select p.position from events p
         where p.resource_id = e.resource_id and p.position < e.position and p.type <> 'Reported'
         order by p.position desc limit 1
     ) end
 from events e where e.position > $1 order by e.position limit $2;
+
+-- name: walk_beats
+-- After each milestone: the heartbeats before it, back to the milestone before it, that one included.
+with recursive passed as (
+    select position, time, previous, pulse is not null as is_milestone
+    from events where position > $1 and position <= (select walked from forgotten where log = 'events')
+    order by position limit $2
+), walk as (
+    select passed.position as milestone, e.position, e.previous, e.pulse is not null as is_milestone
+    from passed join events e on e.position = passed.previous where passed.is_milestone
+    union all
+    select w.milestone, e.position, e.previous, e.pulse is not null
+    from walk w join events e on e.position = w.previous where not w.is_milestone
+)
+select passed.position, passed.time, walk.position from passed left join walk on walk.milestone = passed.position
+order by passed.position, walk.position;
+
+-- name: find_orphan_beats
+-- The heartbeats of resources before their removal or a milestone, the oldest first.
+with recursive passed as (
+    select e.previous from events e join events beat on beat.position = e.previous
+    where e.resource_id = any ($1::text[]) and (e.report_id is null or e.pulse is not null)
+        and (e.type = 'Removed' or e.pulse is not null)
+    order by e.position limit $2
+), walk as (
+    select e.position, e.previous, e.pulse is not null as is_milestone
+    from passed join events e on e.position = passed.previous
+    union
+    select e.position, e.previous, e.pulse is not null
+    from walk w join events e on e.position = w.previous where not w.is_milestone
+)
+select position as key from walk order by position limit $2;
 
 -- name: delete_events
 delete from events where position = any ($1::bigint[]);
@@ -532,7 +619,7 @@ select l.sequence, l.received_time,
 from report_log l where l.sequence > $1 order by l.sequence limit $2;
 
 -- name: find_orphans
-select sequence from report_log where resource_id = any ($1::text[]) limit $2;
+select sequence as key from report_log where resource_id = any ($1::text[]) limit $2;
 
 -- name: delete_reports
 delete from report_log where sequence = any ($1::bigint[]);

@@ -24,11 +24,12 @@ insert into schema_migrations (version, name, applied_time) values (?, ?, ?);
 select position, policy_version from head;
 
 -- name: read_records
-select number, id, revision, wake_at, policy_version, answer, pulse, cast(status as blob), cast(resource as blob)
+select number, id, revision, wake_at, policy_version, answer, pulse, cast(status as blob), cast(resource as blob),
+       last_beat, beats_passed
 from resources join records using (number) where id in (select value from json_each(?));
 
 -- name: read_sketches
-select number, id, kind, parent_id, tenant, answer, revision, wake_at, policy_version, pulse
+select number, id, kind, parent_id, tenant, answer, revision, wake_at, policy_version, pulse, last_beat, beats_passed
 from resources where id in (select value from json_each(?));
 
 -- name: read_reports
@@ -71,6 +72,9 @@ insert into records (number, status, resource) values (?, ?, ?);
 
 -- SQLite maintains every index that has a column named here, changed or not, and writes a whole row for each of its
 -- columns: hence so many statements, of which a heartbeat needs the first.
+-- name: beat
+update resources set revision = ?1, answer = ?2, pulse = ?3, last_beat = ?1, beats_passed = ?4 where number = ?5;
+
 -- name: update_answer
 update resources set revision = coalesce(?, revision), answer = ?, pulse = ? where number = ?;
 
@@ -107,8 +111,13 @@ insert into report_log (resource_id, adapter, generation, position, received_tim
 values (?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: insert_event
-insert into events (position, type, resource_id, kind, parent_id, tenant, generation, time, answer, facets)
-values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+insert into events (position, type, resource_id, kind, parent_id, tenant, generation, time, answer, facets, previous)
+values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: insert_beat
+insert into events (position, type, resource_id, kind, parent_id, tenant, generation, time, previous, adapter,
+                    observed_generation, effective_time, report_id, pulse)
+values (?, 'Reported', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: insert_transition
 insert into transitions (position, ordinal, resource_id, subject, before, after, time, reason, message, cause, ref,
@@ -170,7 +179,7 @@ where parent_id = ?1 and (?2 is null or tenant in (select value from json_each(?
 -- name: read_reports_now
 select adapter, cast(body as blob), (select pulse from resources where id = ?1) from reports
 where resource_id = ?1 and generation = ?2
-  and (?3 is null or (select tenant from events where resource_id = ?1 order by position desc limit 1)
+  and (?3 is null or (select tenant from events where resource_id = ?1 and type <> 'Reported' order by position desc limit 1)
       in (select value from json_each(?3)));
 
 -- The last report of each adapter at a generation; if it said what the one before said, that one's body.
@@ -182,7 +191,7 @@ select l.adapter, l.report_id, l.effective_time, l.received_time,
         order by said.sequence desc limit 1)
 from report_log l
 where l.sequence in (select max(sequence) from report_log where resource_id = ?1 and generation = ?2 group by adapter)
-  and (?3 is null or (select tenant from events where resource_id = ?1 order by position desc limit 1)
+  and (?3 is null or (select tenant from events where resource_id = ?1 and type <> 'Reported' order by position desc limit 1)
       in (select value from json_each(?3)));
 
 -- name: read_adapters
@@ -205,13 +214,14 @@ from transitions t
 where t.resource_id = ?1 and (?2 is null or t.subject in (select value from json_each(?2)))
   and (?3 is null or t.time >= ?3) and (?4 is null or t.time < ?4)
   and (t.position, t.ordinal) < (?5, ?6)
-  and (?8 is null or (select tenant from events where resource_id = ?1 order by position desc limit 1)
+  and (?8 is null or (select tenant from events where resource_id = ?1 and type <> 'Reported' order by position desc limit 1)
       in (select value from json_each(?8)))
 order by t.position desc, t.ordinal desc limit ?7;
 
--- The newest event tells; that of a living resource is never pruned.
+-- The newest event with an answer tells; that of a living resource is never pruned.
 -- name: remembers
-select 1 from (select kind, parent_id, tenant from events where resource_id = ?1 order by position desc limit 1)
+select 1 from (select kind, parent_id, tenant from events
+               where resource_id = ?1 and type <> 'Reported' order by position desc limit 1)
 where kind = ?2 and (?3 is null or parent_id = ?3)
 and (?4 is null or tenant in (select value from json_each(?4)));
 
@@ -250,23 +260,59 @@ select position, time, walked from forgotten where log = ?;
 select position, type, kind, resource_id, parent_id, tenant, generation, time, answer, facets
 from events where position > ? order by position limit ?;
 
--- The first event of a resource, and the last one until a time: its events are in the order of time, so it is searched
--- for by halves, for a week of heartbeats is long.
+-- Heartbeats are found by walking back from the event after them, or else from the last one, from each to the one before
+-- it. The other events and every 32nd heartbeat, the milestones, are found by their resource.
+
+-- The first of these and the last one until a time, and where to walk back from to the heartbeats around it. They are in
+-- the order of time, so the last one is searched for by halves, for there may be many.
 -- name: read_span
 with recursive first as (
-    select position, type, time from events where resource_id = ?1 order by position limit 1
+    select position, type, time from events
+    where resource_id = ?1 and (report_id is null or pulse is not null) order by position limit 1
 ), search (low, high) as (
     select first.position, head.position from first, head
     union all
     select case when e.time <= ?2 then e.position else s.low end,
            case when e.time <= ?2 then s.high else (s.low + s.high + 1) / 2 - 1 end
     from search s left join events e on e.position = (
-        select position from events where resource_id = ?1 and position >= (s.low + s.high + 1) / 2
+        select position from events
+        where resource_id = ?1 and (report_id is null or pulse is not null) and position >= (s.low + s.high + 1) / 2
         order by position limit 1)
     where s.low < s.high
+), last as (
+    select position, time, previous from events where position = (select low from search where low = high)
 )
-select first.type, first.time, last.position, last.time
-from first cross join events last on last.position = (select low from search where low = high);
+select first.type, first.time, last.position, last.time, coalesce(
+    (select ifnull(e.previous, 0) from events e
+     where e.resource_id = ?1 and (e.report_id is null or e.pulse is not null) and e.position > last.position
+     order by e.position limit 1),
+    (select last_beat from resources where id = ?1), last.previous)
+from first cross join last;
+
+-- The heartbeats until a time, from one on and back to the last milestone until then.
+-- name: read_beats
+with recursive walk (position, time, adapter, generation, effective_time, report_id, pulse, previous) as (
+    select position, time, adapter, observed_generation, effective_time, report_id, pulse, previous
+    from events where position = ?1
+    union all
+    select e.position, e.time, e.adapter, e.observed_generation, e.effective_time, e.report_id, e.pulse, e.previous
+    from walk w cross join events e on e.position = w.previous
+    where w.time > ?2 or w.pulse is null
+)
+select 0, adapter, generation, position, report_id, effective_time, time, null, pulse from walk
+where time <= ?2 order by position;
+
+-- All heartbeats since a time, from the last one of the resource on.
+-- name: read_beats_since
+with recursive walk (position, time, adapter, generation, effective_time, report_id, previous) as (
+    select position, time, adapter, observed_generation, effective_time, report_id, previous
+    from events where position = ?1
+    union all
+    select e.position, e.time, e.adapter, e.observed_generation, e.effective_time, e.report_id, e.previous
+    from walk w cross join events e on e.position = w.previous
+    where w.time >= ?2
+)
+select 0, adapter, generation, position, report_id, effective_time, time, null from walk where time >= ?2;
 
 -- name: read_full_event
 select position, type, kind, resource_id, parent_id, tenant, generation, time, answer, facets
@@ -287,7 +333,7 @@ order by position;
 with recursive keys (adapter, generation) as (
     select * from (select adapter, generation from report_log
                    where resource_id = ?1 and (?4 is null or (
-                       select tenant from events where resource_id = ?1 order by position desc limit 1
+                       select tenant from events where resource_id = ?1 and type <> 'Reported' order by position desc limit 1
                    ) in (select value from json_each(?4)))
                    order by adapter, generation limit 1)
     union all
@@ -309,7 +355,7 @@ from keys k cross join report_log l on l.sequence = (
 -- name: read_reports_since
 select sequence, adapter, generation, position, report_id, effective_time, received_time, cast(body as blob)
 from report_log where resource_id = ?1 and received_time >= ?2
-  and (?3 is null or (select tenant from events where resource_id = ?1 order by position desc limit 1)
+  and (?3 is null or (select tenant from events where resource_id = ?1 and type <> 'Reported' order by position desc limit 1)
       in (select value from json_each(?3)));
 
 -- name: walk_resources
@@ -319,11 +365,16 @@ order by id limit ?3;
 
 -- ── pruning: what may go is looked for by a reader; the writer then deletes what it is told ──────────────────────
 
--- After each event: a heartbeat right before it, and if it is none itself, the event that it takes the place of.
+-- After each event: one right before it that only moved times, and if it is none itself, the event that it takes the
+-- place of. Heartbeats that stand in this log alone go with the reports.
 -- name: walk_events
 select e.position, e.time, e.type, e.resource_id,
-       (select case p.type when 'Reported' then p.position end from events p
-        where p.resource_id = e.resource_id and p.position < e.position order by p.position desc limit 1),
+       case when e.report_id is null or e.pulse is not null then
+           (select case when p.type = 'Reported' and p.report_id is null then p.position end from events p
+            where p.resource_id = e.resource_id and (p.report_id is null or p.pulse is not null)
+              and p.position < e.position
+            order by p.position desc limit 1)
+       end,
        case when e.type <> 'Reported' then
            (select p.position from events p
             where p.resource_id = e.resource_id and p.position < e.position and p.type <> 'Reported'
@@ -348,6 +399,37 @@ select l.sequence, l.received_time,
             order by p.sequence desc limit 1)
        end
 from report_log l where l.sequence > ? order by l.sequence limit ?;
+
+-- After each milestone: the heartbeats before it, back to the milestone before it, that one included.
+-- name: walk_beats
+with recursive passed as (
+    select position, time, previous, pulse is not null as is_milestone
+    from events where position > ?1 and position <= (select walked from forgotten where log = 'events')
+    order by position limit ?2
+), walk (milestone, position, previous, is_milestone) as (
+    select passed.position, e.position, e.previous, e.pulse is not null
+    from passed cross join events e on e.position = passed.previous where passed.is_milestone
+    union all
+    select w.milestone, e.position, e.previous, e.pulse is not null
+    from walk w cross join events e on e.position = w.previous where not w.is_milestone
+)
+select passed.position, passed.time, walk.position from passed left join walk on walk.milestone = passed.position
+order by passed.position, walk.position;
+
+-- The heartbeats of resources before their removal or a milestone, the oldest first.
+-- name: find_orphan_beats
+with recursive passed as (
+    select e.previous from events e cross join events beat on beat.position = e.previous
+    where e.resource_id in (select value from json_each(?1)) and (e.report_id is null or e.pulse is not null)
+      and (e.type = 'Removed' or e.pulse is not null)
+    order by e.position limit ?2
+), walk (position, previous, is_milestone) as (
+    select e.position, e.previous, e.pulse is not null from passed cross join events e on e.position = passed.previous
+    union
+    select e.position, e.previous, e.pulse is not null
+    from walk w cross join events e on e.position = w.previous where not w.is_milestone
+)
+select position from walk order by position limit ?2;
 
 -- name: find_orphans
 select sequence from report_log where resource_id in (select value from json_each(?)) limit ?;
