@@ -65,7 +65,8 @@ _IMPOSSIBLE: Final = {
         f"select report_id from {_ACCEPTED} as accepted group by report_id having count(*) > 1"
     ),
     "what is logged as a copy of a report is none": (
-        f"select report_id from report_log where position = 0 and report_id not in (select report_id from {_ACCEPTED} as a)"
+        "select report_id from report_log where position = 0"
+        f" and report_id not in (select report_id from {_ACCEPTED} as accepted)"
     ),
     "an adapter's counters are not what is logged of it": (
         "select adapter, aggregated + stored, logged from adapters"
