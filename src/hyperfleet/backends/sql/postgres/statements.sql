@@ -525,7 +525,7 @@ select l.sequence, k.adapter, k.generation, l.position, l.report_id, l.effective
 from keys k cross join lateral (
     select sequence, position, report_id, effective_time, received_time, body from report_log
     where resource_id = $1 and adapter = k.adapter and generation = k.generation
-        and received_time <= $2 and ($3::bigint is null or position <= $3)
+        and received_time <= $2 and ($3::bigint is null or position between 1 and $3)
     order by sequence desc limit 1
 ) as l;
 

@@ -349,7 +349,7 @@ select l.sequence, l.adapter, l.generation, l.position, l.report_id, l.effective
 from keys k cross join report_log l on l.sequence = (
     select sequence from report_log
     where resource_id = ?1 and adapter = k.adapter and generation = k.generation
-      and received_time <= ?2 and (?3 is null or position <= ?3)
+      and received_time <= ?2 and (?3 is null or position between 1 and ?3)
     order by sequence desc limit 1);
 
 -- name: read_reports_since
