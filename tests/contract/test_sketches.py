@@ -313,6 +313,12 @@ async def test_a_policy_that_selects_by_labels_needs_to_see_them(twins: Twins) -
 # ── several ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+async def test_a_kind_that_no_policy_is_for_is_drawn_too(twins: Twins) -> None:
+    pool = await twins.create("p", "cls-1")
+    await settle(twins, pool)
+    assert await beat(twins, id_=pool) == SKETCH
+
+
 async def test_a_node_pool_is_drawn_beside_its_cluster(twins: Twins) -> None:
     await twins.use(f"{POLICY}---{POLICY}appliesTo: {{kind: NodePool}}\n")
     pool = await twins.create("p", "cls-1")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
+from functools import lru_cache
 from typing import Final, Literal
 
 from msgspec import Struct, field
@@ -199,4 +200,17 @@ class PolicySet:
         for policy in self._by_rank:
             if policy.selector.matches(resource):
                 return policy
-        return Policy(f"(none for {resource.kind})", "none", selector=Selector(kind=resource.kind))
+        return _without_rules(resource.kind)
+
+
+@lru_cache(maxsize=64)  # kinds are few, but it is asked for with each report
+def _without_rules(kind: str) -> Policy:
+    return Policy(
+        f"(none for {kind})",
+        "none",
+        selector=Selector(kind=kind),
+        reads_conditions=False,
+        reads_data=False,
+        reads_times=False,
+        reads_children=False,
+    )
