@@ -313,6 +313,17 @@ async def test_a_policy_that_selects_by_labels_needs_to_see_them(twins: Twins) -
 # ── several ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+async def test_moves_that_no_longer_count_are_forgotten_in_passing(twins: Twins) -> None:
+    record = await twins.forgetful.store.read_record("Cluster", "cls-1", EVERYTHING)
+    assert record is not None
+    assert record.status.memory.flips
+    twins.clock.advance(11 * MINUTE)
+    assert await beat(twins) == SKETCH
+    record = await twins.forgetful.store.read_record("Cluster", "cls-1", EVERYTHING)
+    assert record is not None
+    assert not record.status.memory.flips
+
+
 async def test_a_kind_that_no_policy_is_for_is_drawn_too(twins: Twins) -> None:
     pool = await twins.create("p", "cls-1")
     await settle(twins, pool)

@@ -116,7 +116,6 @@ class Outline(Struct, frozen=True, array_like=True, gc=False):
     policy: str
     next_deadline: datetime | None
     adapters: tuple[str, ...]  # of the status, in their order
-    flips: Mapping[str, Flips] = {}  # those that may still count
 
     @classmethod
     def of(cls, record: Record) -> Outline | None:
@@ -127,8 +126,7 @@ class Outline(Struct, frozen=True, array_like=True, gc=False):
         names = [adapter.name for adapter in status.adapters if not adapter.stale]
         if len(names) < len(status.adapters):
             return None
-        deadline, flips = status.next_deadline, status.memory.flips
-        return cls(resource.generation, status.phase, status.policy, deadline, tuple(names), flips)
+        return cls(resource.generation, status.phase, status.policy, status.next_deadline, tuple(names))
 
 
 class Pulse(Struct, frozen=True, array_like=True, gc=False):
@@ -141,6 +139,7 @@ class Pulse(Struct, frozen=True, array_like=True, gc=False):
     # Of the answer that it was written with: its CRC, for Adler's sum often is the same of times that differ.
     mark: int | None = None
     outline: Outline | None = None  # None: there is more to a heartbeat than that
+    flips: Mapping[str, Flips] | None = None  # that may still count; None: those of the status
 
     def is_of(self, answer: bytes) -> bool:
         """Tell whether it was written with an answer: a version that knows no pulse writes other ones without it."""
@@ -164,7 +163,8 @@ class Pulse(Struct, frozen=True, array_like=True, gc=False):
             return status
         heard = zip(status.adapters, self.heard, strict=True)
         adapters = tuple([replace(adapter, last_updated=time) for adapter, time in heard])
-        memory = replace(status.memory, written_time=self.written_time)
+        flips = status.memory.flips if self.flips is None else self.flips
+        memory = replace(status.memory, written_time=self.written_time, flips=flips)
         return replace(status, adapters=adapters, last_updated=self.last_updated, memory=memory)
 
 
@@ -192,7 +192,7 @@ def encode_pulse(record: Record, behind: Behind) -> bytes:
     status = record.status
     heard = [adapter.last_updated for adapter in status.adapters]
     times = (status.memory.written_time, status.last_updated, heard)
-    return _encode((*times, list(behind.values()), crc32(record.answer), Outline.of(record)))
+    return _encode((*times, list(behind.values()), crc32(record.answer), Outline.of(record), status.memory.flips))
 
 
 def decode_pulse(raw: bytes | None) -> Pulse:

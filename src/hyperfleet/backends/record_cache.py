@@ -22,7 +22,7 @@ from hyperfleet.model.report import Report, StoredReport
 from hyperfleet.model.reports import join, leave_out
 from hyperfleet.ports import Changes, LoggedReport, Needs, Record
 
-MOST_KEPT: Final = 16 * 1024 * 1024  # bytes as stored: some 2,000 clusters; decoded, they take about three times that
+MOST_KEPT: Final = 12 * 1024 * 1024  # bytes as stored: some 1,500 clusters; decoded, they take about three times that
 
 _NOBODY: Final[Behind] = {}
 _BETWEEN_MILESTONES: Final = 32

@@ -109,7 +109,9 @@ class SketchRow(Struct, frozen=True, gc=False):
 def draw(row: SketchRow, pulse: Pulse, sent: Mapping[str, Report]) -> Record | None:
     """Return a record for those who send these reports, by adapter; None: they say something new, or nobody knows."""
     outline = pulse.outline
-    if outline is None or pulse.written_time is None or pulse.last_updated is None or not pulse.is_of(row.answer):
+    if outline is None or pulse.flips is None or pulse.written_time is None or pulse.last_updated is None:
+        return None
+    if not pulse.is_of(row.answer):
         return None
     known = _recognize(pulse, sent)
     if known is None:
@@ -121,7 +123,7 @@ def draw(row: SketchRow, pulse: Pulse, sent: Mapping[str, Report]) -> Record | N
         pulse.last_updated,
         outline.policy,
         outline.next_deadline,
-        MemorySketch(pulse.written_time, outline.flips),
+        MemorySketch(pulse.written_time, pulse.flips),
     )
     return Record(
         cast("Resource", ResourceSketch(row.id, row.kind, row.parent_id, row.tenant, outline.generation)),
