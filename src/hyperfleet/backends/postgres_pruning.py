@@ -10,7 +10,7 @@ from hyperfleet.backends.past import Horizon, WalkedLog
 from hyperfleet.backends.postgres_connections import Connection, transaction
 from hyperfleet.backends.postgres_loading import SQL
 from hyperfleet.backends.postgres_past import read_horizon
-from hyperfleet.backends.pruning import Walk, choose_victims, expired, steps_of
+from hyperfleet.backends.pruning import Walk, choose_victims, expired, forgotten_until, steps_of
 from hyperfleet.ports import Pruning
 
 _WINDOW: Final = 1_000  # rows that are looked at in one transaction
@@ -45,24 +45,25 @@ async def _go_on(connection: Connection, log: WalkedLog, cutoff: datetime, limit
     steps = expired(steps_of(log, rows), cutoff)
     if not steps:
         return None
+    until = forgotten_until(log, steps, cutoff)
     if gone := [step.gone for step in steps if step.gone]:
         if orphans := await _find_orphans(connection, "find_orphans", gone, limit):
             await connection.execute(SQL["delete_reports"], orphans)
-            await connection.execute(SQL["move_horizon"], log, 0, cutoff, start)
+            await connection.execute(SQL["move_horizon"], log, 0, until, start)
             return len(orphans)
         if beats := await _find_orphans(connection, "find_orphan_beats", gone, limit):
-            return await _delete(connection, log, cutoff, Walk(tuple(beats), start))
-    return await _delete(connection, log, cutoff, choose_victims(steps, start, limit))
+            return await _delete(connection, log, until, Walk(tuple(beats), start))
+    return await _delete(connection, log, until, choose_victims(steps, start, limit))
 
 
 async def _find_orphans(connection: Connection, name: str, gone: Sequence[str], limit: int) -> list[int]:
     return [row["key"] for row in await connection.fetch(SQL[name], gone, limit)]
 
 
-async def _delete(connection: Connection, log: WalkedLog, cutoff: datetime, walk: Walk) -> int:
+async def _delete(connection: Connection, log: WalkedLog, until: datetime, walk: Walk) -> int:
     """Delete, and move the horizon with it; return how much went."""
     await connection.execute(SQL["delete_reports" if log == "reports" else "delete_events"], walk.victims)
-    position, time = (max(walk.victims), cutoff) if walk.victims else (0, Horizon().time)
+    position, time = (max(walk.victims), until) if walk.victims else (0, Horizon().time)
     await connection.execute(SQL["move_horizon"], log, position, time, walk.walked)
     if log == "beats":
         await connection.execute(SQL["move_horizon"], "events", position, time, 0)

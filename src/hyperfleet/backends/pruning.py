@@ -87,3 +87,11 @@ def choose_victims(steps: Iterable[Step], start: int, limit: int) -> Walk:
 def expired(steps: Iterable[Step], cutoff: datetime) -> list[Step]:
     """Return the steps up to the first row that is not past its time."""
     return list(takewhile(lambda step: step.time < cutoff, steps))
+
+
+def forgotten_until(log: WalkedLog, steps: Sequence[Step], cutoff: datetime) -> datetime:
+    """Return before which moments something may be missing once what goes with these steps is gone.
+
+    Heartbeats are past their time as reports and as events, so those that are walked by can be older than `cutoff`.
+    """
+    return steps[-1].time if log == "beats" else cutoff

@@ -117,7 +117,9 @@ class Found(Struct):
 
     def _end(self, id_: str, adapter: str) -> None:
         """Note the last heartbeat of an adapter: the log of reports has it too, before what comes instead."""
-        self.ended.append(LoggedReport(id_, self.records[id_].reports[adapter], None, is_same=True))
+        stored = self.records[id_].reports.get(adapter)
+        if stored is not None:  # a version that knows no pulse may have taken it away
+            self.ended.append(LoggedReport(id_, stored, None, is_same=True))
 
     def _expect(self, id_: str, stored: StoredReport) -> str:
         adapter = stored.report.adapter

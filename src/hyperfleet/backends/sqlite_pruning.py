@@ -13,7 +13,7 @@ from typing import Final
 from msgspec import Struct
 
 from hyperfleet.backends.past import WalkedLog
-from hyperfleet.backends.pruning import Step, choose_victims, expired, steps_of
+from hyperfleet.backends.pruning import Step, choose_victims, expired, forgotten_until, steps_of
 from hyperfleet.backends.rows import from_micros, to_micros
 from hyperfleet.backends.sqlite_connection import SQL, transaction
 from hyperfleet.backends.sqlite_loading import as_list
@@ -28,7 +28,7 @@ class Plan(Struct, frozen=True):
     """What the writer is to do with a log."""
 
     log: WalkedLog
-    cutoff: datetime
+    until: datetime  # of moments before it, what was may not be told any more
     walked: int
     victims: tuple[int, ...] = ()
     orphans: tuple[int, ...] = ()  # reports of resources whose last event is about to go
@@ -70,13 +70,14 @@ def _walk(connection: sqlite3.Connection, log: WalkedLog, cutoff: datetime, limi
         steps = expired(_steps(connection, log, start), cutoff)
         if not steps:
             return None
+        until = forgotten_until(log, steps, cutoff)
         if gone := [step.gone for step in steps if step.gone]:
             if orphans := _find_orphans(connection, "find_orphans", gone, limit):
-                return Plan(log, cutoff, start, orphans=orphans)
+                return Plan(log, until, start, orphans=orphans)
             if beats := _find_orphans(connection, "find_orphan_beats", gone, limit):
-                return Plan(log, cutoff, start, victims=beats)
+                return Plan(log, until, start, victims=beats)
     chosen = choose_victims(steps, start, limit)
-    return Plan(log, cutoff, chosen.walked, chosen.victims)
+    return Plan(log, until, chosen.walked, chosen.victims)
 
 
 def _steps(connection: sqlite3.Connection, log: WalkedLog, start: int) -> Iterator[Step]:
@@ -96,7 +97,7 @@ def _carry_out(connection: sqlite3.Connection, plan: Plan) -> int:
             connection.execute(SQL["step_back"])
         delete = SQL["delete_report" if plan.log == "reports" else "delete_event"]
         deleted += _delete_all(connection, delete, plan.victims)
-        position, time = (max(plan.victims, default=0), to_micros(plan.cutoff)) if deleted else (0, 0)
+        position, time = (max(plan.victims, default=0), to_micros(plan.until)) if deleted else (0, 0)
         connection.execute(SQL["move_horizon"], (plan.log, position, time, plan.walked))
         if plan.log == "beats":
             connection.execute(SQL["move_horizon"], ("events", position, time, 0))
