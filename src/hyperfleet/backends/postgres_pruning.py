@@ -63,6 +63,8 @@ async def _delete(connection: Connection, log: WalkedLog, cutoff: datetime, walk
     """Delete, and move the horizon with it; return how much went."""
     await connection.execute(SQL["delete_reports" if log == "reports" else "delete_events"], walk.victims)
     position, time = (max(walk.victims), cutoff) if walk.victims else (0, Horizon().time)
+    if log == "beats":
+        time = walk.time or time  # they may go long after they could
     await connection.execute(SQL["move_horizon"], log, position, time, walk.walked)
     if log == "beats":
         await connection.execute(SQL["move_horizon"], "events", position, time, 0)

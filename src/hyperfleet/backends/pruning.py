@@ -64,24 +64,27 @@ def steps_of(log: WalkedLog, rows: Iterable[Row]) -> Iterator[Step]:
 
 
 class Walk(Struct, frozen=True):
-    """What a walk found: keys to delete, and the last row that is done with."""
+    """What a walk found: keys to delete, the last row that is done with, and since when nothing is missing."""
 
     victims: tuple[int, ...]
     walked: int
+    time: datetime | None = None  # of the last row that others go with; None: none goes
 
 
 def choose_victims(steps: Iterable[Step], start: int, limit: int) -> Walk:
     """Decide what goes, up to a limit, from the steps of a walk that are past their time."""
     victims: dict[int, None] = {}
     walked = start
+    times: list[datetime] = []
     for step in steps:
         more = [key for key in step.superfluous if key is not None and key not in victims]
         room = limit - len(victims)
         victims |= dict.fromkeys(more[:room])
+        times += [step.time] if more[:room] else []
         if len(more) > room:
             break
         walked = step.key
-    return Walk(tuple(victims), walked)
+    return Walk(tuple(victims), walked, max(times, default=None))
 
 
 def expired(steps: Iterable[Step], cutoff: datetime) -> list[Step]:

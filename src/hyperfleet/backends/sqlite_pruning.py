@@ -76,7 +76,8 @@ def _walk(connection: sqlite3.Connection, log: WalkedLog, cutoff: datetime, limi
             if beats := _find_orphans(connection, "find_orphan_beats", gone, limit):
                 return Plan(log, cutoff, start, victims=beats)
     chosen = choose_victims(steps, start, limit)
-    return Plan(log, cutoff, chosen.walked, chosen.victims)
+    time = chosen.time if log == "beats" else None  # they may go long after they could
+    return Plan(log, time or cutoff, chosen.walked, chosen.victims)
 
 
 def _steps(connection: sqlite3.Connection, log: WalkedLog, start: int) -> Iterator[Step]:
