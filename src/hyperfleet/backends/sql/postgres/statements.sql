@@ -448,8 +448,9 @@ with recursive first as (
 )
 select first.type, first.time, last.position, last.time, coalesce(
     (
-        select coalesce(e.previous, 0) from events e
+        select e.previous from events e
         where e.resource_id = $1 and (e.report_id is null or e.pulse is not null) and e.position > last.position
+            and e.previous is not null -- an event of a version that knows no heartbeats names none
         order by e.position limit 1
     ),
     (select last_beat from resources where id = $1),

@@ -283,8 +283,9 @@ with recursive first as (
     select position, time, previous from events where position = (select low from search where low = high)
 )
 select first.type, first.time, last.position, last.time, coalesce(
-    (select ifnull(e.previous, 0) from events e
+    (select e.previous from events e
      where e.resource_id = ?1 and (e.report_id is null or e.pulse is not null) and e.position > last.position
+       and e.previous is not null
      order by e.position limit 1),
     (select last_beat from resources where id = ?1), last.previous)
 from first cross join last;
