@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime, timedelta
 from random import Random
 
@@ -36,6 +36,12 @@ class Chronicle(Struct):
     def events_of(self, id_: str) -> list[Entry]:
         """Return the events of a resource."""
         return [entry for entry in self.entries if entry.resource_id == id_]
+
+    def reports_at(self, id_: str, generation: int) -> tuple[StoredReport, ...]:
+        """Return the last report of each adapter at a generation."""
+        ours = [each.stored for each in self.reports if each.resource_id == id_]
+        last = {each.report.adapter: each for each in ours if each.report.observed_generation == generation}
+        return tuple(last[adapter] for adapter in sorted(last))
 
     def version(self, id_: str, at: datetime) -> Version | None:
         """Return a resource as it was."""
@@ -76,7 +82,7 @@ class Historian:
     def __init__(self, store: Store, start: datetime) -> None:
         self.chronicle = Chronicle()
         self.now = start
-        self._store = store
+        self.write: Callable[[Changes], Awaitable[int]] = lambda changes: write(store, changes)
         self._records: dict[str, Record] = {}
         self._reports: dict[tuple[str, str], StoredReport] = {}
 
@@ -91,7 +97,7 @@ class Historian:
 
     async def create(self, id_: str) -> None:
         """Add a resource."""
-        record = make_record(id_)
+        record = self._at_this_time(make_record(id_))
         draft = self._draft("Created", record.resource, FacetChange(gained=("p:Pending",)))
         await self._write([draft], Changes(inserted=[record], revisions={id_: 0}, events=[draft]))
         self._records[id_] = record
@@ -108,7 +114,7 @@ class Historian:
 
     async def report(self, id_: str, adapter: str, said: str) -> None:
         """Take a report: one that says what the last one said is a heartbeat."""
-        record, before = self._records[id_], self._reports.get((id_, adapter))
+        record, before = self._at_this_time(self._records[id_]), self._reports.get((id_, adapter))
         number = len(self.chronicle.reports)
         stored = make_stored(
             adapter,
@@ -128,6 +134,7 @@ class Historian:
         else:
             changes = replace(changes, reports=[(id_, stored)])
         await self._write([draft], changes)
+        self._records[id_] = record
         told = as_heard(before, stored.id, stored.effective_time, stored.last_heard) if is_same and before else stored
         self.chronicle.reports.append(Logged(id_, self.chronicle.entries[-1].position, told))
         self._reports[id_, adapter] = told
@@ -139,18 +146,22 @@ class Historian:
         await self._write([draft], Changes(removed=[resource], events=[draft]))
 
     async def _change(self, record: Record, type_: EventType, edited: frozenset[str] = frozenset()) -> None:
-        id_ = record.resource.id
+        id_, record = record.resource.id, self._at_this_time(record)
         draft = self._draft(type_, record.resource, FacetChange(kept=("p:Pending",)))
         changes = Changes(updated=[record], revisions={id_: 0}, edited=edited, events=[draft])
         await self._write([draft], changes)
         self._records[id_] = record
+
+    def _at_this_time(self, record: Record) -> Record:
+        status = record.status
+        return replace(record, status=replace(status, memory=replace(status.memory, written_time=self.now)))
 
     def _draft(self, type_: EventType, resource: Resource, facets: FacetChange | None) -> Draft:
         answer = f"{resource.id} {len(self.chronicle.entries)}".encode()
         return Draft(type_, resource, self.now, None if type_ in ("Reported", "Removed") else answer, facets=facets)
 
     async def _write(self, drafts: Sequence[Draft], changes: Changes) -> None:
-        base = await write(self._store, changes)
+        base = await self.write(changes)
         self.chronicle.entries += [as_entry(base + 1 + place, draft) for place, draft in enumerate(drafts)]
 
 
@@ -179,3 +190,21 @@ async def live_through(historian: Historian, steps: int, seed: int = 5) -> None:
             case "remove":
                 await historian.remove(id_)
                 await historian.create(f"cls-{step + 10}")
+
+
+async def live_long(historian: Historian, steps: int, ids: Sequence[str], seed: int = 7) -> None:
+    """Let an adapter repeat itself for long, and another one now and then; seldom does either say something new."""
+    random = Random(seed)
+    said = dict.fromkeys(ADAPTERS, "a")
+    for id_ in ids:
+        await historian.create(id_)
+        for adapter in ADAPTERS:
+            await historian.report(id_, adapter, "a")
+    for step in range(1, steps + 1):
+        historian.wait(timedelta(seconds=random.choice((0, 1, 60, 600))))
+        id_, adapter = random.choice(ids), "apply" if step % 50 == 0 else "dns"
+        if step % 90 == 0:
+            await historian.edit(id_)
+        elif step % 70 == 0:
+            said[adapter] = random.choice("abc")
+        await historian.report(id_, adapter, said[adapter])

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import closing
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from hyperfleet.backends.migrations import load_migrations
 from hyperfleet.backends.postgres import PostgresStore
 from hyperfleet.backends.postgres_loading import SQL as POSTGRES_SQL
+from hyperfleet.backends.pulse import Beat, encode_pulse
 from hyperfleet.backends.rows import encode, to_micros
 from hyperfleet.backends.sqlite import SqliteStore
 from hyperfleet.backends.sqlite_connection import SQL as SQLITE_SQL
@@ -25,6 +26,7 @@ from hyperfleet.errors import Forgotten
 from hyperfleet.ports import EVERYTHING, Changes, Needs, Record
 from tests.contract.conftest import DURABLE
 from tests.contract.heartbeats import beat, begin, heard
+from tests.contract.pasts import Historian
 from tests.contract.stores import (
     START,
     DurableStore,
@@ -44,12 +46,13 @@ EARLY = START - 1000 * HOUR
 
 
 class OldDatabase(Struct, frozen=True):
-    """A database of the first version: what runs scripts in it, how it writes times, and its store of today."""
+    """A database of the first version: what runs scripts in it, how it writes values, and its store of today."""
 
     engine: Engine
     first_table: str  # the statement that creates the table of migrations
     run: Callable[[str], Awaitable[None]]
     time: Callable[[datetime], str]
+    bytes: Callable[[str], str]  # of their digits
     store: DurableStore
 
 
@@ -77,7 +80,9 @@ def _sqlite(path: Path) -> OldDatabase:
             connection.executescript(script)
 
     table = SQLITE_SQL["create_schema_migrations"]
-    return OldDatabase("sqlite", table, run, lambda time: str(to_micros(time)), SqliteStore(path))
+    return OldDatabase(
+        "sqlite", table, run, lambda time: str(to_micros(time)), lambda digits: f"x'{digits}'", SqliteStore(path)
+    )
 
 
 def _postgres(url: str) -> OldDatabase:
@@ -89,7 +94,14 @@ def _postgres(url: str) -> OldDatabase:
             await connection.close()
 
     table = POSTGRES_SQL["create_migrations_table"]
-    return OldDatabase("postgres", table, run, lambda time: f"'{time.isoformat()}'", PostgresStore(url))
+    return OldDatabase(
+        "postgres",
+        table,
+        run,
+        lambda time: f"'{time.isoformat()}'",
+        lambda digits: f"'\\x{digits}'::bytea",
+        PostgresStore(url),
+    )
 
 
 async def fill(old: OldDatabase, kept: Iterable[int], head: int) -> None:
@@ -262,3 +274,123 @@ async def test_what_a_replica_of_the_first_version_prunes_is_noticed(old: OldDat
     with pytest.raises(Forgotten):
         await old.store.read_events(4, 10)
     await old.store.close()
+
+
+# ── heartbeats of both forms ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def beating_as_before(database: OldDatabase) -> Callable[[Changes], Awaitable[int]]:
+    """Return what writes a heartbeat as the version before does: in both logs, and leading to no other."""
+
+    behind: dict[str, Beat] = {}
+
+    async def write_both(changes: Changes) -> int:
+        (draft,), (logged,), (record,) = changes.events, changes.log, changes.updated
+        resource, stored, base = draft.resource, logged.stored, await database.store.position()
+        behind[stored.report.adapter] = Beat.of(stored, None)
+        pulse = encode_pulse(record, behind).hex()
+        await database.run(
+            f"""
+            insert into events (position, type, resource_id, kind, parent_id, tenant, generation, time)
+            values ({base + 1}, 'Reported', '{resource.id}', 'Cluster', null, 'acme', {resource.generation},
+                {database.time(draft.time)});
+            insert into report_log
+                (resource_id, adapter, generation, position, received_time, effective_time, report_id)
+            values ('{resource.id}', '{stored.report.adapter}', {stored.report.observed_generation}, {base + 1},
+                {database.time(stored.last_heard)}, {database.time(stored.effective_time)}, '{stored.id}');
+            update head set position = {base + 1};
+            update resources set revision = {base + 1}, pulse = {database.bytes(pulse)} where id = '{resource.id}';
+            """
+        )
+        return base
+
+    return write_both
+
+
+async def beat_for_a_while(historian: Historian, times: int) -> None:
+    for number in range(1, times + 1):
+        historian.wait(HOUR)
+        await historian.report("cls-1", "apply" if number % 9 == 0 else "dns", "a")
+
+
+async def see_it_told(database: OldDatabase, historian: Historian) -> None:
+    store, chronicle = database.store, historian.chronicle
+    for entry in chronicle.entries:
+        for at in (entry.time, entry.time + HOUR / 2):
+            version = await store.read_version("Cluster", "cls-1", EVERYTHING, at)
+            assert version == chronicle.version("cls-1", at), at
+            assert await store.read_reports_past("cls-1", EVERYTHING, at) == chronicle.reports_past("cls-1", at), at
+            assert await store.read_report_log("cls-1", EVERYTHING, at) == chronicle.report_log("cls-1", at), at
+    for generation in (1, 2):
+        found = await store.read_reports_at("cls-1", EVERYTHING, generation)
+        assert found == chronicle.reports_at("cls-1", generation)
+    assert list((await store.read_events(0, 1000)).entries) == chronicle.entries
+
+
+@pytest.fixture
+async def historian(blank: OldDatabase, anyio_backend: str) -> AsyncIterator[Historian]:
+    """Give somebody who has begun to write to a database of today."""
+    await blank.store.migrate()
+    await blank.store.open()
+    historian = Historian(blank.store, EARLY)
+    await historian.create("cls-1")
+    for adapter in ("dns", "apply"):
+        await historian.report("cls-1", adapter, "a")
+    yield historian
+    await blank.store.close()
+
+
+async def test_the_past_is_told_across_the_first_heartbeat_that_stands_alone(
+    blank: OldDatabase, historian: Historian
+) -> None:
+    """Take the columns away that the last migration added: so the version before left the database."""
+    write_now, historian.write = historian.write, beating_as_before(blank)
+    await beat_for_a_while(historian, 40)
+    await blank.store.close()
+    await blank.run(_undo_beats(blank))
+    assert await blank.store.migrate() == [load_migrations(blank.engine)[-1].name]
+    await blank.store.open()
+    historian.write = write_now
+    await beat_for_a_while(historian, 40)
+    await historian.report("cls-1", "dns", "b")
+    await see_it_told(blank, historian)
+
+
+async def test_the_version_before_may_beat_in_between(blank: OldDatabase, historian: Historian) -> None:
+    forms = (historian.write, beating_as_before(blank))
+    for number in range(12):
+        historian.write = forms[number % 2]
+        await beat_for_a_while(historian, 7)
+    historian.write = forms[0]
+    await historian.edit("cls-1")
+    await historian.report("cls-1", "dns", "b")
+    await see_it_told(blank, historian)
+
+
+async def test_who_was_retired_in_the_meantime_by_an_earlier_version_may_report_again(
+    blank: OldDatabase, historian: Historian
+) -> None:
+    await beat_for_a_while(historian, 3)
+    await blank.store.close()
+    await blank.run("delete from reports where adapter = 'dns'")
+    await blank.store.open()
+    historian.wait(HOUR)
+    await historian.report("cls-1", "dns", "b")
+    await historian.remove("cls-1")
+
+
+def _undo_beats(database: OldDatabase) -> str:
+    columns = {
+        "resources": ("last_beat", "beats_passed"),
+        "events": ("previous", "adapter", "observed_generation", "effective_time", "report_id", "pulse"),
+    }
+    drops = [f"alter table {table} drop column {each};" for table, some in columns.items() for each in some]
+    return f"""
+        drop index events_by_resource;
+        {" ".join(drops)}
+        create index events_by_resource on events (resource_id, position);
+        create index if not exists report_log_in_words on report_log (resource_id, adapter, generation, sequence)
+            where body is not null;
+        delete from forgotten where log = 'beats';
+        delete from schema_migrations where version = {load_migrations(database.engine)[-1].version};
+    """

@@ -6,9 +6,9 @@ be read of the other.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from datetime import timedelta
+from datetime import datetime, timedelta
 from itertools import count
 from pathlib import Path
 from typing import Any, Final
@@ -171,9 +171,9 @@ class Twins:
         due = (await self.other.store.due(100)).ids
         await self.submit(*[Recompute(id_, Cause("deadline")) for id_ in due])
 
-    async def submit(self, *commands: Command[Any]) -> list[Any]:
+    async def submit(self, *commands: Command[Any], later: timedelta = SECOND) -> list[Any]:
         """Have commands written in one transaction, a second later; return what the store of sketches answered."""
-        self.clock.advance(SECOND)
+        self.clock.advance(later)
         self._moments.append(self.clock.now())
         results = await self.forgetful.committer.submit_all(commands)
         assert [_told(each) for each in results] == [
@@ -183,16 +183,16 @@ class Twins:
 
     # looking
 
-    async def compare(self) -> None:
-        """See that everything that can be read is the same, and what must be."""
-        assert await self._read(self.forgetful.store) == await self._read(self.other.store)
+    async def compare(self, moments: int = 3) -> None:
+        """See that everything that can be read is the same, and what must be; of the past, at the last few moments."""
+        assert await self._read(self.forgetful.store, moments) == await self._read(self.other.store, moments)
 
     async def verify(self) -> None:
         """See that what is stored is what would be computed."""
         rules = self.forgetful.policies.rules
         assert [str(each) async for each in Verification(self.forgetful.store, rules).run()] == []
 
-    async def _read(self, store: Store) -> dict[str, Any]:
+    async def _read(self, store: Store, moments: int) -> dict[str, Any]:
         """Read everything there is."""
         seen: dict[str, Any] = {
             "events": await store.read_events(0, 100_000),
@@ -203,17 +203,16 @@ class Twins:
             query = Query(kind.name, EVERYTHING, order="severity")
             seen[kind.name] = await store.find(query), await store.summarize(query, ("p:", "a:dns="))
         for id_, kind in self.ids.items():
-            seen[id_] = await self._read_one(store, kind, id_)
+            seen[id_] = await self._read_one(store, kind, id_, self._moments[-moments:])
         return seen
 
-    async def _read_one(self, store: Store, kind: Kind, id_: str) -> dict[str, Any]:
-        moments = self._moments[-3:]
+    async def _read_one(self, store: Store, kind: Kind, id_: str, moments: Sequence[datetime]) -> dict[str, Any]:
         return {
             "record": await store.read_record(kind.name, id_, EVERYTHING),
             "answer": await store.read_answer(kind.name, id_, EVERYTHING),
             "children": await store.read_children(id_, EVERYTHING),
             "reports": [await store.read_reports_at(id_, EVERYTHING, generation) for generation in (1, 2, 3)],
-            "report log": await store.read_report_log(id_, EVERYTHING, START),
+            "report log": [await store.read_report_log(id_, EVERYTHING, since) for since in (START, *moments)],
             "reports past": [await store.read_reports_past(id_, EVERYTHING, at) for at in moments],
             "past": [await store.read_version(kind.name, id_, EVERYTHING, at) for at in moments],
             "versions": await store.read_versions(id_, EVERYTHING, START),

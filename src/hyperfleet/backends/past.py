@@ -102,6 +102,11 @@ class LogRow(Struct, frozen=True):
     body: str | bytes | None  # None: it said what the row before it said
     pulse: bytes | None = None  # of the resource with it, if it is a milestone
 
+    @property
+    def is_heartbeat(self) -> bool:
+        """Tell whether it stands among the events, or is a copy of what does."""
+        return not self.sequence or self.position == AMONG_EVENTS
+
     def tell(self, said: StoredReport) -> StoredReport:
         """Return the report in full, in the words of the row that has them."""
         return as_heard(said, self.report_id, self.effective_time, self.received_time)
@@ -114,11 +119,9 @@ def last_of_adapters(rows: Iterable[LogRow], beats: Iterable[LogRow] = ()) -> di
     """
     last: dict[str, LogRow] = {}
     for row in _merge(rows, _all_beats(beats)):
-        before = last.pop(row.adapter, None)
-        if row.sequence:
-            last[row.adapter] = row
-        elif before is not None:
-            last[row.adapter] = replace(row, generation=before.generation, body=before.body)
+        before = last.pop(row.adapter, row)
+        words = row if row.sequence else before
+        last[row.adapter] = replace(row, generation=words.generation, body=words.body)
     return last
 
 
@@ -129,31 +132,28 @@ def _all_beats(beats: Iterable[LogRow]) -> Iterator[LogRow]:
     """
     for beat in beats:
         for known in decode_pulse(beat.pulse).beats:
-            yield LogRow(0, known.adapter, 0, beat.position, known.id, known.effective_time, known.last_heard, None)
+            if (received := known.received_time) is not None:
+                yield LogRow(0, known.adapter, 0, beat.position, known.id, known.effective_time, received, None)
         yield beat
 
 
 def _merge(rows: Iterable[LogRow], beats: Iterable[LogRow]) -> list[LogRow]:
     """Return rows of the report log and heartbeats in the order in which they were received.
 
-    Of reports that came at the same time only the first may have an event, and so a position.
+    Nothing of its resource came before a heartbeat at the same time, or it would be in the log of reports alone.
     """
-    keyed = [((beat.received_time, beat.position or 0, 0), beat) for beat in beats]
-    time, position = Horizon().time, 0
-    for row in sorted(rows, key=lambda row: row.sequence):
-        position = row.position or (position if row.received_time == time else 0)
-        time = row.received_time
-        keyed.append(((time, position, row.sequence), row))
-    return [row for _, row in sorted(keyed, key=lambda pair: pair[0])]
+    return sorted((*beats, *rows), key=lambda row: (row.received_time, 0 if row.is_heartbeat else row.sequence))
 
 
 def heard_since(last: Iterable[LogRow], entry: Entry) -> dict[str, datetime]:
     """Return when each adapter was heard, of those whose last row came after an event."""
-    return {
-        row.adapter: row.effective_time
-        for row in last
-        if row.position and row.position > entry.position and row.received_time >= entry.time
-    }
+    return {row.adapter: row.effective_time for row in last if _is_after(row, entry)}
+
+
+def _is_after(row: LogRow, entry: Entry) -> bool:
+    if row.is_heartbeat:  # where a copy was made of is not known
+        return row.received_time > entry.time
+    return row.position is not None and row.position > entry.position
 
 
 def tell_last(last: Mapping[str, LogRow]) -> tuple[StoredReport, ...]:
@@ -165,17 +165,20 @@ def tell_log(before: Sequence[LogRow], beats: Sequence[LogRow], since: Sequence[
     """Return the last report of each adapter before a moment, then all from then on, in their order.
 
     `before` has the last row of each adapter and generation, with its words: a row after it may have none. `beats` are
-    the heartbeats before the moment. One that is also in the log of reports is told once.
+    the heartbeats before the moment. One of which there is a copy is told once.
     """
     said = {(row.adapter, row.generation): decode_report(row.body) for row in before if row.body is not None}
-    told: dict[tuple[str, str, datetime], StoredReport] = {}
+    told: list[StoredReport] = []
+    known: set[tuple[str, str]] = set()
     since_then = _merge([row for row in since if row.sequence], [row for row in since if not row.sequence])
     for row in (*last_of_adapters(before, beats).values(), *since_then):
         if row.body is not None:
             said[row.adapter, row.generation] = decode_report(row.body)
-        if words := said.get((row.adapter, row.generation)):
-            told.setdefault((row.adapter, row.report_id, row.effective_time), row.tell(words))
-    return tuple(told.values())
+        is_known = row.position == AMONG_EVENTS and (row.adapter, row.report_id) in known
+        known.add((row.adapter, row.report_id))
+        if not is_known and (words := said.get((row.adapter, row.generation))):
+            told.append(row.tell(words))
+    return tuple(told)
 
 
 # ── facets as they are kept ──────────────────────────────────────────────────────────────────────────────────────

@@ -62,12 +62,19 @@ class Beat(Struct, frozen=True, array_like=True, gc=False):
     last_unknown: datetime | None
     id: str
     gist: Gist | None = None  # None: it was written by a version that knows none
+    received_time: datetime | None = None  # of a report that stands among the events alone; None: it was logged
 
     @classmethod
-    def of(cls, stored: StoredReport, before: Beat | None) -> Beat:
-        """Return what a report has moved; the one `before`, if there was one, had the same words."""
+    def of(cls, stored: StoredReport, before: Beat | None, *, is_alone: bool = False) -> Beat:
+        """Return what a report has moved; the one `before`, if there was one, had the same words.
+
+        It may be that very report: one that is sent twice, or comes too late, leaves it where it is.
+        """
         report = stored.report
         gist = before.gist if before is not None else None
+        received_time = stored.last_heard if is_alone else None
+        if before is not None and before.id == stored.id:
+            received_time = before.received_time
         return cls(
             report.adapter,
             report.observed_time,
@@ -79,6 +86,7 @@ class Beat(Struct, frozen=True, array_like=True, gc=False):
             stored.last_unknown,
             stored.id,
             gist or Gist.of(report),
+            received_time,
         )
 
     def bring_up(self, stored: StoredReport) -> StoredReport:

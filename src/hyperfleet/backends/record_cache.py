@@ -82,18 +82,17 @@ class Found(Struct):
 
     def foresee(self, changes: Changes) -> None:
         """Learn which reports there will be once changes are written; who repeats words falls behind."""
-        self.beats = {logged.resource_id: logged for logged in _find_beats(changes)}
+        self.beats = {logged.resource_id: logged for logged in _find_beats(changes, self.records)}
         for resource in changes.removed:
-            for adapter in self.behind.get(resource.id, _NOBODY):
-                self._end(resource.id, adapter)
+            for beat in self.behind.get(resource.id, _NOBODY).values():
+                self._end(resource.id, beat)
         for id_, adapter in changes.retired:
             self.reports[id_] = leave_out(self.reports_of(id_), adapter)
             self._catch_up(id_, adapter)
         for id_, stored in changes.reports:
             self._catch_up(id_, self._expect(id_, stored))
         for id_, stored in changes.repeated:
-            adapter, behind = self._expect(id_, stored), self.behind.get(id_, _NOBODY)
-            self.behind[id_] = {**behind, adapter: Beat.of(stored, behind.get(adapter))}
+            self._fall_behind(id_, stored)
 
     def pulse_of(self, record: Record) -> bytes:
         """Return the pulse that goes with a record."""
@@ -112,14 +111,24 @@ class Found(Struct):
     def _catch_up(self, id_: str, adapter: str) -> None:
         behind = self.behind.get(id_, _NOBODY)
         if adapter in behind:
-            self._end(id_, adapter)
+            self._end(id_, behind[adapter])
             self.behind[id_] = {other: beat for other, beat in behind.items() if other != adapter}
 
-    def _end(self, id_: str, adapter: str) -> None:
-        """Note the last heartbeat of an adapter: the log of reports has it too, before what comes instead."""
-        stored = self.records[id_].reports.get(adapter)
-        if stored is not None:  # a version that knows no pulse may have taken it away
-            self.ended.append(LoggedReport(id_, stored, None, is_same=True))
+    def _fall_behind(self, id_: str, stored: StoredReport) -> None:
+        adapter, behind, logged = self._expect(id_, stored), self.behind.get(id_, _NOBODY), self.beats.get(id_)
+        before = behind.get(adapter)
+        is_alone = logged is not None and logged.stored.id == stored.id
+        if before is not None and before.received_time == stored.last_heard and before.id != stored.id:
+            self._end(id_, before)  # what comes at the same time makes no event
+        self.behind[id_] = {**behind, adapter: Beat.of(stored, before, is_alone=is_alone)}
+
+    def _end(self, id_: str, beat: Beat) -> None:
+        """Note the last heartbeat of an adapter: the log of reports then has it too, before what comes instead."""
+        last = self.records[id_].reports.get(beat.adapter)
+        # A version that knows no pulse may have taken it away, or another one in its place.
+        if beat.received_time is not None and last is not None and last.id == beat.id:
+            last = replace(last, last_heard=beat.received_time)
+            self.ended.append(LoggedReport(id_, last, None, is_same=True))
 
     def _expect(self, id_: str, stored: StoredReport) -> str:
         adapter = stored.report.adapter
@@ -127,10 +136,11 @@ class Found(Struct):
         return adapter
 
 
-def _find_beats(changes: Changes) -> Iterator[LoggedReport]:
+def _find_beats(changes: Changes, records: Mapping[str, Record]) -> Iterator[LoggedReport]:
     """Yield the reports that did nothing but move the times of a resource, each the only one of its resource.
 
-    So is its event.
+    So is its event. None of them came at the time of the write before it, as happens where a clock was set back: what
+    came last of that can be told by the log of reports alone.
     """
     if not changes.steady:
         return
@@ -144,7 +154,7 @@ def _find_beats(changes: Changes) -> Iterator[LoggedReport]:
             and logged.is_same
             and event is not None
             and changes.events[event].type == "Reported"
-            and changes.events[event].time == logged.stored.last_heard
+            and changes.events[event].time == logged.stored.last_heard > records[id_].status.memory.written_time
         ):
             yield logged
 

@@ -448,8 +448,9 @@ with recursive first as (
 )
 select first.type, first.time, last.position, last.time, coalesce(
     (
-        select coalesce(e.previous, 0) from events e
+        select e.previous from events e
         where e.resource_id = $1 and (e.report_id is null or e.pulse is not null) and e.position > last.position
+            and e.previous is not null -- an event of a version that knows no heartbeats names none
         order by e.position limit 1
     ),
     (select last_beat from resources where id = $1),
@@ -525,7 +526,7 @@ select l.sequence, k.adapter, k.generation, l.position, l.report_id, l.effective
 from keys k cross join lateral (
     select sequence, position, report_id, effective_time, received_time, body from report_log
     where resource_id = $1 and adapter = k.adapter and generation = k.generation
-        and received_time <= $2 and ($3::bigint is null or position between 1 and $3)
+        and received_time <= $2 and ($3::bigint is null or position <= $3)
     order by sequence desc limit 1
 ) as l;
 

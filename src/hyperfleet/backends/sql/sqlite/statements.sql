@@ -283,8 +283,9 @@ with recursive first as (
     select position, time, previous from events where position = (select low from search where low = high)
 )
 select first.type, first.time, last.position, last.time, coalesce(
-    (select ifnull(e.previous, 0) from events e
+    (select e.previous from events e
      where e.resource_id = ?1 and (e.report_id is null or e.pulse is not null) and e.position > last.position
+       and e.previous is not null
      order by e.position limit 1),
     (select last_beat from resources where id = ?1), last.previous)
 from first cross join last;
@@ -349,7 +350,7 @@ select l.sequence, l.adapter, l.generation, l.position, l.report_id, l.effective
 from keys k cross join report_log l on l.sequence = (
     select sequence from report_log
     where resource_id = ?1 and adapter = k.adapter and generation = k.generation
-      and received_time <= ?2 and (?3 is null or position between 1 and ?3)
+      and received_time <= ?2 and (?3 is null or position <= ?3)
     order by sequence desc limit 1);
 
 -- name: read_reports_since
