@@ -124,8 +124,10 @@ class Found(Struct):
 
     def _end(self, id_: str, beat: Beat) -> None:
         """Note the last heartbeat of an adapter: the log of reports then has it too, before what comes instead."""
-        last = self.records[id_].reports.get(beat.adapter)  # None: a version that knows no pulse has retired it
-        if beat.received_time is not None and last is not None:
+        last = self.records[id_].reports.get(beat.adapter)
+        if last is None or last.id != beat.id:  # a version that knows no pulse has written another, or retired it
+            return
+        if beat.received_time is not None:
             last = replace(last, last_heard=beat.received_time)
             self.ended.append(LoggedReport(id_, last, None, is_same=True))
 
