@@ -168,17 +168,14 @@ def tell_log(before: Sequence[LogRow], beats: Sequence[LogRow], since: Sequence[
     the heartbeats before the moment. One of which there is a copy is told once.
     """
     said = {(row.adapter, row.generation): decode_report(row.body) for row in before if row.body is not None}
-    told: list[StoredReport] = []
-    known: set[tuple[str, str]] = set()
+    told: dict[tuple[str, str, datetime], StoredReport] = {}
     since_then = _merge([row for row in since if row.sequence], [row for row in since if not row.sequence])
     for row in (*last_of_adapters(before, beats).values(), *since_then):
         if row.body is not None:
             said[row.adapter, row.generation] = decode_report(row.body)
-        is_known = row.position == AMONG_EVENTS and (row.adapter, row.report_id) in known
-        known.add((row.adapter, row.report_id))
-        if not is_known and (words := said.get((row.adapter, row.generation))):
-            told.append(row.tell(words))
-    return tuple(told)
+        if words := said.get((row.adapter, row.generation)):
+            told.setdefault((row.adapter, row.report_id, row.effective_time), row.tell(words))
+    return tuple(told.values())
 
 
 # ── facets as they are kept ──────────────────────────────────────────────────────────────────────────────────────

@@ -94,4 +94,4 @@ def forgotten_until(log: WalkedLog, steps: Sequence[Step], cutoff: datetime) -> 
 
     Heartbeats are past their time as reports and as events, so those that are walked by can be older than `cutoff`.
     """
-    return steps[-1].time if log == "beats" else cutoff
+    return max(step.time for step in steps) if log == "beats" else cutoff
