@@ -110,7 +110,7 @@ def report_body(adapter: str, number: int) -> dict[str, Any]:
     number = words_of(number)
     beat = number + len(adapter)  # adapters do not change their minds all at once
     conditions = {
-        "Available": "True" if beat // 6 % 2 else "False",
+        "Available": "True" if beat // 3 % 2 else "False",
         "Applied": "True",
         "Health": "False" if beat % 11 == 10 else "True",
     }

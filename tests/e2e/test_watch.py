@@ -252,7 +252,7 @@ async def dawdle(server: Server, database: Database) -> None:
         client.stream("GET", f"{server.api}/clusters?watch=true&after=0") as slow,
     ):
         traffic.start()
-        await until(traffic, 6_000)
+        await until(traffic, 12_000)
         await traffic.stop()
         log = await read_log(database())
         await until_all_is_told([quick], log)
