@@ -24,7 +24,7 @@ from hyperfleet.backends.postgres_loading import SQL
 from hyperfleet.backends.record_cache import Found
 from hyperfleet.backends.rows import counts_in_order, encode, in_micros, severity_of
 from hyperfleet.model.report import StoredReport
-from hyperfleet.ports import Changes, LoggedReport
+from hyperfleet.ports import Changes
 
 Row = tuple[object, ...]
 
@@ -163,24 +163,18 @@ class Rows:
             yield id_, adapter, stored.report.observed_generation, encoded
 
     def log(self) -> Iterator[Row]:
-        for logged in self._found.ended:
-            yield self._log_row(logged, _NOT_HERE)
-        for logged in self._changes.log:
-            if logged.resource_id not in self._found.beats:
-                yield self._log_row(logged, logged.event)
-
-    def _log_row(self, logged: LoggedReport, event: int | None) -> Row:
-        stored = logged.stored
-        return (
-            logged.resource_id,
-            stored.report.adapter,
-            stored.report.observed_generation,
-            event,
-            stored.last_heard,
-            stored.effective_time,
-            stored.id,
-            None if logged.is_same else self._encode(stored),
-        )
+        for logged, is_copy in self._found.to_be_logged(self._changes):
+            stored = logged.stored
+            yield (
+                logged.resource_id,
+                stored.report.adapter,
+                stored.report.observed_generation,
+                _NOT_HERE if is_copy else logged.event,
+                stored.last_heard,
+                stored.effective_time,
+                stored.id,
+                None if logged.is_same else self._encode(stored),
+            )
 
     def events(self) -> Iterator[Row]:
         for place, draft in enumerate(self._changes.events):

@@ -102,6 +102,11 @@ class Found(Struct):
         """Return where the heartbeats of a resource are before these changes."""
         return self.trails.get(id_, _NO_TRAIL)
 
+    def to_be_logged(self, changes: Changes) -> Iterator[tuple[LoggedReport, bool]]:
+        """Yield what the log of reports gets, in its order, and whether that is a copy of a heartbeat elsewhere."""
+        yield from ((logged, True) for logged in self.ended)
+        yield from ((logged, False) for logged in changes.log if logged.resource_id not in self.beats)
+
     def reports_of(self, id_: str) -> Mapping[str, StoredReport]:
         """Return all reports of a resource as they will be."""
         if id_ in self.reports:

@@ -15,7 +15,7 @@ from hyperfleet.backends.record_cache import Found
 from hyperfleet.backends.rows import counts_in_order, encode, in_micros, severity_of, to_micros
 from hyperfleet.backends.sqlite_connection import SQL
 from hyperfleet.model.report import StoredReport
-from hyperfleet.ports import Changes, LoggedReport, Record
+from hyperfleet.ports import Changes, Record
 
 Row = tuple[object, ...]
 
@@ -120,24 +120,18 @@ class _Writing:
         return iter(self._changes.retired)
 
     def log(self) -> Iterator[Row]:
-        for logged in self._found.ended:
-            yield self._log_row(logged, AMONG_EVENTS)
-        for logged in self._changes.log:
-            if logged.resource_id not in self._found.beats:
-                yield self._log_row(logged, None if logged.event is None else self._first + logged.event)
-
-    def _log_row(self, logged: LoggedReport, position: int | None) -> Row:
-        stored = logged.stored
-        return (
-            logged.resource_id,
-            stored.report.adapter,
-            stored.report.observed_generation,
-            position,
-            to_micros(stored.last_heard),
-            to_micros(stored.effective_time),
-            stored.id,
-            None if logged.is_same else self._encode(stored),
-        )
+        for logged, is_copy in self._found.to_be_logged(self._changes):
+            stored = logged.stored
+            yield (
+                logged.resource_id,
+                stored.report.adapter,
+                stored.report.observed_generation,
+                AMONG_EVENTS if is_copy else None if logged.event is None else self._first + logged.event,
+                to_micros(stored.last_heard),
+                to_micros(stored.effective_time),
+                stored.id,
+                None if logged.is_same else self._encode(stored),
+            )
 
     def events(self) -> Iterator[Row]:
         for position, draft in enumerate(self._changes.events, self._first):

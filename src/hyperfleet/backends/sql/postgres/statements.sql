@@ -289,7 +289,8 @@ select * from unnest($1::text[], $2::text[], $3::text[], $4::bytea[], $5::timest
 
 -- ── reads ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 -- Those with a list of tenants, which is null for whoever may see everything. Logs do not say whose their rows are: the
--- newest event of the resource does, and that of a living resource is never pruned. It is looked up once a statement.
+-- newest event of the resource with an answer does, and that of a living resource is never pruned. It is looked up once
+-- a statement.
 
 -- name: read_answers
 select id, kind, tenant, parent_id, answer, revision from resources where id = any ($1::text[]);

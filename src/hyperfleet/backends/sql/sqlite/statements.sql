@@ -151,7 +151,7 @@ insert into idempotency (key, digest, resource_id, answer, time) values (?, ?, ?
 
 -- ── reading ──────────────────────────────────────────────────────────────────────────────────────────────────────
 -- A list of tenants is null for whoever may see everything. Logs do not say whose their rows are: the newest event of the
--- resource does, and that of a living resource is never pruned. It is looked up once a statement.
+-- resource with an answer does, and that of a living resource is never pruned. It is looked up once a statement.
 
 -- name: read_answer
 select answer, revision from resources where id = ? and kind = ?;
