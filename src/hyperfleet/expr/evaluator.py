@@ -55,6 +55,8 @@ if TYPE_CHECKING:
 
 UNSUPPORTED = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 """What Python says of values that nobody expected, such as integers beyond a float or half a character."""
+UNSUPPORTED_VALUE = "unsupported value: not of the type that is declared for it"
+"""What we say then: Python's own words would tell of our code, not of the expression."""
 
 
 class Skip(Exception):  # noqa: N818 - control flow: a `?.` found nil, so the rest of its chain is not evaluated

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from hyperfleet.expr.compiling.folding import CONSTANTS
-from hyperfleet.expr.evaluator import UNSUPPORTED, Evaluator, Round, Skip
+from hyperfleet.expr.evaluator import UNSUPPORTED, UNSUPPORTED_VALUE, Evaluator, Round, Skip
 from hyperfleet.expr.faults import Fault
 from hyperfleet.expr.nodes import Binary, Builtin, Bytes, Chain, Nil, Node, Pair, Predicate
 from hyperfleet.expr.runtime.budget import WORK, open_budget
@@ -232,8 +232,8 @@ def explain(tree: Node, source: str, evaluator: Callable[[type[Evaluator]], Eval
         value, error = None, str(fault)
     except RecursionError:
         value, error = None, "recursion depth exceeded"
-    except UNSUPPORTED as failure:
-        value, error = None, f"unsupported value: {failure}"
+    except UNSUPPORTED:
+        value, error = None, UNSUPPORTED_VALUE
     if not watcher.top:  # the whole expression is a literal
         return Explanation(tree, source[tree.start : tree.end], value, error)
     root = watcher.top[0]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from hyperfleet.errors import ExprBudgetError, ExprError, ExprRuntimeError, HyperFleetError
 from hyperfleet.expr.compiling.compiler import compile_tree
 from hyperfleet.expr.compiling.emission import FILE
-from hyperfleet.expr.evaluator import UNSUPPORTED, Evaluator
+from hyperfleet.expr.evaluator import UNSUPPORTED, UNSUPPORTED_VALUE, Evaluator
 from hyperfleet.expr.explain import Explanation, explain
 from hyperfleet.expr.faults import Exhausted, Fault
 from hyperfleet.expr.runtime.budget import CALLS, open_budget
@@ -88,7 +88,7 @@ class Program:
         except RecursionError:
             raise self._error(Fault("recursion depth exceeded"), 0) from None
         except UNSUPPORTED as error:
-            raise self._error(Fault(f"unsupported value: {error}"), 0) from error
+            raise self._error(Fault(UNSUPPORTED_VALUE), 0) from error
 
     def explain(self, values: Mapping[str, Value]) -> Explanation:
         """Evaluate and tell the value of every term on the way."""
@@ -136,7 +136,7 @@ class Program:
         if isinstance(failure, Fault):
             raise self._error(failure, _offset_of(failure.__traceback__)) from failure.__cause__
         if budget is not None and budget[CALLS]:
-            raise self._error(Fault(f"unsupported value: {failure}"), _offset_of(failure.__traceback__)) from failure
+            raise self._error(Fault(UNSUPPORTED_VALUE), _offset_of(failure.__traceback__)) from failure
         return self._interpret(values, budget if budget is not None else self._open_budget())
 
     def _error(self, fault: Fault, offset: int) -> ExprError:

@@ -163,11 +163,14 @@ def builtin_type(name: str) -> Func:
 
 def _methods(receiver: Type, table: Mapping[str, tuple[Type, ...]]) -> dict[str, Func]:
     """Return signatures by name from tables of a result and parameters."""
-    found = {}
-    for name, (result, *parameters) in table.items():
-        names = ", ".join(parameter.name for parameter in (receiver, *parameters))
-        found[name] = Func(tuple(parameters), result, shown=f"func({names}) {result.name}")
-    return found
+    return {name: _method(receiver, result, *parameters) for name, (result, *parameters) in table.items()}
+
+
+def _method(receiver: Type, result: Type, *parameters: Type, others: tuple[str, ...] = ()) -> Func:
+    """Return the signature of a method; of several results only the first is used, of more than two none."""
+    names = ", ".join(parameter.name for parameter in (receiver, *parameters))
+    given = f"({', '.join((result.name, *others))})" if others else result.name
+    return Func(parameters, result, results=1 + len(others), shown=f"func({names}) {given}")
 
 
 METHODS: Mapping[str, Mapping[str, Func]] = {
@@ -190,8 +193,16 @@ METHODS: Mapping[str, Mapping[str, Func]] = {
             "In": (TIME, LOCATION),
             "Location": (LOCATION,),
             "Sub": (DURATION, TIME),
+            "GoString": (STRING,),
+            "AppendFormat": (BYTES, BYTES, STRING),
         },
-    ),
+    )
+    | {
+        "Zone": _method(TIME, STRING, others=("int",)),
+        "ISOWeek": _method(TIME, INT, others=("int",)),
+        "Date": _method(TIME, INT, others=("time.Month", "int")),
+        "Clock": _method(TIME, INT, others=("int", "int")),
+    },
     DURATION.name: _methods(
         DURATION,
         {

@@ -41,6 +41,7 @@ def check_member(walker: Walker, node: Member) -> Type:
 def _environment_member(walker: Walker, node: Member) -> Type:
     """Check `$env.name`; with `?.` the name need not exist."""
     if not isinstance(node.key, String):
+        walker.annotate((node.key,))
         return UNKNOWN
     name = node.key.value
     declared = walker.environment.variable(name)
@@ -82,6 +83,7 @@ def check_slice(walker: Walker, node: Slice) -> Type:
     """Check `base[lower:upper]`; of an unknown base not the bounds either, which the original does not look at."""
     base = walker.visit(node.base)
     if is_any(base):
+        walker.annotate((node.lower, node.upper))
         return UNKNOWN
     if base.kind not in ("string", "array"):
         walker.error(node, f"cannot slice {base.name}")

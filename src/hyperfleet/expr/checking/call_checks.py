@@ -76,6 +76,8 @@ def check_call(walker: Walker, node: Call) -> Type:
         walker.error(node, f"{found.name} is not callable")
     if len(walker.errors) > before:
         walker.search(node.arguments)
+    else:
+        walker.annotate(node.arguments)
     return UNKNOWN
 
 

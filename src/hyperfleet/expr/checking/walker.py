@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from hyperfleet.errors import ExprTypeError
+from hyperfleet.expr.nodes import Call, walk
 from hyperfleet.expr.runtime.regex import ALLOWANCE
 from hyperfleet.expr.scopes import Scope
 from hyperfleet.expr.source import error_at
@@ -61,6 +62,19 @@ class Walker:
         for node in nodes:
             if node is not None:
                 self.visit(node)
+
+    def annotate(self, nodes: Iterable[Node | None]) -> None:
+        """Set the types of nodes that the original does not check: a missing entry reads as its type says.
+
+        What is called there stays unknown, as it is to the original: nil is the zero value of a parameter.
+        """
+        known = len(self.errors)
+        for root in nodes:
+            self.search((root,))
+            for node in walk(root) if root is not None else ():
+                if isinstance(node, Call):
+                    node.callee.type = UNKNOWN
+        del self.errors[known:]
 
     def undeclared(self, node: Node, name: str) -> Type:
         """Return what a name is that nothing declares."""

@@ -6,10 +6,18 @@ import ast
 from typing import TYPE_CHECKING
 
 from hyperfleet.expr.compiling import emission as py
-from hyperfleet.expr.nodes import Chain, Identifier, Member, Node, String
+from hyperfleet.expr.nodes import Chain, Identifier, Member, Node, Pointer, String
 from hyperfleet.expr.runtime import access, values
 from hyperfleet.expr.runtime.budget import CALLS, read_arguments
-from hyperfleet.expr.runtime.lookup import as_function, call_of, fetch_or_zero, fetch_typed, look_up, whole_environment
+from hyperfleet.expr.runtime.lookup import (
+    as_function,
+    call_of,
+    fetch_or_zero,
+    fetch_typed,
+    is_native,
+    look_up,
+    whole_environment,
+)
 from hyperfleet.expr.runtime.methods import METHODS
 from hyperfleet.expr.runtime.values import Value, adopt, is_nil
 from hyperfleet.expr.types import INT, STRING, Array, Func, Map, Struct
@@ -18,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hyperfleet.expr.compiling.emitter import Emitter
-    from hyperfleet.expr.nodes import Call, Let, Pointer, Slice
+    from hyperfleet.expr.nodes import Call, Let, Slice
     from hyperfleet.expr.runtime.budget import Budget
 
 
@@ -115,7 +123,7 @@ def emit_member(emitter: Emitter, node: Member) -> ast.expr:
 def _fetch(emitter: Emitter, node: Member, base: ast.expr, key: ast.expr) -> ast.expr:
     """Emit an access as the type of its base allows."""
     declared = node.base.type
-    if isinstance(node.type, Func):
+    if isinstance(node.type, Func) or (isinstance(declared, Struct) and _may_be_nil(emitter, node.base)):
         return emitter.call(fetch_typed, [base, key, emitter.shared(node), emitter.account()], node.offset)
     if isinstance(declared, Struct) and isinstance(node.key, String) and node.key.value in declared.fields:
         return py.subscript(base, key, node.offset)
@@ -128,6 +136,13 @@ def _fetch(emitter: Emitter, node: Member, base: ast.expr, key: ast.expr) -> ast
     if declared.kind == "any":
         return emitter.call(access.fetch, [base, key, emitter.account()], node.offset)
     return emitter.call(fetch_typed, [base, key, emitter.shared(node), emitter.account()], node.offset)
+
+
+def _may_be_nil(emitter: Emitter, base: Node) -> bool:
+    """Tell whether a struct may be missing though the type says it is there: `find` finds nothing, for one."""
+    if isinstance(base, Identifier):
+        return base.name in emitter.variables
+    return not isinstance(base, (Member, Pointer))
 
 
 def _fetch_entry(emitter: Emitter, declared: Map, parts: list[ast.expr], offset: int) -> ast.expr:
@@ -154,18 +169,13 @@ def emit_slice(emitter: Emitter, node: Slice) -> ast.expr:
 def emit_call(emitter: Emitter, node: Call) -> ast.expr:
     """Emit a call; arguments are evaluated before what is called."""
     callee = node.callee
-    if isinstance(callee, Member) and not callee.optional and _is_native(callee):
+    if isinstance(callee, Member) and not callee.optional and is_native(callee):
         method = callee.key.value if isinstance(callee.key, String) else ""
         parts = emitter.operands((*node.arguments, callee.base))
         return emitter.call(_call_native, [emitter.account(), py.constant(method), *parts], node.offset)
     how = emitter.helper(call_of(node))
     parts = emitter.operands((*node.arguments, callee))
     return emitter.call(_call, [emitter.account(), how, *parts], node.offset)
-
-
-def _is_native(callee: Member) -> bool:
-    """Tell whether a method is one of a time or a duration."""
-    return callee.base.type.kind in ("time", "duration")
 
 
 def _call(budget: Budget, how: Callable[..., Value], *parts: Value) -> Value:
@@ -183,4 +193,4 @@ def _call_native(budget: Budget, name: str, *parts: Value) -> Value:
     adopted = adopt(receiver)
     method = METHODS.get(type(adopted), {}).get(name)
     function = method.bind(adopted) if method is not None else access.fetch(adopted, name, budget)
-    return access.call(function, *map(adopt, arguments))
+    return access.call_native(function, *map(adopt, arguments))

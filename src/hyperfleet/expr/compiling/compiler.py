@@ -98,7 +98,7 @@ def _recovery(error: ast.expr, account: ast.expr) -> ast.stmt:
 
 def _cast(emitter: Emitter, tree: Node, value: ast.expr, expect: Type | None) -> ast.expr:
     """Give the result the type that the caller asked for, if the checker could not promise it."""
-    if expect is None or tree.type == expect:
+    if expect is None or (tree.type == expect and emitter.is_sure(tree)):
         return value
     cast = cast_to(expect)
     return emitter.call(cast, [value], 0) if cast is not None else value

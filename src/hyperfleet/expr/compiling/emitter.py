@@ -180,7 +180,7 @@ class Emitter:
         if isinstance(node, Identifier):
             return node.name not in self.variables
         if isinstance(node, Conditional):
-            return self.is_sure(node.then) and self.is_sure(node.otherwise)
+            return all(branch.type == node.type and self.is_sure(branch) for branch in (node.then, node.otherwise))
         if isinstance(node, Predicate):
             return self.is_sure(node.body)
         if isinstance(node, Slice):

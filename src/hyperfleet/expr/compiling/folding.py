@@ -32,6 +32,7 @@ from hyperfleet.expr.nodes import (
     Slice,
     String,
     Unary,
+    walk,
 )
 from hyperfleet.expr.runtime.numbers import add, divide, modulo, multiply, negate, power, subtract, wrap
 from hyperfleet.expr.types import ANY, BOOL, FLOAT, INT, STRING
@@ -293,6 +294,16 @@ def _simplify_last(node: Builtin) -> Node:
     return _placed(_changed(inner, name="findLast"), node, node.type) if _is_loop(inner, "filter") else node
 
 
+def _simplify_map(node: Builtin) -> Node:
+    """The original does `map(filter(…), …)` in one loop, at the place of the `map`, unless an index is asked for."""
+    inner, predicate = node.arguments
+    if not _is_loop(inner, "filter") or any(
+        isinstance(part, Pointer) and part.name == "index" for part in walk(predicate)
+    ):
+        return node
+    return _changed(node, arguments=(_changed(inner, offset=node.offset), predicate))
+
+
 def _simplify_sum(node: Builtin) -> Node:
     """Sum without making a list first."""
     items = node.arguments[0]
@@ -354,6 +365,7 @@ _SIMPLER: dict[str, Callable[[Builtin], Node]] = {
     "len": _simplify_length,
     "first": _simplify_first,
     "last": _simplify_last,
+    "map": _simplify_map,
     "sum": _simplify_sum,
 }
 

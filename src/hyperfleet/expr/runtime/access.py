@@ -14,8 +14,22 @@ from hyperfleet.expr.runtime.budget import open_budget, scan
 from hyperfleet.expr.runtime.methods import METHODS
 from hyperfleet.expr.runtime.numbers import to_int
 from hyperfleet.expr.runtime.text import show
-from hyperfleet.expr.runtime.values import LISTS, AnyMap, Function, Record, adopt, equal, is_nil, type_name, zero
-from hyperfleet.expr.types import ANY
+from hyperfleet.expr.runtime.values import (
+    LISTS,
+    AnyMap,
+    Function,
+    Record,
+    adopt,
+    equal,
+    expect,
+    is_nil,
+    type_name,
+    zero,
+)
+from hyperfleet.expr.temporal.durations import Duration
+from hyperfleet.expr.temporal.times import Time
+from hyperfleet.expr.temporal.zones import Zone
+from hyperfleet.expr.types import ANY, BYTES, LOCATION
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,6 +50,8 @@ def fetch(base: Value, key: Value, budget: Budget) -> Value:
         return _fetch_byte(base, key, budget)
     if type(base) in METHODS and type(key) is str and key in METHODS[type(base)]:
         return METHODS[type(base)][key].bind(base)
+    if isinstance(base, Time) and type(key) is not str:
+        raise Fault(f"interface conversion: interface {{}} is {_asserted(key)}, not string")
     raise _cannot_fetch(base, key)
 
 
@@ -174,10 +190,10 @@ def contains(needle: Value, haystack: Value, budget: Budget) -> bool:
     if isinstance(haystack, (list, bytes)):
         scan(budget, 16 * len(haystack))
         return any(equal(item, needle, budget) for item in haystack)
-    if isinstance(haystack, Record):
+    if isinstance(haystack, (Record, Time)):
         if type(needle) is not str:
             raise Fault(f"cannot use {type_name(needle)} as field name of {type_name(haystack)}")
-        return needle in haystack
+        return isinstance(haystack, Record) and needle in haystack  # a time is a struct without fields to name
     if isinstance(haystack, AnyMap):
         return needle in haystack
     if isinstance(haystack, dict):
@@ -198,12 +214,38 @@ def call(function: Value, *arguments: Value) -> Value:
 
 
 def call_declared(function: Value, *arguments: Value) -> Value:
-    """Call a function that the checker knows: for a number, a text or a bool it does not take nil."""
+    """Call a function that the checker knows: for a number, a text, a bool or a time it does not take nil."""
+    _check_common(function, arguments)
     if isinstance(function, Function) and not function.signature.variadic:
         for argument, parameter in zip(arguments, function.signature.parameters, strict=False):
             if argument is None and parameter.kind in _CLASSES:
                 raise Fault(f"interface conversion: interface {{}} is nil, not {parameter.name}")
     return call(function, *arguments)
+
+
+def call_native(function: Value, *arguments: Value) -> Value:
+    """Call a method of a time or a duration that the checker knows."""
+    _check_common(function, arguments)
+    return call(function, *arguments)
+
+
+def _check_common(function: Value, arguments: tuple[Value, ...]) -> None:
+    """Refuse a wrong argument of a common signature: the original converts these itself, so the text is another."""
+    if not isinstance(function, Function) or function.signature.variadic:
+        return
+    parameters = function.signature.parameters
+    for argument, parameter in zip(reversed(arguments), reversed(parameters), strict=False):
+        wanted = _CLASSES.get(parameter.kind)
+        if wanted is None or type(argument) is wanted:
+            continue
+        if _is_common(function.signature):
+            expect(argument, wanted, parameter.name)
+
+
+def _is_common(signature: Func) -> bool:
+    """Tell whether the original has a call of its own for this signature."""
+    result = signature.result.name if signature.result is not None else ""
+    return signature.results == 1 and (*(parameter.name for parameter in signature.parameters), result) in _COMMON
 
 
 def _check_count(signature: Func, count: int) -> None:
@@ -223,13 +265,39 @@ def _fit(argument: Value, parameter: Type) -> Value:
     if argument is None:
         return zero(parameter)
     argument = adopt(argument)
-    wanted = _CLASSES.get(parameter.kind)
+    wanted = _CLASSES.get(parameter.kind) or _NAMED.get(parameter.name)
     if wanted is not None and type(argument) is not wanted:
         raise Fault(f"reflect: Call using {type_name(argument)} as type {parameter.name}")
     return argument
 
 
-_CLASSES: dict[str, type] = {"bool": bool, "int": int, "float": float, "string": str}
+_CLASSES: dict[str, type] = {
+    "bool": bool,
+    "int": int,
+    "float": float,
+    "string": str,
+    "time": Time,
+    "duration": Duration,
+}
+_NAMED: dict[str, type] = {LOCATION.name: Zone, BYTES.name: bytes}
+_COMMON = frozenset(
+    {
+        *(
+            (one, result)
+            for one in ("bool", "float64", "int", "string")
+            for result in ("bool", "float64", "int", "string")
+        ),
+        ("bool", "bool", "bool"),
+        ("float64", "float64", "bool"),
+        *(("int", "int", result) for result in ("bool", "int", "string")),
+        *(("string", "string", result) for result in ("bool", "string")),
+        ("string", "int", "int"),
+        ("time.Duration", "time.Duration"),
+        ("time.Duration", "time.Time"),
+        ("time.Time", "time.Duration"),
+        ("time.Time", "bool"),
+    }
+)
 
 
 def invoke(function: Callable[..., Value], *arguments: Value) -> Value:

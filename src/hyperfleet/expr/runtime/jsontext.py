@@ -177,6 +177,8 @@ _END = "unexpected end of JSON input"
 def _explain(text: str, error: json.JSONDecodeError) -> str:
     """Say what is wrong with a JSON text in the original's words."""
     rest = text[error.pos :]
+    if error.msg.startswith("Expecting value") and rest[:1] in (".", "e", "E"):  # no number comes before it
+        return f"invalid character {_quoted(rest)} looking for beginning of value"
     if number := _NUMBER_PART.match(rest):
         broken = _quoted(rest[number.end() :] or " ")  # the end of the text counts as a blank
         return f"invalid character {broken} {_NUMBER_PARTS[rest[0]]} numeric literal"

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hyperfleet.expr.faults import Fault
+from hyperfleet.expr.nodes import Member
 from hyperfleet.expr.runtime import access, values
 from hyperfleet.expr.runtime.operations import OPERATIONS, STRICT
 from hyperfleet.expr.runtime.values import Function, Record
@@ -17,7 +18,7 @@ from hyperfleet.expr.types import ANY, Func, Map, Struct
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from hyperfleet.expr.nodes import Binary, Call, Member
+    from hyperfleet.expr.nodes import Binary, Call, Node
     from hyperfleet.expr.runtime.budget import Budget
     from hyperfleet.expr.runtime.operations import Operation
     from hyperfleet.expr.runtime.values import Value
@@ -32,7 +33,14 @@ def operation_of(node: Binary) -> Operation:
 
 def call_of(node: Call) -> Callable[..., Value]:
     """Return how a function is called: what the checker knows of it, the call insists on."""
-    return access.call_declared if isinstance(node.callee.type, Func) else access.call
+    if not isinstance(node.callee.type, Func):
+        return access.call
+    return access.call_native if is_native(node.callee) else access.call_declared
+
+
+def is_native(callee: Node) -> bool:
+    """Tell whether a callee is a method of a time or a duration."""
+    return isinstance(callee, Member) and callee.base.type.kind in ("time", "duration")
 
 
 def whole_environment(environment: Mapping[str, Value], schema: Schema | None) -> Value:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from hyperfleet.expr.faults import Fault
 from hyperfleet.expr.runtime.values import Function
 from hyperfleet.expr.temporal.durations import (
     HOUR,
@@ -22,7 +23,7 @@ from hyperfleet.expr.temporal.durations import (
     truncate,
 )
 from hyperfleet.expr.temporal.layouts import DEFAULT, RFC3339_NANO, format_time
-from hyperfleet.expr.temporal.times import Month, Time, Weekday, make_time
+from hyperfleet.expr.temporal.times import Month, Time, Weekday, iso_week, make_time
 from hyperfleet.expr.temporal.zones import LOCAL, UTC, Zone
 from hyperfleet.expr.types import (
     BOOL,
@@ -73,6 +74,27 @@ def _round_time(moment: Time, step: int, *, up: bool) -> Time:
     return moment.plus(step - remainder if up and remainder * 2 >= step else -remainder)
 
 
+def _within(moment: Time, zone: Zone | None) -> Time:
+    if zone is None:
+        raise Fault("time: missing Location in call to Time.In")
+    return moment.within(zone)
+
+
+def _go_string(moment: Time) -> str:
+    """Return the Go expression that makes this time."""
+    year, month, day = moment.date()
+    hour, minute, second = moment.clock()
+    zone = {UTC.name: "time.UTC", LOCAL.name: "time.Local"}.get(
+        moment.zone.name, f'time.Location("{moment.zone.name}")'
+    )
+    numbers = f"{day}, {hour}, {minute}, {second}, {moment.nanosecond}"
+    return f"time.Date({year}, time.{Month(month)}, {numbers}, {zone})"
+
+
+def _append_format(moment: Time, head: bytes, layout: str) -> bytes:
+    return bytes(head) + format_time(moment, layout).encode()
+
+
 def _json(moment: Time) -> bytes:
     return f'"{format_time(moment, RFC3339_NANO)}"'.encode()
 
@@ -92,13 +114,18 @@ _TIME: dict[str, Native] = {
     "Add": _method(lambda moment, length: moment.plus(length), TIME, DURATION),
     "AddDate": _method(_add_date, TIME, INT, INT, INT),
     "After": _method(lambda moment, other: moment > other, BOOL, TIME),
+    "AppendFormat": _method(_append_format, BYTES, BYTES, STRING),
     "Before": _method(lambda moment, other: moment < other, BOOL, TIME),
+    "Clock": _method(lambda moment: moment.clock()[0], INT),
     "Compare": _method(lambda moment, other: (moment > other) - (moment < other), INT, TIME),
+    "Date": _method(lambda moment: moment.date()[0], INT),
     "Day": _method(lambda moment: moment.date()[2], INT),
     "Equal": _method(lambda moment, other: moment == other, BOOL, TIME),
     "Format": _method(format_time, STRING, STRING),
+    "GoString": _method(_go_string, STRING),
     "Hour": _method(lambda moment: moment.clock()[0], INT),
-    "In": _method(lambda moment, zone: moment.within(zone), TIME, LOCATION),
+    "In": _method(_within, TIME, LOCATION),
+    "ISOWeek": _method(lambda moment: iso_week(moment)[0], INT),
     "IsDST": _method(lambda moment: moment.zone.is_dst(moment.unix), BOOL),
     "IsZero": _method(lambda moment: moment.nanoseconds == -62_135_596_800 * SECOND, BOOL),
     "Local": _method(lambda moment: moment.within(LOCAL), TIME),
@@ -121,6 +148,7 @@ _TIME: dict[str, Native] = {
     "Weekday": _method(lambda moment: moment.weekday(), WEEKDAY),
     "Year": _method(lambda moment: moment.date()[0], INT),
     "YearDay": _method(lambda moment: moment.year_day(), INT),
+    "Zone": _method(lambda moment: moment.zone.at(moment.unix)[0], STRING),
 }
 
 _DURATION: dict[str, Native] = {

@@ -47,12 +47,14 @@ def trim(budget: Budget, text: Value, characters: Value = BLANKS) -> str:
 
 def trim_prefix(budget: Budget, text: Value, prefix: Value = " ") -> str:
     """Return `text` without one `prefix`."""
-    return _text(budget, text).removeprefix(as_string(prefix))
+    wanted = as_string(prefix)  # looked at first, as in the original
+    return _text(budget, text).removeprefix(wanted)
 
 
 def trim_suffix(budget: Budget, text: Value, suffix: Value = " ") -> str:
     """Return `text` without one `suffix`."""
-    return _text(budget, text).removesuffix(as_string(suffix))
+    wanted = as_string(suffix)
+    return _text(budget, text).removesuffix(wanted)
 
 
 def upper(budget: Budget, text: Value) -> str:
@@ -75,6 +77,8 @@ def _each(budget: Budget, change: Callable[[str], str], text: str) -> str:
 
 def _upper_one(char: str) -> str:
     changed = char.upper()
+    if len(changed) > 1:
+        changed = char.title()  # the capital that is one letter, if there is one: `ᾳ` becomes `ᾼ`
     return changed if len(changed) == 1 else char  # `ß` stays: case is changed letter by letter
 
 
@@ -91,8 +95,8 @@ def split(budget: Budget, text: Value, separator: Value, most: Value = -1) -> li
 
 def split_after(budget: Budget, text: Value, separator: Value, most: Value = -1) -> list[Value]:
     """Cut `text` behind every `separator`, into at most `most` parts."""
-    glue = as_string(separator)
-    parts = _split(_text(budget, text), glue, to_int(most))
+    given, glue = _text(budget, text), as_string(separator)
+    parts = _split(given, glue, to_int(most))
     scan(budget, 8 * len(parts))
     return [part + glue for part in parts[:-1]] + parts[-1:] if parts else parts
 
