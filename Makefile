@@ -1,6 +1,6 @@
 # The only list of commands. Each target prepares what it needs by itself.
 .DEFAULT_GOAL := help
-.PHONY: help run test check format bench docs conformance mutation clean
+.PHONY: help run test check format bench docs conformance record-expr-cases mutation clean
 SHELL := /bin/bash
 
 VENV  := .venv
@@ -8,7 +8,7 @@ RUN   := $(VENV)/bin/
 READY := $(VENV)/.ready
 
 help:  ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(READY): pyproject.toml uv.lock .ci/setup
 	@.ci/setup $(VENV) && touch $@
@@ -35,6 +35,9 @@ bench: $(READY)  ## measure; figures go to docs/performance.md by hand
 
 conformance: $(READY)  ## how much of the expr language's recorded answers we give
 	$(RUN)python -m tests.conformance.expr $(ARGS)
+
+record-expr-cases: $(READY)  ## ask the original expr language again for the answers to our own cases (needs Go, or gets it)
+	$(RUN)python -m tests.conformance.expr_cases.record
 
 docs: $(READY)  ## write the generated parts of docs/ and the JSON Schema anew
 	$(RUN)python -m docs.generate

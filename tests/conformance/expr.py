@@ -1,7 +1,7 @@
 """How much of the expr language's recorded answers we give: `python -m tests.conformance.expr [--failures]`.
 
-The cases are data that stand beside the repository (`../shared/conformance/expr.jsonl.gz`); each has the answer of
-the original. `expr_excused` lists the cases that a Python implementation cannot have, with the reason.
+Each case has the answer of the original. Our own are in `expr_cases`; a larger set of others' may be in a file beside
+the repository (`../shared/conformance/expr.jsonl.gz`). `expr_excused` lists the cases that differ, with the reason.
 """
 
 from __future__ import annotations
@@ -17,25 +17,30 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from hyperfleet.errors import ExprError
+from hyperfleet.errors import ExprError, ExprRuntimeError
 from hyperfleet.expr import Options, Program
 from hyperfleet.expr import compile as compile_expr
 from hyperfleet.expr.checking.checker import check
 from hyperfleet.expr.compiling.folding import fold
 from hyperfleet.expr.runtime.budget import open_budget
 from hyperfleet.expr.runtime.text import show
-from hyperfleet.expr.runtime.values import Function, NilSlice, type_name
+from hyperfleet.expr.runtime.values import type_name
 from hyperfleet.expr.syntax.parser import parse
-from hyperfleet.expr.temporal.durations import Duration
 from hyperfleet.expr.temporal.layouts import RFC3339_NANO, format_time
 from hyperfleet.expr.temporal.times import Time
-from hyperfleet.expr.types import ANY, BOOL, FLOAT, INT, NIL, Struct, Type
+from hyperfleet.expr.types import ANY, ANY_ARRAY, ANY_MAP, BOOL, FLOAT, INT, NIL, STRING, Struct, Type
+from tests.conformance.expr_answers import describe, same
+from tests.conformance.expr_cases import record
+from tests.conformance.expr_cases.worlds import WORLDS
 from tests.conformance.expr_excused import EXCUSED
 from tests.conformance.expr_mock import environment_of, expectation_of, grammar_of, schema_of
 from tests.conformance.expr_worlds import DOMAIN, FUZZ, GEN, decode
 
 DATA = Path(__file__).parents[3] / "shared" / "conformance" / "expr.jsonl.gz"
-SETS = ("tests", "check", "compile_err", "parse", "jdx", "domain", "gen", "fuzz")
+MISSING = "the larger set is not there: put expr.jsonl.gz into ../shared/conformance beside the repository"
+OWN_SETS = tuple(WORLDS)
+SHARED_SETS = ("tests", "check", "compile_err", "parse", "jdx", "domain", "gen", "fuzz")
+SETS = (*OWN_SETS, *SHARED_SETS)
 
 # The original has no limit on work, so the cases are judged without ours.
 UNLIMITED = Options(work=10**12, clock=lambda: datetime(2024, 5, 6, 7, 8, 9, tzinfo=UTC))
@@ -60,7 +65,13 @@ class Tally:
 
 
 def load_cases() -> Iterator[Case]:
-    """Yield every recorded case."""
+    """Yield every recorded case: our own, and those beside the repository if they are there."""
+    yield from record.read()[1]
+    if DATA.exists():
+        yield from _load_shared()
+
+
+def _load_shared() -> Iterator[Case]:
     with gzip.open(DATA, "rt", encoding="utf-8") as lines:
         for line in lines:
             yield json.loads(line)
@@ -81,10 +92,12 @@ def wanted(case: Case) -> str:
     return json.dumps(case.get("out"), ensure_ascii=False)[:40]
 
 
-def run() -> dict[str, Tally]:
-    """Judge every case."""
-    tallies = {name: Tally() for name in SETS}
+def run(sets: tuple[str, ...] = SETS) -> dict[str, Tally]:
+    """Judge every case of some sets."""
+    tallies = {name: Tally() for name in sets}
     for case in load_cases():
+        if case["set"] not in tallies:
+            continue
         tally = tallies[case["set"]]
         tally.total += 1
         if excuse(case):
@@ -120,6 +133,42 @@ def _judge_value(case: Case, program: Program, values: Any) -> str | None:
         return describe(found)
     interpreted = program.interpret(values)
     return None if same(case["out"], interpreted) else f"interpreted: {describe(interpreted)}"
+
+
+def _judge_own(case: Case) -> str | None:
+    """Compare value or error, computed both ways, and whether compiling or running failed."""
+    schema, values = WORLDS[case["set"]]
+    expect = _KINDS.get(case.get("expect", ""))
+    try:
+        program = compile_expr(case["src"], schema, expect=expect, options=UNLIMITED)
+    except ExprError as error:
+        return _judge_failure(case, error)
+    for evaluate in (program.evaluate, program.interpret):
+        try:
+            found = evaluate(values)
+            differs = None if "out" in case and same(case["out"], found) else describe(found)
+        except ExprError as error:
+            differs = _judge_failure(case, error)
+        if differs is not None:
+            return differs if evaluate == program.evaluate else f"interpreted: {differs}"
+    return None
+
+
+def _judge_failure(case: Case, error: ExprError) -> str | None:
+    """Compare an error without the lines that show the source; the record has none."""
+    stage = "run" if isinstance(error, ExprRuntimeError) else "compile"
+    text = f"{error.message} ({error.line}:{error.column})" if error.line else error.message
+    return None if (text, stage) == (case.get("err"), case.get("stage")) else f"{stage}: {text}"
+
+
+_KINDS: dict[str, Type] = {
+    "bool": BOOL,
+    "int": INT,
+    "float64": FLOAT,
+    "string": STRING,
+    "slice": ANY_ARRAY,
+    "map": ANY_MAP,
+}
 
 
 def _judge_generated(case: Case) -> str | None:
@@ -188,6 +237,7 @@ def _judge_domain(case: Case) -> str | None:
 
 
 _JUDGES: dict[str, Callable[[Case], str | None]] = {
+    **dict.fromkeys(OWN_SETS, _judge_own),
     "gen": _judge_generated,
     "fuzz": _judge_generated,
     "tests": _judge_test,
@@ -196,63 +246,6 @@ _JUDGES: dict[str, Callable[[Case], str | None]] = {
     "parse": _judge_parsed,
     "jdx": _judge_json,
     "domain": _judge_domain,
-}
-
-
-def same(tagged: Any, found: Any) -> bool:
-    """Tell whether a value is the one that a tag says. Sizes of numbers are not ours to tell apart."""
-    if isinstance(tagged, str):
-        return isinstance(found, str) and found.translate(_NO_TEXT) == tagged
-    if tagged is None or isinstance(tagged, bool):
-        return found is tagged
-    comparer = _COMPARERS.get(tagged["k"])
-    if comparer is not None:
-        return comparer(tagged, found)
-    if tagged["k"].startswith("float"):
-        return type(found) is float and _same_float(float(tagged["v"]), found)
-    return type(found) is int and found == int(tagged["v"])
-
-
-# Bytes that are no text were recorded as replacement characters.
-_NO_TEXT = dict.fromkeys(range(56448, 56576), "�")
-
-
-def _same_float(wanted: float, found: float) -> bool:
-    return wanted == found or (wanted != wanted and found != found)  # noqa: PLR0124 - NaN
-
-
-def _same_list(tagged: Any, found: Any) -> bool:
-    if not isinstance(found, (list, bytes)) or len(found) != len(tagged["v"]):
-        return False
-    return all(same(wanted, item) for wanted, item in zip(tagged["v"], found, strict=True))
-
-
-def _same_map(tagged: Any, found: Any) -> bool:
-    if not isinstance(found, dict) or len(found) != len(tagged["v"]):
-        return False
-    left = list(found.items())
-    for key, value in tagged["v"]:
-        place = next((i for i, (k, v) in enumerate(left) if same(key, k) and same(value, v)), None)
-        if place is None:
-            return False
-        del left[place]
-    return True
-
-
-def _same_struct(tagged: Any, found: Any) -> bool:
-    if not isinstance(found, dict) or found.keys() != tagged["v"].keys():
-        return False
-    return all(same(value, found[name]) for name, value in tagged["v"].items())
-
-
-_COMPARERS: dict[str, Callable[[Any, Any], bool]] = {
-    "list": _same_list,
-    "map": _same_map,
-    "struct": _same_struct,
-    "nilslice": lambda _, found: isinstance(found, NilSlice),
-    "func": lambda _, found: isinstance(found, Function),
-    "time": lambda tagged, found: isinstance(found, Time) and found == decode(tagged),
-    "duration": lambda tagged, found: isinstance(found, Duration) and int(found) == int(tagged["v"]),
 }
 
 
@@ -267,11 +260,6 @@ def as_json(value: Any) -> Any:
     if isinstance(value, list):
         return [as_json(item) for item in value]
     return int(value) if isinstance(value, int) and not isinstance(value, bool) else value
-
-
-def describe(value: Any) -> str:
-    """Return a value for people."""
-    return f"{type_name(value)} {show(value, open_budget())}"
 
 
 def report(tallies: dict[str, Tally], *, failures: bool = False) -> str:
@@ -293,11 +281,10 @@ def main() -> int:
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--failures", action="store_true", help="print the failing cases")
     asked = arguments.parse_args()
-    if not DATA.exists():
-        sys.stderr.write(f"no data: put expr.jsonl.gz into {DATA.parent}\n")
-        return 2
-    tallies = run()
+    tallies = run(SETS if DATA.exists() else OWN_SETS)
     sys.stdout.write(report(tallies, failures=asked.failures) + "\n")
+    if not DATA.exists():
+        sys.stdout.write(f"skipped: {', '.join(SHARED_SETS)} ({MISSING})\n")
     return 1 if any(tally.failures for tally in tallies.values()) else 0
 
 
