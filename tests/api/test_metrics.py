@@ -19,7 +19,7 @@ from hyperfleet.api.metrics import list_families
 from hyperfleet.api.traffic import Trip
 from hyperfleet.backends.memory import MemoryStore
 from hyperfleet.errors import StoreUnavailable
-from hyperfleet.model.status import PHASES
+from hyperfleet.model.phase import PHASES
 from hyperfleet.ports import Answer, Cause, Group, Query, Scope
 from hyperfleet.services.callers import Caller, Rejection, Role
 from hyperfleet.services.upkeep import recompute_all

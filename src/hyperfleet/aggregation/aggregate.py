@@ -19,9 +19,10 @@ from hyperfleet.aggregation.publication import Publisher
 from hyperfleet.aggregation.rules import judge_rules
 from hyperfleet.aggregation.situation import Child, Situation, read_situation
 from hyperfleet.model.event import PHASE_SUBJECT
+from hyperfleet.model.phase import Phase
 from hyperfleet.model.report import StoredReport
 from hyperfleet.model.resource import Resource
-from hyperfleet.model.status import AdapterSummary, Phase, Status
+from hyperfleet.model.status import AdapterSummary, Status
 
 
 def aggregate(

@@ -7,7 +7,7 @@ and explaining (which?) cannot disagree.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from hyperfleet.aggregation.availability import READY
@@ -15,7 +15,7 @@ from hyperfleet.aggregation.policy import PhaseRule
 from hyperfleet.aggregation.publication import Published
 from hyperfleet.aggregation.situation import Situation
 from hyperfleet.model.condition import FALSE, TRUE, ConditionStatus
-from hyperfleet.model.status import Phase
+from hyperfleet.model.phase import PHASES, Phase
 
 _NO_RULE: Final = PhaseRule()
 Guard: TypeAlias = "Callable[[PhaseInputs], Iterator[str]]"
@@ -135,12 +135,13 @@ def _nothing_required(_: PhaseInputs) -> Iterator[str]:
     yield "no adapters are required"
 
 
-_GUARDS: Final[Sequence[tuple[Phase, Guard]]] = (
-    ("Deleting", _deleting),
-    ("Degraded", _degraded),
-    ("Failed", _failed),
-    ("Ready", _ready),
-    ("Provisioning", _provisioning),
-    ("Pending", _pending),
-)
+_GUARD_OF: Final[Mapping[Phase, Guard]] = {
+    "Deleting": _deleting,
+    "Degraded": _degraded,
+    "Failed": _failed,
+    "Ready": _ready,
+    "Provisioning": _provisioning,
+    "Pending": _pending,
+}
+_GUARDS: Final[Sequence[tuple[Phase, Guard]]] = tuple((phase, _GUARD_OF[phase]) for phase in PHASES)
 _NOTHING_REQUIRED: Final[Sequence[tuple[Phase, Guard]]] = (("Ready", _nothing_required),)

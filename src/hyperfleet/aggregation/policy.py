@@ -17,6 +17,7 @@ from hyperfleet.aggregation.culprits import CulpritFinder, mentioned_adapters
 from hyperfleet.aggregation.templates import Templates
 from hyperfleet.expr import Program
 from hyperfleet.model.condition import ConditionStatus
+from hyperfleet.model.phase import PHASE_TRAITS
 from hyperfleet.model.resource import Resource
 
 StaleAction = Literal["degraded", "none"]
@@ -45,16 +46,6 @@ def change_reasons(defaults: frozenset[str], changes: Sequence[str]) -> frozense
     """Add reasons to the defaults; `!Name` takes one away."""
     removed = {change[1:] for change in changes if change and change.startswith("!")}
     return (defaults - removed) | {change for change in changes if change and not change.startswith("!")}
-
-
-PHASE_DESCRIPTIONS: Final[Mapping[str, str]] = {
-    "Deleting": "Being deleted; adapters are cleaning up",
-    "Degraded": "Operational but with health issues",
-    "Failed": "One or more required adapters failed",
-    "Ready": "All required adapters completed successfully",
-    "Provisioning": "One or more adapters are actively provisioning resources",
-    "Pending": "Waiting for adapters to start processing",
-}
 
 
 class ExprRule(Struct, frozen=True):
@@ -182,7 +173,7 @@ class Policy(Struct, frozen=True):
     def description_of(self, phase: str) -> str:
         """Return the text for a phase: the policy's own, else ours."""
         rule = self.phases.get(phase)
-        return (rule.description if rule else "") or PHASE_DESCRIPTIONS[phase]
+        return (rule.description if rule else "") or PHASE_TRAITS[phase].description
 
 
 class PolicySet:

@@ -20,7 +20,8 @@ from hyperfleet.aggregation.explaining.trials import Change
 from hyperfleet.api.wire import FlappingAnswer, RawAnswer, Time
 from hyperfleet.documents.durations import format_duration
 from hyperfleet.model.condition import ConditionStatus
-from hyperfleet.model.status import AdapterState, Phase
+from hyperfleet.model.phase import Phase
+from hyperfleet.model.status import AdapterState
 from hyperfleet.services.explanations import Evidence
 
 

@@ -14,7 +14,7 @@ from msgspec import Struct, field
 
 from hyperfleet.cli.output.colours import colour_of, paint, wants_colour
 from hyperfleet.documents.durations import tell_duration
-from hyperfleet.model.status import PHASES
+from hyperfleet.model.phase import WORST_FIRST
 
 if TYPE_CHECKING:
     from rich.live import Live
@@ -148,9 +148,8 @@ def draw_bar(phases: Mapping[str, int], *, has_colour: bool) -> str:
 
 def _in_order(phases: Mapping[str, int]) -> list[tuple[str, int]]:
     """List phases from the best to the worst."""
-    order = ("Ready", "Provisioning", "Pending", "Degraded", "Failed", "Deleting")
-    known = [(phase, phases[phase]) for phase in order if phases.get(phase)]
-    return known + [(phase, count) for phase, count in phases.items() if phase not in PHASES]
+    known = [(phase, phases[phase]) for phase in reversed(WORST_FIRST) if phases.get(phase)]
+    return known + [(phase, count) for phase, count in phases.items() if phase not in WORST_FIRST]
 
 
 def write_counts(counts: Mapping[str, int]) -> str:

@@ -12,12 +12,7 @@ from typing import Final, Literal, TypeAlias
 from msgspec import Struct, field
 
 from hyperfleet.model.condition import Condition, ConditionStatus, find
-
-Phase = Literal["Deleting", "Degraded", "Failed", "Ready", "Provisioning", "Pending"]
-
-# In the order of priority: the first one that holds is the phase. Not configurable, so that no policy can
-# hide a state that matters.
-PHASES: Final[tuple[Phase, ...]] = ("Deleting", "Degraded", "Failed", "Ready", "Provisioning", "Pending")
+from hyperfleet.model.phase import Phase
 
 AdapterState = Literal["Unreported", "Unhealthy", "Outdated", "Completed", "Pending", "Running", "Failed"]
 ADAPTER_STATES: Final[tuple[AdapterState, ...]] = (

@@ -26,9 +26,10 @@ from hyperfleet.expr.explain import Element as TermElement
 from hyperfleet.expr.types import Array, Map
 from hyperfleet.model.condition import FALSE, TRUE, Condition, ConditionStatus
 from hyperfleet.model.event import PHASE_SUBJECT
+from hyperfleet.model.phase import Phase
 from hyperfleet.model.report import AVAILABLE, StoredReport
 from hyperfleet.model.resource import Resource
-from hyperfleet.model.status import AdapterState, Flapping, Flips, Phase, RawResult, Status
+from hyperfleet.model.status import AdapterState, Flapping, Flips, RawResult, Status
 
 
 class Term(Struct, frozen=True):

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from hyperfleet.aggregation.linting.enumeration import GOES_STALE, TIMES_OUT, Combination, Enumeration, sort_states
-from hyperfleet.model.status import PHASES, AdapterState, Phase
+from hyperfleet.model.phase import PHASES, Phase
+from hyperfleet.model.status import AdapterState
 
 # Which states an adapter can take next by its own report. To Outdated leads only an edit of the resource.
 _NEXT: Final[Mapping[AdapterState, tuple[AdapterState, ...]]] = {

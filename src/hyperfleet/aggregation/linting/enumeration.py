@@ -31,8 +31,9 @@ from hyperfleet.aggregation.linting.sandbox import (
 )
 from hyperfleet.aggregation.policy import Policy
 from hyperfleet.model.condition import ConditionStatus
+from hyperfleet.model.phase import Phase
 from hyperfleet.model.report import StoredReport
-from hyperfleet.model.status import ADAPTER_STATES, AdapterState, Phase, Status
+from hyperfleet.model.status import ADAPTER_STATES, AdapterState, Status
 
 # The states of each group, sorted: interchangeable adapters have no order.
 Combination = tuple[tuple[AdapterState, ...], ...]

@@ -18,7 +18,8 @@ from hyperfleet.aggregation.linting.footprint import add_guards, footprint_of
 from hyperfleet.aggregation.linting.possibilities import Possibilities
 from hyperfleet.aggregation.policy import PhaseRule, Policy
 from hyperfleet.model.condition import ConditionStatus
-from hyperfleet.model.status import AdapterState, Phase, Status
+from hyperfleet.model.phase import PHASES, Phase
+from hyperfleet.model.status import AdapterState, Status
 
 
 class Finding(Struct, frozen=True):
@@ -100,7 +101,7 @@ def _unreachable_ready(policy: Policy, results: Iterable[Result], possibilities:
         return
     deciding = [
         wanted
-        for phase in ("Degraded", "Failed", "Ready")
+        for phase in PHASES[: PHASES.index("Ready") + 1]  # by priority: whatever may hide Ready, and Ready itself
         for wanted in policy.phases.get(phase, PhaseRule()).required_conditions
     ]
     footprint = add_guards(footprint_of(policy, deciding))

@@ -5,24 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, Literal
 
+from hyperfleet.model.phase import PHASE_TABLE
+
 Colour = Literal["good", "bad", "busy", "dim", "strong"]
 
 _CODES: Final[Mapping[Colour, str]] = {"good": "32", "bad": "31", "busy": "33", "dim": "2", "strong": "1"}
 
-# What a phase, the state of an adapter, or the status of a good thing looks like.
+# The phases, the states of an adapter, and the statuses of a good thing.
 _OF_WORDS: Final[Mapping[str, Colour]] = {
-    "Ready": "good",
+    **{row.name: row.colour for row in PHASE_TABLE},
     "Completed": "good",
     "True": "good",
     "ok": "good",
     "Failed": "bad",
     "Unhealthy": "bad",
-    "Degraded": "bad",
     "False": "bad",
     "failed": "bad",
     "Stale": "bad",
-    "Deleting": "busy",
-    "Provisioning": "busy",
     "Running": "busy",
     "Pending": "busy",
     "Outdated": "busy",
