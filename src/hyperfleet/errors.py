@@ -26,10 +26,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # the command line imports this at every start, and should not have to load msgspec for it
     from collections.abc import Sequence
 
-    from hyperfleet.documents.problem import Problem
+    from hyperfleet.document_problem import Problem
 
 
 class HyperFleetError(Exception):

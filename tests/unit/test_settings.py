@@ -12,7 +12,7 @@ from ruamel.yaml import YAML
 
 from docs import generate
 from hyperfleet.api.context import Limits
-from hyperfleet.documents.problem import Problem
+from hyperfleet.document_problem import Problem
 from hyperfleet.errors import SettingsError
 from hyperfleet.services.committer import Capacity
 from hyperfleet.settings import (

@@ -13,8 +13,8 @@ from typing import Final
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 
+from hyperfleet.document_problem import Level
 from hyperfleet.documents import Place, Problem
-from hyperfleet.documents.problem import Level
 
 _SOON: Final = timedelta(days=14)
 _RSA_BITS: Final = range(2048, 4096 + 1, 512)

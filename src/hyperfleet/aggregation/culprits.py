@@ -15,8 +15,11 @@ are asked.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
+from msgspec import Struct
+
+from hyperfleet.aggregation.adapters import Adapters, AdapterView
 from hyperfleet.aggregation.vocabulary import ADAPTER, ADAPTER_LISTS, ADAPTERS_BY_NAME, SCHEMA
 from hyperfleet.errors import ExprRuntimeError
 from hyperfleet.expr import compile as compile_expr
@@ -36,14 +39,18 @@ from hyperfleet.expr.nodes import (
 )
 from hyperfleet.expr.types import BOOL, Array, Type
 
-if TYPE_CHECKING:
-    from hyperfleet.aggregation.adapters import AdapterView
-    from hyperfleet.aggregation.situation import Situation
 
-Views: TypeAlias = "tuple[AdapterView, ...]"
+class _Inputs(Struct, frozen=True, gc=False):
+    """What a rule was evaluated on."""
+
+    adapters: Adapters
+    values: Mapping[str, object]  # of the rule's names
+
+
+Views: TypeAlias = tuple[AdapterView, ...]
 # Lists the culprits for an outcome, each once and in policy order.
-Plan: TypeAlias = "Callable[[Situation, bool], Views]"
-Lister: TypeAlias = "Callable[[Situation], Views]"
+Plan: TypeAlias = Callable[[_Inputs, bool], Views]
+Lister: TypeAlias = Callable[[_Inputs], Views]
 
 _NOT: Final = frozenset({"!", "not"})
 _AND: Final = frozenset({"&&", "and"})
@@ -65,14 +72,15 @@ class CulpritFinder:
         self._mentioned = planner.mentioned(tree)
         self.names_adapters = self._plan is not None
 
-    def find(self, situation: Situation, outcome: bool) -> Views:
+    def find(self, adapters: Adapters, values: Mapping[str, object], outcome: bool) -> Views:
         """Return the culprits; for a rule that names no adapter, the required ones that are not available."""
         if self._plan is None:
-            return tuple(view for view in situation.adapters.required if view.available != "True")
+            return tuple(view for view in adapters.required if view.available != "True")
+        inputs = _Inputs(adapters, values)
         try:
-            return self._plan(situation, outcome)
-        except ExprRuntimeError:  # looking at everybody may fail where the rule, deciding early, did not
-            return self._mentioned(situation, outcome) if self._mentioned else ()
+            return self._plan(inputs, outcome)
+        except ExprRuntimeError:  # the rule may have stopped early, before an adapter on which it would have failed
+            return self._mentioned(inputs, outcome) if self._mentioned else ()
 
 
 class _Planner:
@@ -105,10 +113,10 @@ class _Planner:
         everything = self._lister(source)
         if name == "all":
             failing = self._lister(_filter(source, _negated(predicate)))
-            return lambda situation, outcome: everything(situation) if outcome else failing(situation)
+            return lambda inputs, outcome: everything(inputs) if outcome else failing(inputs)
         matching = self._lister(_filter(source, predicate))
         when = name == "any"  # `none` is true when `any` is false
-        return lambda situation, outcome: matching(situation) if outcome is when else everything(situation)
+        return lambda inputs, outcome: matching(inputs) if outcome is when else everything(inputs)
 
     def _count(self, operator: str, source: Node, predicate: Predicate) -> Plan | None:
         if not _is_adapter_list(source.type):
@@ -116,10 +124,10 @@ class _Planner:
         matches_when = _COUNT_MATCHES_WHEN.get(operator)
         if matches_when is None:
             everything = self._lister(source)
-            return lambda situation, outcome: everything(situation)
+            return lambda inputs, outcome: everything(inputs)
         matching = self._lister(_filter(source, predicate))
         others = self._lister(_filter(source, _negated(predicate)))
-        return lambda situation, outcome: matching(situation) if outcome is matches_when else others(situation)
+        return lambda inputs, outcome: matching(inputs) if outcome is matches_when else others(inputs)
 
     def _junction(self, node: Binary) -> Plan | None:
         """Plan a chain of && or ||: a decisive operand answers alone, otherwise all of them together."""
@@ -129,12 +137,12 @@ class _Planner:
         if not planned:
             return None
 
-        def find(situation: Situation, outcome: bool) -> Views:
-            return situation.in_order(
+        def find(inputs: _Inputs, outcome: bool) -> Views:
+            return inputs.adapters.in_order(
                 view
                 for test, plan in planned
-                if outcome is not decisive or test(situation) is decisive
-                for view in plan(situation, outcome)
+                if outcome is not decisive or test(inputs) is decisive
+                for view in plan(inputs, outcome)
             )
 
         return find
@@ -145,13 +153,13 @@ class _Planner:
         if not (tested or branches[True] or branches[False]):
             return None
 
-        def find(situation: Situation, outcome: bool) -> Views:
-            chosen = decide(situation)
+        def find(inputs: _Inputs, outcome: bool) -> Views:
+            chosen = decide(inputs)
             if chosen is None:
                 return ()
             branch = branches[chosen]
-            of_test = tested(situation, chosen) if tested else ()
-            return situation.in_order((*of_test, *(branch(situation, outcome) if branch else ())))
+            of_test = tested(inputs, chosen) if tested else ()
+            return inputs.adapters.in_order((*of_test, *(branch(inputs, outcome) if branch else ())))
 
         return find
 
@@ -164,14 +172,14 @@ class _Planner:
                 lists += mentioned_lists(let.value)
         if len(adapters) == 1 and not lists:
             (name,) = adapters
-            return lambda situation, outcome: (situation.view(name),)
+            return lambda inputs, outcome: (inputs.adapters.view(name),)
         listers = [_LISTS[name] for name in lists]
         if not adapters and not listers:
             return None
 
-        def find(situation: Situation, outcome: bool) -> Views:
-            named = [situation.view(name) for name in adapters]
-            return situation.in_order((*named, *(view for lister in listers for view in lister(situation))))
+        def find(inputs: _Inputs, outcome: bool) -> Views:
+            named = [inputs.adapters.view(name) for name in adapters]
+            return inputs.adapters.in_order((*named, *(view for lister in listers for view in lister(inputs))))
 
         return find
 
@@ -207,18 +215,18 @@ class _Planner:
             return _LISTS[node.name]
         evaluate: Callable[[Mapping[str, object]], Any] = compile_expr(format_tree(self._wrap(node)), SCHEMA).evaluate
 
-        def list_adapters(situation: Situation) -> Views:
-            by_name = situation.by_name
-            return tuple([by_name[entry["adapter"]] for entry in evaluate(situation.values)])
+        def list_adapters(inputs: _Inputs) -> Views:
+            by_name = inputs.adapters.by_name
+            return tuple([by_name[entry["adapter"]] for entry in evaluate(inputs.values)])
 
         return list_adapters
 
-    def _tester(self, node: Node) -> Callable[[Situation], bool | None]:
+    def _tester(self, node: Node) -> Callable[[_Inputs], bool | None]:
         evaluate = compile_expr(format_tree(self._wrap(node)), SCHEMA, expect=BOOL).evaluate
 
-        def test(situation: Situation) -> bool | None:
+        def test(inputs: _Inputs) -> bool | None:
             try:
-                return bool(evaluate(situation.values))
+                return bool(evaluate(inputs.values))
             except ExprRuntimeError:  # an operand after the one that decided need not be able to run
                 return None
 
@@ -235,9 +243,9 @@ class _Planner:
 
 
 _LISTS: Final[Mapping[str, Lister]] = {
-    "requiredAdapters": lambda situation: situation.adapters.required,
-    "optionalAdapters": lambda situation: situation.adapters.optional,
-    "allAdapters": lambda situation: situation.adapters.all,
+    "requiredAdapters": lambda inputs: inputs.adapters.required,
+    "optionalAdapters": lambda inputs: inputs.adapters.optional,
+    "allAdapters": lambda inputs: inputs.adapters.all,
 }
 
 
@@ -290,7 +298,7 @@ def _names_in(node: Node) -> set[str]:
 
 
 def _swapped(plan: Plan | None) -> Plan | None:
-    return (lambda situation, outcome: plan(situation, not outcome)) if plan else None
+    return (lambda inputs, outcome: plan(inputs, not outcome)) if plan else None
 
 
 def _filter(source: Node, predicate: Predicate) -> Node:

@@ -12,8 +12,9 @@ from typing import Any, Final, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hyperfleet.aggregation.adapters import Adapters, AdapterView, entry_of, observe
+from hyperfleet.aggregation.adapters import Adapters, AdapterView, entry_of
 from hyperfleet.aggregation.environment import AdaptersByName, Clock
+from hyperfleet.aggregation.observation import observe
 from hyperfleet.aggregation.policy import Policy
 from hyperfleet.aggregation.situation import Situation
 from hyperfleet.aggregation.vocabulary import ADAPTERS_BY_NAME, OLDER_THAN

@@ -25,9 +25,9 @@ NOTHING_TO_SUMMARIZE: Final = "NothingToSummarize"
 def judge_summary(rule: SummaryRule, situation: Situation, earlier: Sequence[Published]) -> Verdict:
     """Merge what the rule names; nothing to merge is not a fault."""
     if rule.over is None:
-        source = _own_source(situation, earlier) if rule.adapter is None else _source_of(situation.view(rule.adapter))
-        merged = summarize(source, _summary(rule))
-        culprits = [situation.view(rule.adapter)] if rule.adapter else _culprits_of(rule, earlier, situation)
+        view = situation.adapters.view(rule.adapter) if rule.adapter else None
+        merged = summarize(_source_of(view) if view else _own_source(situation, earlier), _summary(rule))
+        culprits = [view] if view else _culprits_of(rule, earlier, situation)
         return _verdict(merged, situation, culprits)
     sources = _sources(rule.over, situation)
     if not sources:
@@ -40,7 +40,7 @@ def judge_summary(rule: SummaryRule, situation: Situation, earlier: Sequence[Pub
 
 def judge_mirror(rule: MirrorRule, situation: Situation) -> Verdict:
     """Copy one adapter's condition; one that is not there is Unknown."""
-    view = situation.view(rule.adapter)
+    view = situation.adapters.view(rule.adapter)
     verdict = _verdict(mirror(_conditions_of(view), rule.type, target=_TARGET), situation, (view,))
     # An adapter may leave a reason out; Kubernetes wants one of every condition.
     verdict.reason = verdict.reason or NO_REASON_REPORTED
@@ -110,7 +110,7 @@ def _blamed(rule: SummaryRule, situation: Situation) -> list[AdapterView]:
 def _culprits_of(rule: SummaryRule, earlier: Sequence[Published], situation: Situation) -> Sequence[AdapterView]:
     """Return who stands behind the conditions that the rule sums up."""
     summed = [published.verdict for published in earlier if published.verdict.type in rule.types]
-    return situation.in_order(view for verdict in summed for view in verdict.culprits)
+    return situation.adapters.in_order(view for verdict in summed for view in verdict.culprits)
 
 
 def _verdict(

@@ -55,7 +55,7 @@ def _judge_expression(rule: Rule, by: ExprRule, situation: Situation) -> Verdict
     if outcome:
         verdict = Verdict(rule.type, TRUE, "", "", generation, None, finder.names_adapters, finder, situation)
         return _word(verdict, templates.true or _default_template(rule, verdict), situation)
-    blamed = finder.find(situation, False)
+    blamed = finder.find(situation.adapters, situation.values, False)
     verdict = Verdict(rule.type, FALSE, "", "", generation, blamed, finder.names_adapters)
     if _is_in_progress(blamed):
         return _word(verdict, templates.in_progress or _IN_PROGRESS, situation)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from msgspec import Struct
 
 from hyperfleet.aggregation.adapters import AdapterView
+from hyperfleet.aggregation.culprits import CulpritFinder
+from hyperfleet.aggregation.situation import Situation
 from hyperfleet.model.condition import TRUE, ConditionStatus
-
-if TYPE_CHECKING:
-    from hyperfleet.aggregation.culprits import CulpritFinder
-    from hyperfleet.aggregation.situation import Situation
 
 Culprits: TypeAlias = tuple[AdapterView, ...]
 
@@ -36,6 +34,8 @@ class Verdict(Struct):
     def culprits(self) -> Culprits:
         """Return the adapters responsible for the status, in policy order."""
         if self.found is None:
-            finder, situation = self.finder, self.situation
-            self.found = finder.find(situation, self.status == TRUE) if finder and situation else ()
+            self.found = ()
+            if self.finder and self.situation:
+                situation = self.situation
+                self.found = self.finder.find(situation.adapters, situation.values, self.status == TRUE)
         return self.found

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from msgspec import Struct, field
 
-from hyperfleet.cli.output.colours import colour_of, paint, wants_colour
+from hyperfleet.cli.output.colours import colour_of, paint
+from hyperfleet.cli.session import Session, wants_colour
 from hyperfleet.documents.durations import tell_duration
 from hyperfleet.model.phase import WORST_FIRST
 
 if TYPE_CHECKING:
     from rich.live import Live
 
-    from hyperfleet.cli.session import Session
 
 _BAR: Final = 48  # characters: fits beside nothing else on a narrow terminal
 _WORST: Final = 3  # causes that are named

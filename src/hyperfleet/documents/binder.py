@@ -16,9 +16,9 @@ from hyperfleet.documents.binding import INVALID, Binding
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from hyperfleet.document_problem import Problem
     from hyperfleet.documents.binding import TypeBinder
     from hyperfleet.documents.nodes import Document
-    from hyperfleet.documents.problem import Problem
 
 T = TypeVar("T")
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from msgspec import Struct, inspect
 
+from hyperfleet.document_problem import Place, Problem
 from hyperfleet.documents.nodes import Node, ScalarNode
-from hyperfleet.documents.problem import Place, Problem
 from hyperfleet.documents.wording import describe_expected, describe_found
 
 if TYPE_CHECKING:

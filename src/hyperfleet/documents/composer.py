@@ -20,9 +20,9 @@ from ruamel.yaml.events import (
     SequenceStartEvent,
 )
 
+from hyperfleet.document_problem import Place, Problem
 from hyperfleet.documents import pointer
 from hyperfleet.documents.nodes import Entry, ListNode, MappingNode, Node, ScalarNode
-from hyperfleet.documents.problem import Place, Problem
 from hyperfleet.documents.scalars import resolve_plain, resolve_tagged
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ from typing import Generic, TypeVar
 
 from msgspec import Struct
 
+from hyperfleet.document_problem import Place, Problem
 from hyperfleet.documents.binder import bind
 from hyperfleet.documents.nodes import Document, ScalarNode
 from hyperfleet.documents.places import Places
-from hyperfleet.documents.problem import Place, Problem
 from hyperfleet.documents.reader import read
 
 T = TypeVar("T")

@@ -11,9 +11,9 @@ from typing import Final
 
 from msgspec import Struct
 
+from hyperfleet.document_problem import Place
 from hyperfleet.documents.nodes import Document, Entry, ListNode, MappingNode, Node, ScalarNode
 from hyperfleet.documents.pointer import split
-from hyperfleet.documents.problem import Place
 from hyperfleet.documents.reader import LINE_BREAK, locate
 
 # An anchor or a tag, with the space or comment lines behind it; they stand before the scalar itself.

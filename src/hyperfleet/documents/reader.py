@@ -14,9 +14,9 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.reader import ReaderError
 
+from hyperfleet.document_problem import Place, Problem, draw_caret
 from hyperfleet.documents.composer import Composer, Refusal
 from hyperfleet.documents.nodes import Document
-from hyperfleet.documents.problem import Place, Problem, draw_caret
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -121,7 +121,7 @@ def test_adapters_that_look_alike(type_: str, sent: dict[str, str], alike: bool)
     situation = read_situation(world.resource, world.reports, world.policy, world.status, world.now)
     look = find(type_, world).look
     assert look is not None
-    assert (look(situation.view("a")) == look(situation.view("b"))) is alike
+    assert (look(situation.adapters.view("a")) == look(situation.adapters.view("b"))) is alike
 
 
 def test_a_summary_over_many_looks_at_its_condition() -> None:
@@ -131,7 +131,7 @@ def test_a_summary_over_many_looks_at_its_condition() -> None:
     situation = read_situation(world.resource, world.reports, world.policy, world.status, world.now)
     look = find("OfRequired", world).look
     assert look is not None
-    assert (look(situation.view("a")), look(situation.view("b"))) == ("True", "False")
+    assert (look(situation.adapters.view("a")), look(situation.adapters.view("b"))) == ("True", "False")
 
 
 @pytest.mark.parametrize("type_", ["First", "OfFirst"])

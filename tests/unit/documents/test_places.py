@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from hyperfleet.document_problem import Place, Problem, draw_caret, has_errors
 from hyperfleet.documents import pointer
 from hyperfleet.documents.places import Places
-from hyperfleet.documents.problem import Place, Problem, draw_caret, has_errors
 from hyperfleet.documents.reader import read
 
 TEXT = """\

@@ -86,7 +86,7 @@ class Trials:
 
     def look_now(self, adapter: str) -> Hashable:
         """Return how an adapter looks to the condition; those that look the same stand in for each other."""
-        return self._look(self._situation.view(adapter))
+        return self._look(self._situation.adapters.view(adapter))
 
     def look_after(self, change: Change) -> Hashable:
         """Return how an adapter would look to the condition."""

@@ -14,7 +14,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from hyperfleet.aggregation.adapters import AdapterView, entry_of, observe
+from hyperfleet.aggregation.adapters import AdapterView, entry_of
 from hyperfleet.aggregation.linting.footprint import Footprint
 from hyperfleet.aggregation.linting.sandbox import (
     GENERATION,
@@ -27,6 +27,7 @@ from hyperfleet.aggregation.linting.sandbox import (
     restrict,
     work_of,
 )
+from hyperfleet.aggregation.observation import observe
 from hyperfleet.aggregation.policy import Policy
 from hyperfleet.model.condition import FALSE, TRUE, UNKNOWN, Condition, ConditionStatus
 from hyperfleet.model.report import APPLIED, AVAILABLE, HEALTH, Report, StoredReport

@@ -1,4 +1,4 @@
-"""Colours: only on a terminal, and not for whoever has set NO_COLOR (https://no-color.org)."""
+"""The colours of phases, states and statuses on a terminal. `session.wants_colour` tells whether to use them."""
 
 from __future__ import annotations
 
@@ -39,8 +39,3 @@ def colour_of(word: str) -> Colour | None:
 def paint(text: str, colour: Colour | None) -> str:
     """Put a text in a colour."""
     return f"\x1b[{_CODES[colour]}m{text}\x1b[0m" if colour and text else text
-
-
-def wants_colour(is_terminal: bool, environment: Mapping[str, str]) -> bool:
-    """Tell whether to colour: a terminal that can, and nobody who said no."""
-    return is_terminal and not environment.get("NO_COLOR") and environment.get("TERM") != "dumb"
