@@ -23,7 +23,7 @@ from hyperfleet.api.forwarding import Forwarding
 from hyperfleet.api.pace import Pace
 from hyperfleet.api.wire import present
 from hyperfleet.backends.clock import SystemClock
-from hyperfleet.documents import Problem, has_errors, pointer
+from hyperfleet.documents import DocumentProblem, has_errors, pointer
 from hyperfleet.errors import SettingsError
 from hyperfleet.model.kind import Kinds
 from hyperfleet.ports import Clock, Pruning, Store
@@ -217,7 +217,7 @@ def open_journal(settings: Settings) -> Journal | None:
         raise _unreadable(to, "audit.to", error) from error
 
 
-def check_tls(settings: Settings) -> tuple[Problem, ...]:
+def check_tls(settings: Settings) -> tuple[DocumentProblem, ...]:
     """Return the warnings about the files of TLS; raise `SettingsError` if they cannot be used."""
     tls = settings.tls
     if tls.certificate is None or tls.key is None:
@@ -301,7 +301,7 @@ def _describe_mismatch(error: ValidationError, redactor: Redactor) -> str:
 
 def _unreadable(file: str, key: str, error: Exception) -> SettingsError:
     reason = getattr(error, "strerror", None) or getattr(error, "message", None) or str(error)
-    return SettingsError([Problem(Named(file, 0, 0), f"{key}: {reason}", "Unreadable")])
+    return SettingsError([DocumentProblem(Named(file, 0, 0), f"{key}: {reason}", "Unreadable")])
 
 
 def _capacity(settings: Settings) -> Capacity:

@@ -15,7 +15,7 @@ Level = Literal["error", "warning"]
 SNIPPET_WIDTH = 96
 
 
-class Place(Struct, frozen=True, order=True):
+class DocumentPlace(Struct, frozen=True, order=True):
     """Where something is written. `path` is a JSON pointer; `line` and `column` count from 1."""
 
     file: str
@@ -28,10 +28,10 @@ class Place(Struct, frozen=True, order=True):
         return f"{self.file}:{self.line}:{self.column}"
 
 
-class Problem(Struct, frozen=True, order=True):
+class DocumentProblem(Struct, frozen=True, order=True):
     """One thing that is wrong at one place. Problems sort by place; programs depend on `code` only."""
 
-    place: Place
+    place: DocumentPlace
     message: str
     code: str
     level: Level = "error"
@@ -44,7 +44,7 @@ class Problem(Struct, frozen=True, order=True):
         return f"{text}\n{self.snippet}" if self.snippet else text
 
 
-def has_errors(problems: tuple[Problem, ...]) -> bool:
+def has_errors(problems: tuple[DocumentProblem, ...]) -> bool:
     """Tell whether any problem is more than a warning."""
     return any(problem.level == "error" for problem in problems)
 

@@ -12,7 +12,7 @@ from ruamel.yaml import YAML
 
 from docs import generate
 from hyperfleet.api.context import Limits
-from hyperfleet.document_problem import Problem
+from hyperfleet.document_problem import DocumentProblem
 from hyperfleet.errors import SettingsError
 from hyperfleet.services.committer import Capacity
 from hyperfleet.settings import (
@@ -47,7 +47,7 @@ def given(file: str | None = None, flags: dict[str, str | None] | None = None, *
 
 def problems(
     file: str | None = None, flags: dict[str, str | None] | None = None, **variables: str
-) -> tuple[Problem, ...]:
+) -> tuple[DocumentProblem, ...]:
     with pytest.raises(SettingsError) as caught:
         given(file, flags, **variables)
     return caught.value.problems

@@ -14,14 +14,14 @@ from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 
 from hyperfleet.document_problem import Level
-from hyperfleet.documents import Place, Problem
+from hyperfleet.documents import DocumentPlace, DocumentProblem
 
 _SOON: Final = timedelta(days=14)
 _RSA_BITS: Final = range(2048, 4096 + 1, 512)
 _CURVES: Final = ("secp256r1", "secp384r1")
 
 
-def check_files(certificate: str, key: str, client_ca: str | None, now: datetime) -> tuple[Problem, ...]:
+def check_files(certificate: str, key: str, client_ca: str | None, now: datetime) -> tuple[DocumentProblem, ...]:
     """Return everything that is wrong with the files; that a certificate is out of date is a warning."""
     problems = [problem for file in (certificate, key, client_ca) if file for problem in _check_readable(file)]
     if problems:
@@ -33,7 +33,7 @@ def check_files(certificate: str, key: str, client_ca: str | None, now: datetime
     return tuple(problems)
 
 
-def _check_readable(file: str) -> list[Problem]:
+def _check_readable(file: str) -> list[DocumentProblem]:
     try:
         Path(file).read_bytes()
     except OSError as error:
@@ -41,7 +41,7 @@ def _check_readable(file: str) -> list[Problem]:
     return []
 
 
-def _check_sort(certificate: str) -> list[Problem]:
+def _check_sort(certificate: str) -> list[DocumentProblem]:
     """Check that the key is of a sort that the server we embed can use; others would end it in the midst of a start."""
     try:
         key = x509.load_pem_x509_certificates(Path(certificate).read_bytes())[0].public_key()
@@ -58,7 +58,7 @@ def _check_sort(certificate: str) -> list[Problem]:
     return [] if is_good else [_problem(certificate, message)]
 
 
-def _check_pair(certificate: str, key: str) -> list[Problem]:
+def _check_pair(certificate: str, key: str) -> list[DocumentProblem]:
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key, password=_ask_nobody)
     except ssl.SSLError as error:
@@ -75,7 +75,7 @@ def _ask_nobody() -> str:
     raise ValueError
 
 
-def _check_certificates(file: str, now: datetime) -> list[Problem]:
+def _check_certificates(file: str, now: datetime) -> list[DocumentProblem]:
     """Check when the certificates of a file are valid."""
     try:
         certificates = x509.load_pem_x509_certificates(Path(file).read_bytes())
@@ -84,7 +84,7 @@ def _check_certificates(file: str, now: datetime) -> list[Problem]:
     return [problem for each in certificates for problem in _check_validity(each, file, now)]
 
 
-def _check_validity(certificate: x509.Certificate, file: str, now: datetime) -> list[Problem]:
+def _check_validity(certificate: x509.Certificate, file: str, now: datetime) -> list[DocumentProblem]:
     subject = certificate.subject.rfc4514_string() or "without a subject"
     begin, end = certificate.not_valid_before_utc, certificate.not_valid_after_utc
     if now < begin:
@@ -100,5 +100,5 @@ def _day(time: datetime) -> str:
     return time.astimezone(UTC).date().isoformat()
 
 
-def _problem(file: str, message: str, level: Level = "error") -> Problem:
-    return Problem(Place(file, 1, 1), message, "Unreadable", level)
+def _problem(file: str, message: str, level: Level = "error") -> DocumentProblem:
+    return DocumentProblem(DocumentPlace(file, 1, 1), message, "Unreadable", level)

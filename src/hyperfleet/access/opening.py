@@ -9,7 +9,7 @@ from typing import Final
 from hyperfleet.access.doorkeeper import TokenDoorkeeper
 from hyperfleet.access.issuer import Issuer
 from hyperfleet.access.tokens import Tokens
-from hyperfleet.documents import Place, Problem
+from hyperfleet.documents import DocumentPlace, DocumentProblem
 from hyperfleet.errors import SettingsError
 
 _LOG: Final = logging.getLogger(__name__)
@@ -24,7 +24,7 @@ def open_doorkeeper(
     """
     if token_file is None and not issuers:
         return None
-    problems: list[Problem] = []
+    problems: list[DocumentProblem] = []
     tokens = None
     if token_file is not None:
         try:
@@ -38,7 +38,7 @@ def open_doorkeeper(
 
 
 def _with_issuers(
-    tokens: Tokens | None, issuers: Sequence[Issuer], now: Callable[[], float], problems: list[Problem]
+    tokens: Tokens | None, issuers: Sequence[Issuer], now: Callable[[], float], problems: list[DocumentProblem]
 ) -> TokenDoorkeeper:
     if not issuers:
         return TokenDoorkeeper(now, tokens)
@@ -51,6 +51,6 @@ def _with_issuers(
         try:
             known[issuer.issuer] = (issuer, keys.keys_of(issuer))
         except ValueError as error:
-            place = Place(issuer.jwks or issuer.secret_file or "", 1, 1)
-            problems.append(Problem(place, str(error), "Unreadable"))
+            place = DocumentPlace(issuer.jwks or issuer.secret_file or "", 1, 1)
+            problems.append(DocumentProblem(place, str(error), "Unreadable"))
     return TokenDoorkeeper(now, tokens, jwt.Verifier(known), [each for _, each in known.values()])

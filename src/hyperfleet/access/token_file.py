@@ -15,7 +15,7 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from hyperfleet.access.claims import MAX_NAME, make_caller
-from hyperfleet.documents import Places, Problem, good_items, load, salvage
+from hyperfleet.documents import DocumentProblem, Places, good_items, load, salvage
 from hyperfleet.services.callers import Caller, Role
 
 _TOKEN: Final = re.compile(r"[A-Za-z0-9._~+/-]+=*")  # what a header can carry (RFC 6750)
@@ -54,7 +54,7 @@ class TokenList(Struct, frozen=True):
     """What a file says: tickets by the SHA-256 of their tokens, and what is wrong with it."""
 
     tickets: dict[bytes, Ticket]
-    problems: tuple[Problem, ...]
+    problems: tuple[DocumentProblem, ...]
 
 
 def read_tokens(text: str, file: str, now: float) -> TokenList:
@@ -90,7 +90,7 @@ def _ticket(entry: TokenEntry) -> Ticket:
         return Ticket(caller, 0.0)  # `_check` says what is wrong with it
 
 
-def _conceal(problem: Problem) -> Problem:
+def _conceal(problem: DocumentProblem) -> DocumentProblem:
     """Take out whatever might quote a token, also one that stands where something else belongs."""
     message = next((text for end, text in _EXPECTED.items() if problem.place.path.endswith(end)), problem.message)
     return replace(problem, snippet="", message=_STRAY.sub("…", message))
@@ -99,7 +99,7 @@ def _conceal(problem: Problem) -> Problem:
 # ── what a type cannot say ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def _check(entries: Sequence[TokenEntry], places: Places, now: float) -> Iterator[Problem]:
+def _check(entries: Sequence[TokenEntry], places: Places, now: float) -> Iterator[DocumentProblem]:
     seen: dict[bytes, int] = {}
     for index, entry in good_items(entries):
         yield from _check_entry(entry, f"/{index}", places, now)
@@ -107,22 +107,22 @@ def _check(entries: Sequence[TokenEntry], places: Places, now: float) -> Iterato
             first = seen.setdefault(digest_of(entry), index)
             if first != index:
                 message = f"this token is the same as that of entry {first + 1}: nobody could tell whose it is"
-                yield Problem(places.value(f"/{index}"), message, "Duplicate")
+                yield DocumentProblem(places.value(f"/{index}"), message, "Duplicate")
 
 
-def _check_entry(entry: TokenEntry, pointer: str, places: Places, now: float) -> Iterator[Problem]:
+def _check_entry(entry: TokenEntry, pointer: str, places: Places, now: float) -> Iterator[DocumentProblem]:
     is_given = [places.is_given(f"{pointer}/{key}") for key in ("token", "tokenSha256")]
     if sum(is_given) != 1:
         message = "an entry has either `tokenSha256` or `token`; `hyperfleet token create` makes one"
-        yield Problem(places.value(pointer), message, "NotAllowed")
+        yield DocumentProblem(places.value(pointer), message, "NotAllowed")
     if entry.token is not None and (fault := _find_fault(entry.token)):
-        yield Problem(places.value(f"{pointer}/token"), fault, "NotAllowed")
+        yield DocumentProblem(places.value(f"{pointer}/token"), fault, "NotAllowed")
     if entry.roles and "reporter" in entry.roles and not entry.adapters:
         message = 'a reporter reports as somebody: name its `adapters`; ["*"] stands for any'
-        yield Problem(places.value(pointer), message, "MissingKey")
+        yield DocumentProblem(places.value(pointer), message, "MissingKey")
     if entry.name and not entry.name.isprintable():
         message = "a name has only what can be shown: it stands in logs, on one line"
-        yield Problem(places.value(f"{pointer}/name"), message, "NotAllowed")
+        yield DocumentProblem(places.value(f"{pointer}/name"), message, "NotAllowed")
     yield from _check_expiry(entry, places, f"{pointer}/expires", now)
 
 
@@ -132,13 +132,13 @@ def _find_fault(token: str) -> str:
     return "" if _TOKEN.fullmatch(token) else "a token has only letters, digits and - . _ ~ + /"
 
 
-def _check_expiry(entry: TokenEntry, places: Places, pointer: str, now: float) -> Iterator[Problem]:
+def _check_expiry(entry: TokenEntry, places: Places, pointer: str, now: float) -> Iterator[DocumentProblem]:
     if entry.expires is None:
         return
     try:
         expires = parse_expiry(entry.expires)
     except ValueError as error:
-        yield Problem(places.value(pointer), str(error), "NotAllowed")
+        yield DocumentProblem(places.value(pointer), str(error), "NotAllowed")
         return
     if expires.timestamp() <= now:
-        yield Problem(places.value(pointer), f"the token of {entry.name} has expired", "Expired", "warning")
+        yield DocumentProblem(places.value(pointer), f"the token of {entry.name} has expired", "Expired", "warning")

@@ -12,7 +12,7 @@ from typing import Final
 from msgspec import Struct
 
 from hyperfleet.access.token_file import Ticket, TokenList, read_tokens
-from hyperfleet.documents import Place, Problem, has_errors
+from hyperfleet.documents import DocumentPlace, DocumentProblem, has_errors
 from hyperfleet.errors import SettingsError
 
 _LOG: Final = logging.getLogger(__name__)
@@ -78,16 +78,16 @@ def read_text(file: str) -> str:
 
 def refuse(file: str, message: str) -> SettingsError:
     """Say what is wrong with a file as a whole."""
-    return SettingsError([Problem(Place(file, 1, 1), message, "Unreadable")])
+    return SettingsError([DocumentProblem(DocumentPlace(file, 1, 1), message, "Unreadable")])
 
 
-def _check_mode(file: str) -> Iterator[Problem]:
+def _check_mode(file: str) -> Iterator[DocumentProblem]:
     """Warn of a file that everybody on the machine can read or, worse, write."""
     mode = os.stat(file).st_mode
     if mode & (stat.S_IROTH | stat.S_IWOTH):
         verb = "change" if mode & stat.S_IWOTH else "read"
         message = f"everybody on this machine can {verb} the tokens: chmod 600 {file}"
-        yield Problem(Place(file, 1, 1), message, "Exposed", "warning")
+        yield DocumentProblem(DocumentPlace(file, 1, 1), message, "Exposed", "warning")
 
 
 def _identify(file: str) -> _Version:

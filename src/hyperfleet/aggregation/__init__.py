@@ -9,7 +9,7 @@ from hyperfleet.aggregation.acceptance import Decision, decide
 from hyperfleet.aggregation.aggregate import aggregate
 from hyperfleet.aggregation.body import BodyProblem, ReadReport, read_report
 from hyperfleet.aggregation.deletion import awaited_finalizers, is_removable
-from hyperfleet.aggregation.explaining.explanation import Explanation, explain
+from hyperfleet.aggregation.explaining.explanation import StatusExplanation, explain
 from hyperfleet.aggregation.heartbeat import means_the_same, refresh, says_the_same
 from hyperfleet.aggregation.loading.policy_loader import Loading, check_policies, load_policies
 from hyperfleet.aggregation.plain_body import read_plain
@@ -21,11 +21,11 @@ __all__ = [
     "BodyProblem",
     "Child",
     "Decision",
-    "Explanation",
     "Loading",
     "Policy",
     "PolicySet",
     "ReadReport",
+    "StatusExplanation",
     "aggregate",
     "awaited_finalizers",
     "check_policies",

@@ -12,7 +12,7 @@ from datetime import datetime
 from msgspec.structs import replace
 
 from hyperfleet.aggregation.availability import judge_available, judge_ready
-from hyperfleet.aggregation.flapping import Movements, follow
+from hyperfleet.aggregation.flapping import FlappingState, follow
 from hyperfleet.aggregation.phase import PhaseInputs, decide_phase
 from hyperfleet.aggregation.policy import Policy
 from hyperfleet.aggregation.publication import Publisher
@@ -102,7 +102,7 @@ def _summaries(situation: Situation) -> tuple[AdapterSummary, ...]:
     return tuple(summaries)
 
 
-def _next_deadline(situation: Situation, publisher: Publisher, movements: Movements) -> datetime | None:
+def _next_deadline(situation: Situation, publisher: Publisher, movements: FlappingState) -> datetime | None:
     """Return the next instant at which time alone changes what was looked at."""
     now = situation.now
     instants = [view.stale_at for view in situation.by_name.values() if view.stale_at]

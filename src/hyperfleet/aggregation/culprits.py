@@ -28,10 +28,10 @@ from hyperfleet.expr.nodes import (
     Binary,
     Builtin,
     Conditional,
+    ExprNode,
     Identifier,
     Let,
-    Member,
-    Node,
+    MemberAccess,
     Predicate,
     String,
     Unary,
@@ -65,7 +65,7 @@ class CulpritFinder:
 
     __slots__ = ("_mentioned", "_plan", "names_adapters")
 
-    def __init__(self, tree: Node) -> None:
+    def __init__(self, tree: ExprNode) -> None:
         """Plan the search from the rule's checked syntax tree."""
         planner = _Planner()
         self._plan = planner.plan(tree)
@@ -89,7 +89,7 @@ class _Planner:
     def __init__(self, lets: tuple[Let, ...] = ()) -> None:
         self._lets = lets  # in scope; wrapped around each sub-program
 
-    def plan(self, node: Node) -> Plan | None:
+    def plan(self, node: ExprNode) -> Plan | None:
         """Plan for one part of the rule."""
         node = self._resolve(node)
         match node:
@@ -107,7 +107,7 @@ class _Planner:
                 return _Planner((*self._lets, node)).plan(body)
         return self.mentioned(node)
 
-    def _quantifier(self, name: str, source: Node, predicate: Predicate) -> Plan | None:
+    def _quantifier(self, name: str, source: ExprNode, predicate: Predicate) -> Plan | None:
         if not _is_adapter_list(source.type):
             return self.mentioned(Builtin(name, (source, predicate)))
         everything = self._lister(source)
@@ -118,7 +118,7 @@ class _Planner:
         when = name == "any"  # `none` is true when `any` is false
         return lambda inputs, outcome: matching(inputs) if outcome is when else everything(inputs)
 
-    def _count(self, operator: str, source: Node, predicate: Predicate) -> Plan | None:
+    def _count(self, operator: str, source: ExprNode, predicate: Predicate) -> Plan | None:
         if not _is_adapter_list(source.type):
             return self.mentioned(_filter(source, predicate))
         matches_when = _COUNT_MATCHES_WHEN.get(operator)
@@ -147,7 +147,7 @@ class _Planner:
 
         return find
 
-    def _conditional(self, test: Node, then: Node, otherwise: Node) -> Plan | None:
+    def _conditional(self, test: ExprNode, then: ExprNode, otherwise: ExprNode) -> Plan | None:
         branches = {True: self.plan(then), False: self.plan(otherwise)}
         tested, decide = self.plan(test), self._tester(test)
         if not (tested or branches[True] or branches[False]):
@@ -163,7 +163,7 @@ class _Planner:
 
         return find
 
-    def mentioned(self, node: Node) -> Plan | None:
+    def mentioned(self, node: ExprNode) -> Plan | None:
         """Plan for a part of any other shape: every adapter and every list it mentions."""
         adapters, lists = mentioned_adapters(node), mentioned_lists(node)
         for let in self._lets:
@@ -183,7 +183,7 @@ class _Planner:
 
         return find
 
-    def _as_count(self, node: Binary) -> tuple[str, Node, Predicate] | None:
+    def _as_count(self, node: Binary) -> tuple[str, ExprNode, Predicate] | None:
         """Recognise `len(filter(L, p)) >= n` and `count(L, p) >= n`, from either side."""
         if node.operator not in _MIRRORED:
             return None
@@ -192,7 +192,7 @@ class _Planner:
             return (node.operator, *left)
         return (_MIRRORED[node.operator], *right) if right else None
 
-    def _counted(self, node: Node) -> tuple[Node, Predicate] | None:
+    def _counted(self, node: ExprNode) -> tuple[ExprNode, Predicate] | None:
         match self._resolve(node):
             case Builtin(name="len", arguments=(counted,)):
                 match self._resolve(counted):
@@ -202,14 +202,14 @@ class _Planner:
                 return source, predicate
         return None
 
-    def _resolve(self, node: Node) -> Node:
+    def _resolve(self, node: ExprNode) -> ExprNode:
         """Return what a name that `let` gave stands for; names cannot be given twice."""
         by_name = {let.name: let.value for let in self._lets}
         while isinstance(node, Identifier) and node.name in by_name:
             node = by_name[node.name]
         return node
 
-    def _lister(self, node: Node) -> Lister:
+    def _lister(self, node: ExprNode) -> Lister:
         """Make a program of an expression that lists adapters; a list of the vocabulary needs none."""
         if isinstance(node, Identifier) and node.name in _LISTS:
             return _LISTS[node.name]
@@ -221,7 +221,7 @@ class _Planner:
 
         return list_adapters
 
-    def _tester(self, node: Node) -> Callable[[_Inputs], bool | None]:
+    def _tester(self, node: ExprNode) -> Callable[[_Inputs], bool | None]:
         evaluate = compile_expr(format_tree(self._wrap(node)), SCHEMA, expect=BOOL).evaluate
 
         def test(inputs: _Inputs) -> bool | None:
@@ -232,7 +232,7 @@ class _Planner:
 
         return test
 
-    def _wrap(self, node: Node) -> Node:
+    def _wrap(self, node: ExprNode) -> ExprNode:
         """Put around a part the names that it needs, and no others: a rule may have many."""
         needed = _names_in(node)
         for let in reversed(self._lets):
@@ -249,12 +249,12 @@ _LISTS: Final[Mapping[str, Lister]] = {
 }
 
 
-def mentioned_adapters(node: Node) -> list[str]:
+def mentioned_adapters(node: ExprNode) -> list[str]:
     """List the adapters that an expression names, as in `adapters["dns"]`, each once."""
     names = [
         item.key.value
         for item in walk(node)
-        if isinstance(item, Member)
+        if isinstance(item, MemberAccess)
         and isinstance(item.base, Identifier)
         and item.base.name == ADAPTERS_BY_NAME
         and isinstance(item.key, String)
@@ -262,13 +262,13 @@ def mentioned_adapters(node: Node) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def mentioned_lists(node: Node) -> list[str]:
+def mentioned_lists(node: ExprNode) -> list[str]:
     """List the lists of adapters that an expression names, each once."""
     names = [item.name for item in walk(node) if isinstance(item, Identifier) and item.name in ADAPTER_LISTS]
     return list(dict.fromkeys(names))
 
 
-def mentions_field(node: Node, field: str) -> bool:
+def mentions_field(node: ExprNode, field: str) -> bool:
     """Tell whether an expression may look at a field of an adapter; when in doubt, it may."""
     for item in walk(node):
         match item:
@@ -281,7 +281,7 @@ def mentions_field(node: Node, field: str) -> bool:
     return False
 
 
-def mentions_helper(node: Node, helper: str) -> bool:
+def mentions_helper(node: ExprNode, helper: str) -> bool:
     """Tell whether an expression calls one of our helpers."""
     return helper in _names_in(node)
 
@@ -293,7 +293,7 @@ _PICKING: Final = frozenset(
 )
 
 
-def _names_in(node: Node) -> set[str]:
+def _names_in(node: ExprNode) -> set[str]:
     return {item.name for item in walk(node) if isinstance(item, Identifier)}
 
 
@@ -301,7 +301,7 @@ def _swapped(plan: Plan | None) -> Plan | None:
     return (lambda inputs, outcome: plan(inputs, not outcome)) if plan else None
 
 
-def _filter(source: Node, predicate: Predicate) -> Node:
+def _filter(source: ExprNode, predicate: Predicate) -> ExprNode:
     return Builtin("filter", (source, predicate))
 
 
@@ -309,7 +309,7 @@ def _negated(predicate: Predicate) -> Predicate:
     return Predicate(Unary("!", predicate.body))
 
 
-def _flatten(node: Node, operators: frozenset[str]) -> Iterable[Node]:
+def _flatten(node: ExprNode, operators: frozenset[str]) -> Iterable[ExprNode]:
     """Yield the operands of a chain such as a && b && c, however long."""
     pending = [node]
     while pending:

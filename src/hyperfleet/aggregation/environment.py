@@ -23,7 +23,7 @@ class AdaptersByName(dict[str, dict[str, Any]]):
         return entry_of(AdapterView(name))
 
 
-class Clock:
+class RuleClock:
     """Time as rules reach it: through helpers that register the instants at which their answers change."""
 
     __slots__ = ("_now", "_views", "instants")
@@ -50,7 +50,9 @@ def constant_duration(text: str) -> timedelta:
     return parse_duration(text)
 
 
-def values_for(adapters: Adapters, generation: int, clock: Clock, *, with_conditions: bool = True) -> dict[str, object]:
+def values_for(
+    adapters: Adapters, generation: int, clock: RuleClock, *, with_conditions: bool = True
+) -> dict[str, object]:
     """Return the values of `SCHEMA` for one resource at one instant.
 
     The conditions of each adapter are the most costly part; a caller that knows them unread may leave them out.

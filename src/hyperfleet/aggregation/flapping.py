@@ -25,7 +25,7 @@ from hyperfleet.model.report import AVAILABLE
 from hyperfleet.model.status import Flapping, Flip, Flips
 
 
-class Movements(Struct, frozen=True):
+class FlappingState(Struct, frozen=True):
     """What moved lately, what of it is flapping, and when each mark ends if nothing moves any more."""
 
     flips: Mapping[str, Flips] = {}
@@ -33,12 +33,12 @@ class Movements(Struct, frozen=True):
     instants: tuple[datetime, ...] = ()
 
 
-_STILL: Final = Movements()
+_STILL: Final = FlappingState()
 _ALWAYS_WATCHED: Final = frozenset({PHASE_SUBJECT, AVAILABLE, READY})
 _NO_LIMIT: Final = FlappingLimit(transitions=0)
 
 
-def follow(situation: Situation, moves: Mapping[str, str]) -> Movements:
+def follow(situation: Situation, moves: Mapping[str, str]) -> FlappingState:
     """Add what moves now, by subject, to what moved before, and mark what has moved too often."""
     previous = situation.previous
     if previous is None or not (moves or previous.memory.flips) or _is_new_generation(situation):
@@ -64,7 +64,7 @@ def follow(situation: Situation, moves: Mapping[str, str]) -> Movements:
         if mark is not None:
             flapping[subject] = mark
             instants.append(recent[-limit.calm_below].time + limit.window)
-    return Movements(flips, flapping, tuple(instants))
+    return FlappingState(flips, flapping, tuple(instants))
 
 
 def is_recent(flips: Mapping[str, Flips], policy: Policy, now: datetime) -> bool:

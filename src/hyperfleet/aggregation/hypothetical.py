@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hyperfleet.aggregation.adapters import Adapters, AdapterView, entry_of
-from hyperfleet.aggregation.environment import AdaptersByName, Clock
+from hyperfleet.aggregation.environment import AdaptersByName, RuleClock
 from hyperfleet.aggregation.observation import observe
 from hyperfleet.aggregation.policy import Policy
 from hyperfleet.aggregation.situation import Situation
@@ -105,7 +105,7 @@ def imagine_situation(before: Situation, changed: Iterable[ImaginedAdapter]) -> 
     changed = list(changed)
     views = {**before.by_name, **{one.view.adapter: one.view for one in changed}}
     adapters = _arrange_views(before.policy, views)
-    clock = Clock(views, before.now)
+    clock = RuleClock(views, before.now)
     values = _arrange_values(before, adapters, {one.view.adapter: one.entry for one in changed}, clock)
     return replace(before, adapters=adapters, clock=clock, values=values)
 
@@ -117,7 +117,7 @@ def _arrange_views(policy: Policy, views: Mapping[str, AdapterView]) -> Adapters
 
 
 def _arrange_values(
-    before: Situation, adapters: Adapters, changed: Mapping[str, dict[str, Any]], clock: Clock
+    before: Situation, adapters: Adapters, changed: Mapping[str, dict[str, Any]], clock: RuleClock
 ) -> Mapping[str, object]:
     known = before.values[ADAPTERS_BY_NAME]
     entries = AdaptersByName(known if isinstance(known, dict) else {})

@@ -13,7 +13,7 @@ from hyperfleet.aggregation.policy import MirrorRule, SummaryOver, SummaryRule
 from hyperfleet.aggregation.publication import Published
 from hyperfleet.aggregation.situation import Situation
 from hyperfleet.aggregation.verdict import Verdict
-from hyperfleet.conditions import Aggregation, Source, Summary, aggregate, mirror, summarize
+from hyperfleet.conditions import Aggregation, Source, SummaryOptions, aggregate, mirror, summarize
 from hyperfleet.conditions.source import NO_REASON_REPORTED
 from hyperfleet.model.condition import FALSE, TRUE, Condition, find
 from hyperfleet.model.kind import NODE_POOL
@@ -55,8 +55,8 @@ _WORDS: Final = {
 }
 
 
-def _summary(rule: SummaryRule) -> Summary:
-    return Summary(
+def _summary(rule: SummaryRule) -> SummaryOptions:
+    return SummaryOptions(
         target=_TARGET,
         types=rule.types,
         negative=tuple(rule.negative),

@@ -11,7 +11,7 @@ from datetime import datetime
 from msgspec import Struct
 
 from hyperfleet.aggregation.adapters import Adapters, AdapterView
-from hyperfleet.aggregation.environment import Clock, values_for
+from hyperfleet.aggregation.environment import RuleClock, values_for
 from hyperfleet.aggregation.missing import missing_instants, remember
 from hyperfleet.aggregation.observation import observe
 from hyperfleet.aggregation.policy import Policy
@@ -40,7 +40,7 @@ class Situation(Struct, frozen=True):
     adapters: Adapters
     memory: Memory
     missing_at: Mapping[str, datetime]
-    clock: Clock
+    clock: RuleClock
     values: Mapping[str, object]
 
     @property
@@ -66,7 +66,7 @@ def read_situation(
     now = max(now, previous.memory.written_time) if previous else now
     adapters = observe(resource, reports, policy, now)
     memory = remember(adapters, policy, previous, now)
-    clock = Clock(adapters.by_name, now)
+    clock = RuleClock(adapters.by_name, now)
     missing_at = missing_instants(resource, adapters, policy, memory)
     values = values_for(adapters, resource.generation, clock, with_conditions=policy.reads_conditions)
     return Situation(resource, policy, previous, now, tuple(children), adapters, memory, missing_at, clock, values)

@@ -17,7 +17,7 @@ from hyperfleet.errors import DocumentError, HyperFleetError, PolicyError, Setti
 from hyperfleet.settings import SETTINGS, Setting, conceal, find_strangers, resolve
 
 if TYPE_CHECKING:
-    from hyperfleet.documents import Problem
+    from hyperfleet.documents import DocumentProblem
     from hyperfleet.settings import Resolution, Settings
 
 _LOG: Final = logging.getLogger(__name__)
@@ -168,7 +168,7 @@ def _check_files(settings: Settings) -> None:
     """Read what the settings point to, as a start would; warnings are told, and all errors raised together."""
     from hyperfleet import bootstrap
 
-    problems: list[Problem] = []
+    problems: list[DocumentProblem] = []
     for look in (_check_policy, bootstrap.spec_checker, bootstrap.open_doorkeeper, _check_tls):
         try:
             look(settings)

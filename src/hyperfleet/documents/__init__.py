@@ -6,21 +6,21 @@ the type for 10m and 1h30m, `schema` tells editors the same rules. Nothing here 
 reads a file, or raises for what a person wrote.
 """
 
-from hyperfleet.document_problem import Place, Problem, has_errors
+from hyperfleet.document_problem import DocumentPlace, DocumentProblem, has_errors
 from hyperfleet.documents.binder import Bound, bind, good_items, salvage
-from hyperfleet.documents.loader import Loaded, load
-from hyperfleet.documents.nodes import Document
+from hyperfleet.documents.loader import LoadedDocument, load
+from hyperfleet.documents.nodes import YamlDocument
 from hyperfleet.documents.places import Places
-from hyperfleet.documents.reader import Reading, read
+from hyperfleet.documents.reader import YamlReading, read
 
 __all__ = [
     "Bound",
-    "Document",
-    "Loaded",
-    "Place",
+    "DocumentPlace",
+    "DocumentProblem",
+    "LoadedDocument",
     "Places",
-    "Problem",
-    "Reading",
+    "YamlDocument",
+    "YamlReading",
     "bind",
     "good_items",
     "has_errors",

@@ -16,9 +16,9 @@ from hyperfleet.documents.binding import INVALID, Binding
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from hyperfleet.document_problem import Problem
+    from hyperfleet.document_problem import DocumentProblem
     from hyperfleet.documents.binding import TypeBinder
-    from hyperfleet.documents.nodes import Document
+    from hyperfleet.documents.nodes import YamlDocument
 
 T = TypeVar("T")
 
@@ -48,17 +48,17 @@ class Bound(NamedTuple, Generic[T]):
     """What became of a document: the value (None if there is any problem) and every problem."""
 
     value: T | None
-    problems: tuple[Problem, ...]
+    problems: tuple[DocumentProblem, ...]
 
 
-def bind(document: Document, type_: type[T]) -> Bound[T]:
+def bind(document: YamlDocument, type_: type[T]) -> Bound[T]:
     """Make a value of `type_` from a document, or return None and every problem in the order of the text."""
     run = Binding(document.file, BINDERS)
     value = run.bind(inspect.type_info(type_), document.root, "")
     return Bound(None if run.problems else value, _order(run.problems))
 
 
-def salvage(document: Document, type_: type[T]) -> T | None:
+def salvage(document: YamlDocument, type_: type[T]) -> T | None:
     """Make of a document with problems what can be made, so that more of it can be checked at once.
 
     A field with a problem has its default, or is None where it has none; so is an item of a list, that the others may
@@ -74,7 +74,7 @@ def good_items(items: Iterable[T]) -> Iterator[tuple[int, T]]:
     return ((index, item) for index, item in enumerate(items) if item is not None)
 
 
-def _order(problems: list[Problem]) -> tuple[Problem, ...]:
+def _order(problems: list[DocumentProblem]) -> tuple[DocumentProblem, ...]:
     """Sort by place; what aliases show several times is one problem, mended at one place."""
     unique = {(problem.place.line, problem.place.column, problem.message): problem for problem in problems[::-1]}
     return tuple(sorted(unique.values()))

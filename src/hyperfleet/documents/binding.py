@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from msgspec import Struct, inspect
 
-from hyperfleet.document_problem import Place, Problem
+from hyperfleet.document_problem import DocumentPlace, DocumentProblem
 from hyperfleet.documents.nodes import Node, ScalarNode
 from hyperfleet.documents.wording import describe_expected, describe_found
 
@@ -44,7 +44,7 @@ class Binding:
         self, file: str, binders: Mapping[type[inspect.Type], TypeBinder], *, is_salvaging: bool = False
     ) -> None:
         """Start without problems; `binders` has a function for every kind of type."""
-        self.problems: list[Problem] = []
+        self.problems: list[DocumentProblem] = []
         self.is_salvaging = is_salvaging  # keep what is good of a struct or list that has problems
         self._file = file
         self._binders = binders
@@ -58,7 +58,7 @@ class Binding:
 
     def report(self, node: Node, path: str, code: str, message: str) -> _Invalid:
         """Note a problem."""
-        self.problems.append(Problem(Place(self._file, node.line, node.column, path), message, code))
+        self.problems.append(DocumentProblem(DocumentPlace(self._file, node.line, node.column, path), message, code))
         return INVALID
 
     def reject(self, slot: Slot, hint: str = "", code: str = "WrongType") -> _Invalid:

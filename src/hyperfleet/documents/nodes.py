@@ -37,7 +37,7 @@ class ListNode(Struct, frozen=True):
     items: tuple[Node, ...]
 
 
-class Entry(Struct, frozen=True):
+class MappingEntry(Struct, frozen=True):
     """One key of a mapping with its value."""
 
     key: ScalarNode
@@ -49,9 +49,9 @@ class MappingNode(Struct, frozen=True):
 
     line: int
     column: int
-    entries: tuple[Entry, ...]
+    entries: tuple[MappingEntry, ...]
 
-    def find(self, name: str) -> Entry | None:
+    def find(self, name: str) -> MappingEntry | None:
         """Return the entry with this key."""
         return next((entry for entry in self.entries if entry.key.name == name), None)
 
@@ -59,7 +59,7 @@ class MappingNode(Struct, frozen=True):
 Node: TypeAlias = ScalarNode | ListNode | MappingNode
 
 
-class Document(Struct, frozen=True):
+class YamlDocument(Struct, frozen=True):
     """One YAML document with the text it came from (all of it, when the text holds several)."""
 
     file: str

@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hyperfleet.documents.durations import tell_duration
-from hyperfleet.errors import Forgotten
+from hyperfleet.errors import HistoryPruned
 from hyperfleet.model.resource import Resource
 from hyperfleet.ports import Record, Scope, Store
 from hyperfleet.services.lives import Course, Life, Living
@@ -136,7 +136,7 @@ class Replay:
         """Find out whether reports were forgotten that came after the beginning: the log itself does not tell."""
         try:
             await self._store.read_reports_past(resource_id, self._scope, self.span.begin)
-        except Forgotten:
+        except HistoryPruned:
             self.is_complete = False
 
     async def relive(self, record: Record) -> Lives | None:

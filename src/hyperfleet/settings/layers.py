@@ -15,10 +15,29 @@ from typing import Final
 from msgspec import Struct, inspect
 from msgspec.structs import replace
 
-from hyperfleet.documents import Document, Place, Places, Problem, bind, good_items, load, read, salvage
-from hyperfleet.documents.nodes import Entry, ListNode, MappingNode, Node, Plain, ScalarNode
+from hyperfleet.documents import (
+    DocumentPlace,
+    DocumentProblem,
+    Places,
+    YamlDocument,
+    bind,
+    good_items,
+    load,
+    read,
+    salvage,
+)
+from hyperfleet.documents.nodes import ListNode, MappingEntry, MappingNode, Node, Plain, ScalarNode
 from hyperfleet.settings.endpoints import conceal, parse_database
-from hyperfleet.settings.tree import AUDIT_WORDS, BY_KEY, SETTINGS, Audit, Auth, Setting, Settings, Tls
+from hyperfleet.settings.tree import (
+    AUDIT_WORDS,
+    BY_KEY,
+    SETTINGS,
+    AuditSettings,
+    AuthSettings,
+    Setting,
+    Settings,
+    TlsSettings,
+)
 
 # What people write for yes and no in an environment; a file has YAML's own two words.
 _SWITCHES: Final = {
@@ -29,7 +48,7 @@ _WHOLE_NUMBER: Final = re.compile(r"[-+]?[0-9]{1,18}")
 _NUMBER: Final = re.compile(r"[-+]?[0-9]{1,18}(\.[0-9]{1,18})?")
 
 
-class Named(Place, frozen=True):
+class Named(DocumentPlace, frozen=True):
     """A place without lines: an environment variable or a flag."""
 
     def __str__(self) -> str:
@@ -42,7 +61,7 @@ class Layer(Struct, frozen=True):
 
     places: Places
     value: Settings
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[DocumentProblem, ...] = ()
     names: Mapping[str, str] | None = None
 
     def gives(self, setting: Setting) -> bool:
@@ -53,7 +72,7 @@ class Layer(Struct, frozen=True):
         """Tell whether what it says of a setting is wrong already by its type."""
         return any(owner_of(problem.place.path) is setting for problem in self.problems)
 
-    def place(self, setting: Setting) -> Place:
+    def place(self, setting: Setting) -> DocumentPlace:
         """Return where this source says it."""
         if self.names is None:
             return self.places.value(setting.pointer)
@@ -83,11 +102,11 @@ def _is_empty(node: Node) -> bool:
 
 def _nothing(file: str, message: str = "") -> Layer:
     """Return the layer of a file that says nothing, or that cannot be read."""
-    problems = (Problem(Named(file, 0, 0), message, "Unreadable"),) if message else ()
-    return Layer(Places(Document(file, "", MappingNode(1, 1, ()))), Settings(), problems)
+    problems = (DocumentProblem(Named(file, 0, 0), message, "Unreadable"),) if message else ()
+    return Layer(Places(YamlDocument(file, "", MappingNode(1, 1, ()))), Settings(), problems)
 
 
-def _conceal_problem(problem: Problem, text: str) -> Problem:
+def _conceal_problem(problem: DocumentProblem, text: str) -> DocumentProblem:
     """Take passwords out of a problem; a snippet of the line that has one goes altogether."""
     lines = text.splitlines()
     line = lines[problem.place.line - 1] if problem.place.line <= len(lines) else ""
@@ -100,14 +119,14 @@ def read_texts(texts: Mapping[str, str], names: Mapping[str, str]) -> Layer:
     root = MappingNode(0, 0, ())
     for key, text in texts.items():
         root = _insert(root, key.split("."), _to_node(BY_KEY[key].type, text))
-    document = Document("", "", root)
+    document = YamlDocument("", "", root)
     bound = bind(document, Settings)
     value = bound.value or salvage(document, Settings) or Settings()
     problems = tuple(_rename(problem, names) for problem in bound.problems)
     return Layer(Places(document), anchor(value, Path.cwd()), problems, names)
 
 
-def _rename(problem: Problem, names: Mapping[str, str]) -> Problem:
+def _rename(problem: DocumentProblem, names: Mapping[str, str]) -> DocumentProblem:
     owner = owner_of(problem.place.path)
     name = names[owner.key] if owner else problem.place.file
     return replace(problem, place=Named(name, 0, 0, problem.place.path), message=conceal(problem.message))
@@ -121,7 +140,7 @@ def _insert(root: MappingNode, keys: Sequence[str], node: Node) -> MappingNode:
         inner = before.value if before and isinstance(before.value, MappingNode) else MappingNode(0, 0, ())
         node = _insert(inner, rest, node)
     others = tuple(entry for entry in root.entries if entry is not before)
-    return MappingNode(0, 0, (*others, Entry(_scalar(first, first), node)))
+    return MappingNode(0, 0, (*others, MappingEntry(_scalar(first, first), node)))
 
 
 def _to_node(info: inspect.Type, text: str) -> Node:
@@ -155,9 +174,9 @@ def _to_list(info: inspect.VarTupleType, text: str) -> Node:
     return ListNode(0, 0, tuple(_scalar(item, item) for item in items))
 
 
-def _to_entry(item: str) -> Entry:
+def _to_entry(item: str) -> MappingEntry:
     key, _, value = (part.strip() for part in item.partition("="))
-    return Entry(_scalar(key, key), _scalar(value, value or None))
+    return MappingEntry(_scalar(key, key), _scalar(value, value or None))
 
 
 def _scalar(text: str, value: Plain) -> ScalarNode:
@@ -179,11 +198,11 @@ def anchor(settings: Settings, directory: Path) -> Settings:
     )
 
 
-def _anchor_audit(audit: Audit, directory: Path) -> Audit:
+def _anchor_audit(audit: AuditSettings, directory: Path) -> AuditSettings:
     return audit if audit.to in AUDIT_WORDS else replace(audit, to=_anchor_path(audit.to, directory))
 
 
-def _anchor_auth(auth: Auth, directory: Path) -> Auth:
+def _anchor_auth(auth: AuthSettings, directory: Path) -> AuthSettings:
     issuers = [
         replace(
             issuer,
@@ -195,7 +214,7 @@ def _anchor_auth(auth: Auth, directory: Path) -> Auth:
     return replace(auth, tokens=_anchor_path(auth.tokens, directory), issuers=tuple(issuers))
 
 
-def _anchor_tls(tls: Tls, directory: Path) -> Tls:
+def _anchor_tls(tls: TlsSettings, directory: Path) -> TlsSettings:
     return replace(
         tls,
         certificate=_anchor_path(tls.certificate, directory),

@@ -18,7 +18,7 @@ from msgspec import Struct
 from msgspec.structs import fields, replace
 
 from hyperfleet.access.issuer import Issuer
-from hyperfleet.documents import Place, Places, Problem
+from hyperfleet.documents import DocumentPlace, DocumentProblem, Places
 from hyperfleet.documents.pointer import join
 from hyperfleet.documents.wording import suggest
 from hyperfleet.errors import SettingsError
@@ -177,7 +177,7 @@ _HALF_TLS: Final = (
 _TLS: Final = ("tls.certificate", "tls.key", "tls.clientCa")
 
 
-def _check_values(layer: Layer) -> Iterator[Problem]:
+def _check_values(layer: Layer) -> Iterator[DocumentProblem]:
     """Check each value that a layer gives by itself."""
     for key, check in _CHECKS.items():
         setting = BY_KEY[key]
@@ -185,10 +185,10 @@ def _check_values(layer: Layer) -> Iterator[Problem]:
             try:
                 check(setting.get(layer.value))
             except ValueError as error:
-                yield Problem(layer.place(setting), str(error), "NotAllowed")
+                yield DocumentProblem(layer.place(setting), str(error), "NotAllowed")
 
 
-def _check_together(settings: Settings, layers: Sequence[Layer]) -> Iterator[Problem]:
+def _check_together(settings: Settings, layers: Sequence[Layer]) -> Iterator[DocumentProblem]:
     """Check values that must fit each other; where one of them has a problem already, nothing more is said."""
     bad = {key for key in _RELATED for layer in layers if layer.has_problem(BY_KEY[key])}
     try:
@@ -197,20 +197,20 @@ def _check_together(settings: Settings, layers: Sequence[Layer]) -> Iterator[Pro
         return
     is_guarded = settings.auth.is_asking or not bad.isdisjoint(("auth.tokens", "auth.issuers"))
     if not (address.is_loopback or is_guarded or settings.insecure_listen or "insecureListen" in bad):
-        yield Problem(_last_place(("listen",), layers), _EXPOSED.format(address), "Exposed")
+        yield DocumentProblem(_last_place(("listen",), layers), _EXPOSED.format(address), "Exposed")
     tls = settings.tls
     if (tls.certificate is None) != (tls.key is None) or (tls.client_ca and tls.certificate is None):
-        yield Problem(_last_place(_TLS, layers), _HALF_TLS, "NotAllowed")
+        yield DocumentProblem(_last_place(_TLS, layers), _HALF_TLS, "NotAllowed")
     limits = settings.limits
     if limits.max_batch_reports > limits.max_queued_writes and not bad.intersection(_CROWDING):
         message = _CROWDED.format(limits.max_batch_reports, limits.max_queued_writes)
-        yield Problem(_last_place(_CROWDING, layers), message, "NotAllowed")
+        yield DocumentProblem(_last_place(_CROWDING, layers), message, "NotAllowed")
     if settings.workers > 1 and database.engine != "postgresql" and "database" not in bad:
         message = f"{settings.workers} workers need PostgreSQL; with {database.engine}: there can be one"
-        yield Problem(_last_place(("workers",), layers), message, "NotAllowed")
+        yield DocumentProblem(_last_place(("workers",), layers), message, "NotAllowed")
 
 
-def _last_place(keys: Sequence[str], layers: Sequence[Layer]) -> Place:
+def _last_place(keys: Sequence[str], layers: Sequence[Layer]) -> DocumentPlace:
     """Return where one of some settings was given last."""
     given = ((layer, BY_KEY[key]) for layer in reversed(layers) for key in keys)
     return next((layer.place(setting) for layer, setting in given if layer.gives(setting)), Named(keys[0], 0, 0))

@@ -35,7 +35,7 @@ class _Group(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_f
     """A part of the tree."""
 
 
-class Limits(_Group, frozen=True, kw_only=True):
+class LimitSettings(_Group, frozen=True, kw_only=True):
     """How much the server takes on; beyond it a request is refused at once instead of everything becoming slow."""
 
     max_body_bytes: Annotated[
@@ -74,7 +74,7 @@ class Limits(_Group, frozen=True, kw_only=True):
     ] = timedelta(seconds=30)
 
 
-class Retention(_Group, frozen=True, kw_only=True):
+class RetentionSettings(_Group, frozen=True, kw_only=True):
     """How long history is kept. What the present state needs is never deleted."""
 
     events: Annotated[Duration, Meta(description="Events that watchers can resume from")] = timedelta(days=7)
@@ -87,7 +87,7 @@ class Retention(_Group, frozen=True, kw_only=True):
     ] = timedelta(days=1)
 
 
-class Tenancy(_Group, frozen=True, kw_only=True):
+class TenancySettings(_Group, frozen=True, kw_only=True):
     """Whose the resources are."""
 
     label: Annotated[
@@ -104,7 +104,7 @@ class Tenancy(_Group, frozen=True, kw_only=True):
     ] = None
 
 
-class Redaction(_Group, frozen=True, kw_only=True):
+class RedactionSettings(_Group, frozen=True, kw_only=True):
     """Secrets in reports: they are taken out on the way in, so that nobody ever sees or stores them."""
 
     enabled: Annotated[bool, Meta(description="Put [redacted] for what looks like a secret in a report")] = True
@@ -114,7 +114,7 @@ class Redaction(_Group, frozen=True, kw_only=True):
     ] = ()
 
 
-class Audit(_Group, frozen=True, kw_only=True):
+class AuditSettings(_Group, frozen=True, kw_only=True):
     """Who wrote what, from where, and who was refused: a JSON object on one line for each."""
 
     to: Annotated[
@@ -124,7 +124,7 @@ class Audit(_Group, frozen=True, kw_only=True):
     reports: Annotated[bool, Meta(description="Record also reports that are taken: nearly all writes are")] = True
 
 
-class Tracing(_Group, frozen=True, kw_only=True):
+class TracingSettings(_Group, frozen=True, kw_only=True):
     """Traces of requests and writes, for OpenTelemetry. Needs `pip install 'hyperfleet[tracing]'`."""
 
     endpoint: Annotated[
@@ -140,7 +140,7 @@ class Tracing(_Group, frozen=True, kw_only=True):
 FilePath = Annotated[str, Meta(min_length=1)]
 
 
-class Auth(_Group, frozen=True, kw_only=True):
+class AuthSettings(_Group, frozen=True, kw_only=True):
     """Who is let in, and how they are known. With neither tokens nor issuers nobody is asked who they are."""
 
     tokens: Annotated[
@@ -156,7 +156,7 @@ class Auth(_Group, frozen=True, kw_only=True):
         return self.tokens is not None or bool(self.issuers)
 
 
-class Tls(_Group, frozen=True, kw_only=True):
+class TlsSettings(_Group, frozen=True, kw_only=True):
     """Encryption of what goes over the network. Changed files are read at the next start."""
 
     certificate: Annotated[
@@ -171,7 +171,7 @@ class Tls(_Group, frozen=True, kw_only=True):
     ] = "tls1.3"
 
 
-class Metrics(_Group, frozen=True, kw_only=True):
+class MetricsSettings(_Group, frozen=True, kw_only=True):
     """What `/metrics` tells, and whom."""
 
     public: Annotated[
@@ -234,15 +234,15 @@ class Settings(_Group, frozen=True, kw_only=True):
     drain_timeout: Annotated[
         Duration, Meta(description="How long a stopping server waits for the requests it is serving")
     ] = timedelta(seconds=20)
-    auth: Auth = Auth()
-    tls: Tls = Tls()
-    limits: Limits = Limits()
-    retention: Retention = Retention()
-    metrics: Metrics = Metrics()
-    redaction: Redaction = Redaction()
-    audit: Audit = Audit()
-    tracing: Tracing = Tracing()
-    tenancy: Tenancy = Tenancy()
+    auth: AuthSettings = AuthSettings()
+    tls: TlsSettings = TlsSettings()
+    limits: LimitSettings = LimitSettings()
+    retention: RetentionSettings = RetentionSettings()
+    metrics: MetricsSettings = MetricsSettings()
+    redaction: RedactionSettings = RedactionSettings()
+    audit: AuditSettings = AuditSettings()
+    tracing: TracingSettings = TracingSettings()
+    tenancy: TenancySettings = TenancySettings()
 
     def __repr__(self) -> str:
         """Show every setting but no password, for this may end up in a log."""

@@ -16,7 +16,7 @@ from hyperfleet.aggregation.explaining.evenness import Look, look_of
 from hyperfleet.aggregation.policy import ExprRule, MirrorRule, Rule, SummaryRule
 from hyperfleet.aggregation.situation import Situation
 from hyperfleet.aggregation.vocabulary import ADAPTERS_BY_NAME
-from hyperfleet.expr.nodes import Identifier, Member, Node, String, walk
+from hyperfleet.expr.nodes import ExprNode, Identifier, MemberAccess, String, walk
 from hyperfleet.model.condition import FALSE, TRUE, ConditionStatus
 from hyperfleet.model.report import REQUIRED_CONDITIONS
 
@@ -62,7 +62,7 @@ def _look_for_ready(view: AdapterView) -> Hashable:
     return view.available == TRUE and view.is_current and not view.is_stale
 
 
-def _of_expression(rule: Rule, tree: Node, situation: Situation) -> Dependencies:
+def _of_expression(rule: Rule, tree: ExprNode, situation: Situation) -> Dependencies:
     named, lists = rule.named_adapters, mentioned_lists(tree)
     adapters = [*named, *(name for group in lists for name in _members(group, situation))]
     if _takes_any_adapter(tree):
@@ -80,22 +80,22 @@ def _members(group: str, situation: Situation) -> Iterable[str]:
     return known.get(group, everybody)
 
 
-def _takes_any_adapter(tree: Node) -> bool:
+def _takes_any_adapter(tree: ExprNode) -> bool:
     """Tell whether an expression uses the map of all adapters otherwise than with a name written out."""
     nodes = list(walk(tree))
-    named = [id(node.base) for node in nodes if isinstance(node, Member) and isinstance(node.key, String)]
+    named = [id(node.base) for node in nodes if isinstance(node, MemberAccess) and isinstance(node.key, String)]
     maps = [node for node in nodes if isinstance(node, Identifier) and node.name == ADAPTERS_BY_NAME]
     return any(id(node) not in named for node in maps)
 
 
-def _mentioned_conditions(tree: Node) -> list[str]:
+def _mentioned_conditions(tree: ExprNode) -> list[str]:
     """List the types that stand in `….conditions["Type"]`."""
     return [
         node.key.value
         for node in walk(tree)
-        if isinstance(node, Member)
+        if isinstance(node, MemberAccess)
         and isinstance(node.key, String)
-        and isinstance(node.base, Member)
+        and isinstance(node.base, MemberAccess)
         and isinstance(node.base.key, String)
         and node.base.key.value == "conditions"
     ]

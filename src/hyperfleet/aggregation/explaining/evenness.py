@@ -18,12 +18,12 @@ from hyperfleet.expr.nodes import (
     Builtin,
     Chain,
     Conditional,
+    ExprNode,
     Float,
     Identifier,
     Integer,
     Let,
-    Member,
-    Node,
+    MemberAccess,
     Pointer,
     Predicate,
     String,
@@ -45,13 +45,13 @@ _LITERALS: Final = (String, Integer, Float, Boolean)
 _PLAIN: Final = (Let, Identifier, Pointer, Predicate, Binary, Unary, Chain, Conditional, ArrayLiteral, *_LITERALS)
 
 
-def look_of(tree: Node) -> Look | None:
+def look_of(tree: ExprNode) -> Look | None:
     """Return what an expression sees of an adapter that it does not name; None: perhaps everything."""
     nodes = list(walk(tree))
     if not all(_is_even(node) and all(_is_used_evenly(child, node) for child in node.children()) for node in nodes):
         return None
-    fields = sorted({_key(node) for node in nodes if isinstance(node, Member) and node.base.type == ADAPTER})
-    types = sorted({_key(node) for node in nodes if isinstance(node, Member) and node.type == CONDITION})
+    fields = sorted({_key(node) for node in nodes if isinstance(node, MemberAccess) and node.base.type == ADAPTER})
+    types = sorted({_key(node) for node in nodes if isinstance(node, MemberAccess) and node.type == CONDITION})
     literals = {node.value for node in nodes if isinstance(node, String)}
 
     def look(view: AdapterView) -> Hashable:
@@ -65,19 +65,19 @@ def look_of(tree: Node) -> Look | None:
     return look
 
 
-def _is_even(node: Node) -> bool:
+def _is_even(node: ExprNode) -> bool:
     """Tell whether a node by itself leaves names, places and times of adapters alone."""
     match node:
         case Builtin(name=name):
             return name in _COUNTING
-        case Member(base=base, key=String(value=key)):
+        case MemberAccess(base=base, key=String(value=key)):
             if base.type == ADAPTER:
                 return key in _FIELDS
             return base.type != CONDITION or key == "status"
     return isinstance(node, _PLAIN)
 
 
-def _is_used_evenly(node: Node, parent: Node) -> bool:
+def _is_used_evenly(node: ExprNode, parent: ExprNode) -> bool:
     """Tell whether what a node yields is only counted, compared with literals, or looked into."""
     if isinstance(node, (*_LITERALS, Predicate)) or node.type in (BOOL, INT, FLOAT):
         return True
@@ -89,19 +89,19 @@ def _is_used_evenly(node: Node, parent: Node) -> bool:
         return all(isinstance(item, _LITERALS) for item in node.children())
     if isinstance(node.type, Array):
         return node.type.element == ADAPTER and isinstance(parent, Let | Builtin)
-    return isinstance(parent, Member) and parent.base is node and _is_known_map(node)
+    return isinstance(parent, MemberAccess) and parent.base is node and _is_known_map(node)
 
 
 def _has_literal(comparison: Binary) -> bool:
     return any(isinstance(side, String | ArrayLiteral) for side in comparison.children())
 
 
-def _is_known_map(node: Node) -> bool:
+def _is_known_map(node: ExprNode) -> bool:
     """Tell whether one looks into an adapter, its conditions, or `adapters`: nothing else has known keys."""
     if node.type in (ADAPTER, CONDITION):
         return True
-    return isinstance(node, Member) or (isinstance(node, Identifier) and node.name == ADAPTERS_BY_NAME)
+    return isinstance(node, MemberAccess) or (isinstance(node, Identifier) and node.name == ADAPTERS_BY_NAME)
 
 
-def _key(member: Member) -> str:
+def _key(member: MemberAccess) -> str:
     return member.key.value if isinstance(member.key, String) else ""

@@ -11,11 +11,11 @@ import msgspec
 from hyperfleet.aggregation.explaining.explanation import (
     AdapterExplanation,
     ConditionExplanation,
-    Explanation,
+    ExplainedTerm,
     FlappingExplanation,
-    Term,
+    StatusExplanation,
 )
-from hyperfleet.aggregation.explaining.remedies import Remedies
+from hyperfleet.aggregation.explaining.remedies import RemedySet
 from hyperfleet.aggregation.explaining.trials import Remedy
 from hyperfleet.documents.durations import tell_duration
 
@@ -25,7 +25,7 @@ _SHOWN_LINE: Final = 200  # characters of a message
 _SHOWN: Final = 10  # adapters, lines of a message, pieces of evidence
 
 
-def render(explanation: Explanation, now: datetime) -> str:
+def render(explanation: StatusExplanation, now: datetime) -> str:
     """Write an explanation; ages count up to `now`."""
     writer = _Writer(now)
     return "\n".join(writer.explanation(explanation)) + "\n"
@@ -37,7 +37,7 @@ class _Writer:
     def __init__(self, now: datetime) -> None:
         self._now = now
 
-    def explanation(self, told: Explanation) -> Iterator[str]:
+    def explanation(self, told: StatusExplanation) -> Iterator[str]:
         age = self._age(told.phase_since)
         yield f"{told.resource_id} is {told.phase} for {age} (generation {told.generation})"
         yield from _first(f"  because {_line(evidence)}" for evidence in told.because)
@@ -90,7 +90,7 @@ class _Writer:
         return tell_duration(max(self._now - instant, self._now - self._now))
 
 
-def _remedies(told: Remedies) -> Iterator[str]:
+def _remedies(told: RemedySet) -> Iterator[str]:
     if not told.sets and told.is_exhaustive:
         yield f"  no state of an adapter found that makes it {told.wanted}; it may depend on other things"
     elif not told.sets:
@@ -122,13 +122,13 @@ def _line(text: str) -> str:
     return line if len(text) <= _SHOWN_LINE else f"{line[: _SHOWN_LINE - 1]}…"
 
 
-def _term(term: Term, indent: str) -> Iterator[str]:
+def _term(term: ExplainedTerm, indent: str) -> Iterator[str]:
     yield f"{indent}{_line(term.text)} {_outcome(term)}"
     for part in term.parts:
         yield from _term(part, indent + "  ")
 
 
-def _outcome(term: Term) -> str:
+def _outcome(term: ExplainedTerm) -> str:
     if term.is_skipped:
         return "was not needed"
     if term.error:

@@ -31,7 +31,7 @@ _HOPED_FOR: Final[tuple[AdapterState, ...]] = ("Completed",)
 _ANYTHING: Final[tuple[AdapterState, ...]] = ("Completed", "Running", "Pending", "Failed", "Unhealthy")
 
 
-class Remedies(Struct, frozen=True):
+class RemedySet(Struct, frozen=True):
     """What was found. One empty set: nothing need change."""
 
     wanted: ConditionStatus
@@ -40,7 +40,7 @@ class Remedies(Struct, frozen=True):
     is_minimal: bool = True  # False: some part of a set may do too; there were too many parts to try them all
 
 
-class Group(Struct, frozen=True):
+class InterchangeableAdapters(Struct, frozen=True):
     """Adapters that stand in for each other, and what each of them could report."""
 
     adapters: tuple[str, ...]
@@ -57,7 +57,7 @@ def find_remedies(
     reports: Mapping[str, StoredReport],
     type_: str,
     wanted: ConditionStatus = TRUE,
-) -> Remedies:
+) -> RemedySet:
     """Return minimal sets of reports that give a condition the wanted status, before any damping.
 
     A set names the states of adapters and the further conditions that the rule mentions; states other than Completed
@@ -66,14 +66,14 @@ def find_remedies(
     """
     trials = Trials(situation, reports, type_, wanted, find_dependencies(type_, situation))
     if trials.helps(()):
-        return Remedies(wanted, ((),))
+        return RemedySet(wanted, ((),))
     is_exhaustive = True
     for effects, is_all in _stages(trials.depends.conditions, wanted):
         found = _Search(trials, _group(trials, effects)).run()
         if found.sets:
             return found
         is_exhaustive = found.is_exhaustive and is_all
-    return Remedies(wanted, (), is_exhaustive)
+    return RemedySet(wanted, (), is_exhaustive)
 
 
 def _stages(good: Mapping[str, ConditionStatus], wanted: ConditionStatus) -> Iterator[tuple[Sequence[Effect], bool]]:
@@ -95,43 +95,45 @@ def _opposite(status: ConditionStatus) -> ConditionStatus:
     return FALSE if status == TRUE else TRUE
 
 
-def _group(trials: Trials, effects: Sequence[Effect]) -> Sequence[Group]:
+def _group(trials: Trials, effects: Sequence[Effect]) -> Sequence[InterchangeableAdapters]:
     """Put together the adapters that look alike; leave out what would change nothing to the condition."""
-    groups: dict[object, Group] = {}
+    groups: dict[object, InterchangeableAdapters] = {}
     for name in trials.depends.adapters:
         key = trials.look_now(name)
         if key in groups:
-            groups[key] = Group((*groups[key].adapters, name), groups[key].effects)
+            groups[key] = InterchangeableAdapters((*groups[key].adapters, name), groups[key].effects)
             continue
         by_look = {trials.look_after(trials.change(name, effect)): effect for effect in reversed(effects)}
         by_look.pop(key, None)
-        groups[key] = Group((name,), tuple(effect for effect in effects if effect in by_look.values()))
+        groups[key] = InterchangeableAdapters(
+            (name,), tuple(effect for effect in effects if effect in by_look.values())
+        )
     return [group for group in groups.values() if group.effects]
 
 
 class _Search:
     """Tries drafts from small to large."""
 
-    def __init__(self, trials: Trials, groups: Sequence[Group]) -> None:
+    def __init__(self, trials: Trials, groups: Sequence[InterchangeableAdapters]) -> None:
         self._trials = trials
         self._groups = groups
         sizes = [len(group.adapters) for group in groups]
         self._room = [sum(sizes[place:]) for place in range(len(sizes) + 1)]  # adapters from a place on
 
-    def run(self) -> Remedies:
+    def run(self) -> RemedySet:
         found: list[Counter[Pick]] = []
         sets: list[Remedy] = []
         wanted = self._trials.wanted
         for number, draft in enumerate(self._drafts()):
             if number == _MOST_DRAFTS:
-                return Remedies(wanted, tuple(sets), False) if sets else self._shrink(len(draft))
+                return RemedySet(wanted, tuple(sets), False) if sets else self._shrink(len(draft))
             counted = Counter(draft)
             if not any(smaller <= counted for smaller in found) and self._trials.helps(*self._remedies(draft, 1)):
                 found.append(counted)
                 sets += self._remedies(draft, _MOST_SETS + 1 - len(sets))
                 if len(sets) > _MOST_SETS:
-                    return Remedies(wanted, tuple(sets[:_MOST_SETS]), False)
-        return Remedies(wanted, tuple(sets))
+                    return RemedySet(wanted, tuple(sets[:_MOST_SETS]), False)
+        return RemedySet(wanted, tuple(sets))
 
     def _drafts(self) -> Iterator[Draft]:
         for size in range(1, self._room[0] + 1):
@@ -169,16 +171,16 @@ class _Search:
             for others in self._ways([name for name in adapters if name not in names], rest):
                 yield (*(self._trials.change(name, effect) for name in names), *others)
 
-    def _shrink(self, untried: int) -> Remedies:
+    def _shrink(self, untried: int) -> RemedySet:
         """Try everybody at once, where there are too many to search; then leave out whoever is not needed.
 
         What is left is known to be minimal only if every smaller set was tried: those of the size `untried` were not.
         """
         remedy = tuple(self._trials.change(name, group.effects[0]) for group in self._groups for name in group.adapters)
         if not self._trials.helps(remedy):
-            return Remedies(self._trials.wanted, (), False)
+            return RemedySet(self._trials.wanted, (), False)
         for change in remedy:
             smaller = tuple(other for other in remedy if other is not change)
             if self._trials.helps(smaller):
                 remedy = smaller
-        return Remedies(self._trials.wanted, (remedy,), False, len(remedy) <= untried)
+        return RemedySet(self._trials.wanted, (remedy,), False, len(remedy) <= untried)

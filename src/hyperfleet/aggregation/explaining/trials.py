@@ -29,7 +29,7 @@ from hyperfleet.model.status import AdapterState
 Effect: TypeAlias = tuple[AdapterState, tuple[Condition, ...]]
 
 
-class Change(Struct, frozen=True):
+class AdapterChange(Struct, frozen=True):
     """One adapter reporting one state for the current generation, healthy and applied unless it says otherwise."""
 
     adapter: str
@@ -51,7 +51,7 @@ _SPOKEN: Final[Mapping[AdapterState, str]] = {
     "Unhealthy": "Health=False, neither available nor applied",
 }
 
-Remedy: TypeAlias = tuple[Change, ...]
+Remedy: TypeAlias = tuple[AdapterChange, ...]
 
 
 class Trials:
@@ -72,12 +72,12 @@ class Trials:
         self._reports = reports
         self._type = type_
         self._rules = {rule.type: rule for rule in situation.policy.rules}
-        self._imagined: dict[Change, ImaginedAdapter] = {}
+        self._imagined: dict[AdapterChange, ImaginedAdapter] = {}
 
-    def change(self, adapter: str, effect: Effect) -> Change:
+    def change(self, adapter: str, effect: Effect) -> AdapterChange:
         """Return what an adapter would report."""
         state, conditions = effect
-        return Change(adapter, state, self._situation.resource.generation, conditions)
+        return AdapterChange(adapter, state, self._situation.resource.generation, conditions)
 
     def helps(self, remedy: Remedy) -> bool:
         """Tell whether the condition would have the wanted status."""
@@ -88,7 +88,7 @@ class Trials:
         """Return how an adapter looks to the condition; those that look the same stand in for each other."""
         return self._look(self._situation.adapters.view(adapter))
 
-    def look_after(self, change: Change) -> Hashable:
+    def look_after(self, change: AdapterChange) -> Hashable:
         """Return how an adapter would look to the condition."""
         return self._look(self._imagine(change).view)
 
@@ -102,7 +102,7 @@ class Trials:
             return "optional", view.is_reported, look(view)
         return "unlisted", view.is_reported and not view.is_stale, look(view)
 
-    def _imagine(self, change: Change) -> ImaginedAdapter:
+    def _imagine(self, change: AdapterChange) -> ImaginedAdapter:
         imagined = self._imagined.get(change)
         if imagined is None:
             now, stored = self._situation.now, self._reports.get(change.adapter)

@@ -23,12 +23,12 @@ from hyperfleet.expr.nodes import (
     Builtin,
     Chain,
     Conditional,
+    ExprNode,
     Float,
     Identifier,
     Integer,
     Let,
-    Member,
-    Node,
+    MemberAccess,
     Pointer,
     Predicate,
     String,
@@ -125,7 +125,7 @@ class _Reader:
         self.fields.update(("available", "current"))
         self.is_closed &= type_ == READY and (status == TRUE or not self._goes_stale)
 
-    def _read(self, pending: list[Node]) -> None:
+    def _read(self, pending: list[ExprNode]) -> None:
         """Read an expression; any part that is not known to look at fields only is beyond us."""
         scalars: set[str] = set()  # given by `let`
         lists: set[str] = set(ADAPTER_LISTS)
@@ -136,7 +136,7 @@ class _Reader:
                     pass
                 case Identifier(name=name) if name in scalars:
                     pass
-                case Member(base=entry, key=String(value=field)) if field in _PLAIN_FIELDS and _is_entry(entry):
+                case MemberAccess(base=entry, key=String(value=field)) if field in _PLAIN_FIELDS and _is_entry(entry):
                     self.fields.add(field)
                 case Binary() if _compares_generations(node):
                     self.fields.add("observedGeneration")
@@ -155,10 +155,10 @@ class _Reader:
                     self.is_closed = False
 
 
-def _is_entry(node: Node) -> bool:
+def _is_entry(node: ExprNode) -> bool:
     """Recognise one adapter: `#` in a predicate, or `adapters["name"]`."""
     match node:
-        case Pointer(name="") | Member(base=Identifier(name="adapters"), key=String()):
+        case Pointer(name="") | MemberAccess(base=Identifier(name="adapters"), key=String()):
             return True
     return False
 
@@ -166,9 +166,12 @@ def _is_entry(node: Node) -> bool:
 def _compares_generations(node: Binary) -> bool:
     """Recognise a comparison of an adapter's generation with the resource's, whose numbers do not matter."""
     match (node.left, node.right):
-        case (Member(base=entry, key=String(value="observedGeneration")), Identifier(name="currentGeneration")) | (
+        case (
+            MemberAccess(base=entry, key=String(value="observedGeneration")),
             Identifier(name="currentGeneration"),
-            Member(base=entry, key=String(value="observedGeneration")),
+        ) | (
+            Identifier(name="currentGeneration"),
+            MemberAccess(base=entry, key=String(value="observedGeneration")),
         ):
             return node.operator in _COMPARISONS and _is_entry(entry)
     return False
@@ -184,9 +187,9 @@ def _is_about_a_list(node: Builtin) -> bool:
     return False
 
 
-def _predicates(node: Node, lists: set[str]) -> tuple[Node, ...] | None:
+def _predicates(node: ExprNode, lists: set[str]) -> tuple[ExprNode, ...] | None:
     """Return the conditions by which a list of adapters is filtered; None when it is something else."""
-    found: list[Node] = []
+    found: list[ExprNode] = []
     while isinstance(node, Builtin) and node.name == "filter":
         source, predicate = node.arguments
         found += predicate.children()

@@ -22,7 +22,7 @@ from hyperfleet.model.phase import PHASES, Phase
 from hyperfleet.model.status import AdapterState, Status
 
 
-class Finding(Struct, frozen=True):
+class LintFinding(Struct, frozen=True):
     """One warning about a policy; `pointer` says where in its document."""
 
     code: str
@@ -30,7 +30,7 @@ class Finding(Struct, frozen=True):
     message: str
 
 
-def lint(policy: Policy, enumeration: Enumeration | None = None) -> tuple[Finding, ...]:
+def lint(policy: Policy, enumeration: Enumeration | None = None) -> tuple[LintFinding, ...]:
     """Return what is likely wrong with a policy that loads."""
     results = (enumeration or enumerate_states(policy)).results.values()
     possibilities = Possibilities(policy)
@@ -45,12 +45,12 @@ def lint(policy: Policy, enumeration: Enumeration | None = None) -> tuple[Findin
     )
 
 
-def _unconfigured_adapters(policy: Policy) -> Iterator[Finding]:
+def _unconfigured_adapters(policy: Policy) -> Iterator[LintFinding]:
     """Find adapters that a rule names and nobody is expected to run."""
     for index, rule in enumerate(policy.rules):
         for name in rule.named_adapters:
             if name not in policy.required and name not in policy.optional:
-                yield Finding(
+                yield LintFinding(
                     "UnconfiguredAdapter",
                     f"/clusterConditions/{index}/evaluate/expr",
                     f"{rule.type} names the adapter {name}, which is neither required nor optional; it reads as "
@@ -62,7 +62,7 @@ def _unconfigured_adapters(policy: Policy) -> Iterator[Finding]:
 _EVIDENCE: Final[dict[Phase, AdapterState]] = {"Failed": "Failed", "Provisioning": "Running"}
 
 
-def _eager_phases(policy: Policy, results: Iterable[Result]) -> Iterator[Finding]:
+def _eager_phases(policy: Policy, results: Iterable[Result]) -> Iterator[LintFinding]:
     """Find conditions behind a phase that match although no adapter is in the state they are about."""
     results = list(results)
     for phase, state in _EVIDENCE.items():
@@ -71,14 +71,14 @@ def _eager_phases(policy: Policy, results: Iterable[Result]) -> Iterator[Finding
         example = _first(r for r in wrong if "Running" in r.states.values()) or _first(iter(wrong))
         if example:
             types = ", ".join(type_ for type_, _ in policy.phases[phase].required_conditions)
-            yield Finding(
+            yield LintFinding(
                 f"{phase}Without{state}Adapter",
                 f"/phases/{phase.lower()}/requiredConditions",
                 f'{types} also matches when no adapter is {state} ({_tell(example)}); test .state == "{state}"',
             )
 
 
-def _forgetful_ready(policy: Policy, results: Iterable[Result]) -> Iterator[Finding]:
+def _forgetful_ready(policy: Policy, results: Iterable[Result]) -> Iterator[LintFinding]:
     """Find conditions behind ready that hold although an adapter is behind the current generation."""
     example = _first(
         result
@@ -87,7 +87,7 @@ def _forgetful_ready(policy: Policy, results: Iterable[Result]) -> Iterator[Find
     )
     if example:
         types = ", ".join(type_ for type_, _ in policy.phases["Ready"].required_conditions)
-        yield Finding(
+        yield LintFinding(
             "ReadyIgnoresGeneration",
             "/phases/ready/requiredConditions",
             f"{types} also matches when an adapter has not reported for the current generation "
@@ -95,7 +95,9 @@ def _forgetful_ready(policy: Policy, results: Iterable[Result]) -> Iterator[Find
         )
 
 
-def _unreachable_ready(policy: Policy, results: Iterable[Result], possibilities: Possibilities) -> Iterator[Finding]:
+def _unreachable_ready(
+    policy: Policy, results: Iterable[Result], possibilities: Possibilities
+) -> Iterator[LintFinding]:
     """Find a Ready that nothing leads to: the policy never wants it, or a phase of higher priority always hides it."""
     if not policy.required or any(result.phase == "Ready" for result in results):
         return
@@ -107,10 +109,10 @@ def _unreachable_ready(policy: Policy, results: Iterable[Result], possibilities:
     footprint = add_guards(footprint_of(policy, deciding))
     never_wanted = not policy.phases.get("Ready", PhaseRule()).required_conditions
     if never_wanted or possibilities.is_impossible(footprint, lambda status: status.phase == "Ready"):
-        yield Finding("UnreachablePhase", "/phases/ready", "no combination of adapter states leads to Ready")
+        yield LintFinding("UnreachablePhase", "/phases/ready", "no combination of adapter states leads to Ready")
 
 
-def _unwanted_phases(policy: Policy, results: Iterable[Result], possibilities: Possibilities) -> Iterator[Finding]:
+def _unwanted_phases(policy: Policy, results: Iterable[Result], possibilities: Possibilities) -> Iterator[LintFinding]:
     """Find wishes of the policy that never come true."""
     results = list(results)
     for phase, rule in policy.phases.items():
@@ -119,14 +121,14 @@ def _unwanted_phases(policy: Policy, results: Iterable[Result], possibilities: P
             continue
         if possibilities.is_impossible(footprint_of(policy, required), partial(_meets, required)):
             types = ", ".join(f"{type_}={status}" for type_, status in required)
-            yield Finding(
+            yield LintFinding(
                 "PhaseNeverWanted",
                 f"/phases/{phase.lower()}/requiredConditions",
                 f"no combination of adapter states gives {types}",
             )
 
 
-def _constant_conditions(policy: Policy, possibilities: Possibilities) -> Iterator[Finding]:
+def _constant_conditions(policy: Policy, possibilities: Possibilities) -> Iterator[LintFinding]:
     """Find rules that say the same whatever the adapters do."""
     if not policy.required and not policy.optional:
         return
@@ -134,7 +136,7 @@ def _constant_conditions(policy: Policy, possibilities: Possibilities) -> Iterat
         seen: set[ConditionStatus] = set()
         footprint = footprint_of(policy, [(rule.type, None)])
         if possibilities.is_impossible(footprint, partial(_says_another, rule.type, seen)):
-            yield Finding(
+            yield LintFinding(
                 "ConstantCondition",
                 f"/clusterConditions/{index}",
                 f"{rule.type} is {seen.pop()} whatever the adapters report",
@@ -152,9 +154,9 @@ def _says_another(type_: str, seen: set[ConditionStatus], status: Status) -> boo
     return len(seen) > 1
 
 
-def _idle_settings(policy: Policy) -> Iterator[Finding]:
+def _idle_settings(policy: Policy) -> Iterator[LintFinding]:
     if policy.stale_action == "degraded" and policy.stale_after is None:
-        yield Finding(
+        yield LintFinding(
             "StaleActionWithoutThreshold",
             "/policies/staleAction",
             "staleAction has no effect without staleThreshold: no adapter is ever stale",

@@ -16,17 +16,17 @@ from hyperfleet.aggregation.loading.policy_document import (
 from hyperfleet.aggregation.policy import ExprRule, FlappingLimit, MirrorRule, Rule, SummaryRule
 from hyperfleet.aggregation.templates import Template, Templates, find_template_faults, parse_template
 from hyperfleet.aggregation.vocabulary import OLDER_THAN, SCHEMA
-from hyperfleet.documents import Places, Problem, good_items
+from hyperfleet.documents import DocumentProblem, Places, good_items
 from hyperfleet.documents.durations import parse_duration
 from hyperfleet.errors import ExprError, ExprTypeError
-from hyperfleet.expr import Options, Program, parse
+from hyperfleet.expr import ExprOptions, Program, parse
 from hyperfleet.expr import compile as compile_expr
-from hyperfleet.expr.nodes import Builtin, Call, Identifier, Node, String, walk
+from hyperfleet.expr.nodes import Builtin, Call, ExprNode, Identifier, String, walk
 from hyperfleet.expr.source import error_at
 
 # A rule must be known to be boolean before it runs (what depends on `data` needs a comparison that says so), and it is
 # for people to read: a thousand nodes are some pages.
-_OPTIONS: Final = Options(allow_any=False, nodes=1_000)
+_OPTIONS: Final = ExprOptions(allow_any=False, nodes=1_000)
 _TEMPLATE_KEYS: Final = {"true": "true", "false": "false", "in_progress": "inProgress", "unknown": "unknown"}
 
 
@@ -37,7 +37,7 @@ class RuleCompiler:
         """Place problems by `places`; what a rule does not say of its own limit is as in `limit`."""
         self._places = places
         self._limit = limit
-        self.problems: list[Problem] = []
+        self.problems: list[DocumentProblem] = []
 
     def compile(self, conditions: Iterable[ConditionDocument]) -> tuple[Rule, ...]:
         """Return the rules that could be compiled, in order."""
@@ -90,7 +90,7 @@ class RuleCompiler:
 
     def _report(self, pointer: str, line: int, column: int, message: str, code: str, snippet: str = "") -> None:
         place = self._places.inside(pointer, line, column)
-        self.problems.append(Problem(place, message, code, snippet=snippet.lstrip("\n")))
+        self.problems.append(DocumentProblem(place, message, code, snippet=snippet.lstrip("\n")))
 
 
 def flapping_limit(document: FlappingDocument, otherwise: FlappingLimit) -> FlappingLimit:
@@ -132,7 +132,7 @@ def _placed(error: ExprError, source: str) -> ExprError:
     return error if error.line else error_at(type(error), source, 0, error.message)
 
 
-def _time_faults(tree: Node, source: str) -> Iterator[ExprError]:
+def _time_faults(tree: ExprNode, source: str) -> Iterator[ExprError]:
     """Find uses of time that no deadline could be registered for."""
     called = [node.callee for node in walk(tree) if isinstance(node, Call)]
     for node in walk(tree):
@@ -153,7 +153,7 @@ def _time_faults(tree: Node, source: str) -> Iterator[ExprError]:
             yield error_at(ExprTypeError, source, place.offset, message)
 
 
-def _duration_fault(argument: Node) -> str:
+def _duration_fault(argument: ExprNode) -> str:
     if not isinstance(argument, String):
         return f'the duration of {OLDER_THAN} must be written out, such as "7m"'
     try:
