@@ -1,6 +1,6 @@
-"""The files of TLS, looked at before they are used: what is wrong with them is told in words.
+"""Check TLS files before they are used, and report what is wrong with them.
 
-Called where the server is started and by `serve --check`. Only a server that has a certificate loads this.
+Called at server start and by `serve --check`. Only a server that has a certificate loads this.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ _CURVES: Final = ("secp256r1", "secp384r1")
 
 
 def check_files(certificate: str, key: str, client_ca: str | None, now: datetime) -> tuple[DocumentProblem, ...]:
-    """Return everything that is wrong with the files; that a certificate is out of date is a warning."""
+    """Return all problems of the files; an expired certificate is a warning."""
     problems = [problem for file in (certificate, key, client_ca) if file for problem in _check_readable(file)]
     if problems:
         return tuple(problems)
-    problems += _check_sort(certificate) or _check_pair(certificate, key)
+    problems += _check_key_type(certificate) or _check_pair(certificate, key)
     problems += _check_certificates(certificate, now)
     if client_ca:
         problems += _check_certificates(client_ca, now)
@@ -41,12 +41,12 @@ def _check_readable(file: str) -> list[DocumentProblem]:
     return []
 
 
-def _check_sort(certificate: str) -> list[DocumentProblem]:
-    """Check that the key is of a sort that the server we embed can use; others would end it in the midst of a start."""
+def _check_key_type(certificate: str) -> list[DocumentProblem]:
+    """Check that the embedded server supports this type of key; it would crash at start otherwise."""
     try:
         key = x509.load_pem_x509_certificates(Path(certificate).read_bytes())[0].public_key()
     except ValueError:
-        return []  # what is said of the file as a whole is enough
+        return []  # `_check_certificates` reports it
     match key:
         case rsa.RSAPublicKey():
             is_good = key.key_size in _RSA_BITS
@@ -60,23 +60,23 @@ def _check_sort(certificate: str) -> list[DocumentProblem]:
 
 def _check_pair(certificate: str, key: str) -> list[DocumentProblem]:
     try:
-        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key, password=_ask_nobody)
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key, password=_refuse_password)
     except ssl.SSLError as error:
         if error.reason == "KEY_VALUES_MISMATCH":
             return [_problem(key, f"this is not the key of the certificate in {certificate}")]
         return [_problem(key, f"certificate and key cannot be used: they must be PEM ({error.reason or error})")]
     except ValueError:
-        return [_problem(key, "the key is encrypted: a server that starts by itself has nobody to ask for a password")]
+        return [_problem(key, "the key is encrypted: a server cannot ask for a password when it starts")]
     return []
 
 
-def _ask_nobody() -> str:
-    """Stand for the password of a key, so that the terminal is not asked for one."""
+def _refuse_password() -> str:
+    """Refuse to give a password, so that OpenSSL does not prompt for one on the terminal."""
     raise ValueError
 
 
 def _check_certificates(file: str, now: datetime) -> list[DocumentProblem]:
-    """Check when the certificates of a file are valid."""
+    """Check that the certificates of a file are valid now."""
     try:
         certificates = x509.load_pem_x509_certificates(Path(file).read_bytes())
     except ValueError:
@@ -88,9 +88,9 @@ def _check_validity(certificate: x509.Certificate, file: str, now: datetime) -> 
     subject = certificate.subject.rfc4514_string() or "without a subject"
     begin, end = certificate.not_valid_before_utc, certificate.not_valid_after_utc
     if now < begin:
-        return [_problem(file, f"the certificate {subject} is valid only from {_day(begin)} on", "warning")]
+        return [_problem(file, f"the certificate {subject} is valid only from {_day(begin)}", "warning")]
     if now >= end:
-        return [_problem(file, f"the certificate {subject} has expired on {_day(end)}", "warning")]
+        return [_problem(file, f"the certificate {subject} expired on {_day(end)}", "warning")]
     if now >= end - _SOON:
         return [_problem(file, f"the certificate {subject} expires on {_day(end)}", "warning")]
     return []
