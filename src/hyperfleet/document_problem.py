@@ -1,4 +1,4 @@
-"""A problem of a document and its place: what a person needs to find and mend it.
+"""A problem of a document and its place: what a person needs to find and fix it.
 
 Everything that checks documents makes these; `errors.DocumentError` carries them to the edge.
 """
@@ -11,7 +11,7 @@ from msgspec import Struct
 
 Level = Literal["error", "warning"]
 
-# What fits beside a file name on a usual screen; a caret below a longer line would be lost by wrapping.
+# Fits on a usual screen; wrapping a longer line would misplace the caret.
 SNIPPET_WIDTH = 96
 
 
@@ -24,12 +24,12 @@ class DocumentPlace(Struct, frozen=True, order=True):
     path: str = ""
 
     def __str__(self) -> str:
-        """Write the place as compilers do, so that editors and terminals make a link of it."""
+        """Write the place as compilers do; editors and terminals turn that into a link."""
         return f"{self.file}:{self.line}:{self.column}"
 
 
 class DocumentProblem(Struct, frozen=True, order=True):
-    """One thing that is wrong at one place. Problems sort by place; programs depend on `code` only."""
+    """One problem at one place. Problems sort by place; programs may depend on `code` only."""
 
     place: DocumentPlace
     message: str
@@ -45,7 +45,7 @@ class DocumentProblem(Struct, frozen=True, order=True):
 
 
 def has_errors(problems: tuple[DocumentProblem, ...]) -> bool:
-    """Tell whether any problem is more than a warning."""
+    """Tell whether any problem is an error, not a warning."""
     return any(problem.level == "error" for problem in problems)
 
 

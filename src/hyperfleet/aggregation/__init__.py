@@ -1,8 +1,8 @@
 """The status core: from reports and a policy to a status.
 
 In the order a newcomer meets it: `load_policies` makes policies of YAML; `read_report` makes a report of a body;
-`decide` says what becomes of it; `aggregate` computes the status from all stored reports; `explain` says why it is
-so. Everything here is pure: `now` is an argument, what is to be stored is returned.
+`decide` accepts or discards it; `aggregate` computes the status from all stored reports; `explain` explains it.
+Everything here is pure: `now` is an argument, and what to store is returned.
 """
 
 from hyperfleet.aggregation.acceptance import Decision, decide

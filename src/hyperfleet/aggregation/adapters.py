@@ -21,7 +21,7 @@ AWAITED_STATES: Final[frozenset[AdapterState]] = frozenset({"Unreported", "Outda
 
 
 class AdapterView(Struct, frozen=True):
-    """What one adapter says of the resource, read against the resource's generation and the time."""
+    """One adapter's report, read against the resource's generation and the time."""
 
     adapter: str
     available: ConditionStatus = UNKNOWN
@@ -42,7 +42,7 @@ class AdapterView(Struct, frozen=True):
 
     @property
     def is_awaited(self) -> bool:
-        """Tell whether the adapter has yet to say how it went."""
+        """Tell whether the adapter has not reported a result yet."""
         return self.state in AWAITED_STATES
 
 
@@ -52,12 +52,12 @@ class Adapters(Struct, frozen=True):
     required: tuple[AdapterView, ...]
     optional: tuple[AdapterView, ...]  # those that reported
     unlisted: tuple[AdapterView, ...]  # reported but not in the policy, by name
-    all: tuple[AdapterView, ...]  # without unlisted ones that are stale: who was retired cannot degrade for ever
+    all: tuple[AdapterView, ...]  # without stale unlisted ones: a retired adapter must not degrade a resource for ever
     by_name: Mapping[str, AdapterView]  # every view; a rule may name an adapter that the policy does not list
 
     @property
     def reported(self) -> list[AdapterView]:
-        """Return the adapters that have said True or False, listed or not, stale or not."""
+        """Return the adapters that have reported True or False, listed or not, stale or not."""
         return [view for view in self.by_name.values() if view.is_reported]
 
     def view(self, name: str) -> AdapterView:
@@ -77,8 +77,8 @@ def names_of(views: Sequence[AdapterView]) -> str:
     return ", ".join([view.adapter for view in views])
 
 
-def tell_reason(view: AdapterView, generation: int) -> str:
-    """Say in one sentence what an adapter has to say, or that it has said nothing yet."""
+def describe_reason(view: AdapterView, generation: int) -> str:
+    """Return an adapter's message or reason, or that it has not reported yet."""
     if not view.is_reported:
         return f"{view.adapter} has not reported yet"
     if view.state == "Outdated":

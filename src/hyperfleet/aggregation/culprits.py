@@ -1,8 +1,8 @@
-"""Who is responsible for a rule's outcome: the adapters to name in its message.
+"""Find the adapters responsible for the outcome of a rule, to name them in its message.
 
 A `CulpritFinder` is planned once, when a policy is loaded, from the rule's syntax tree: each part of the tree that
-decides the outcome becomes a small program that lists adapters. At run time only the parts that really decided
-are asked.
+decides the outcome becomes a small program that lists adapters. At run time only the parts that decided the outcome
+are evaluated.
 
     all(L, p)      false: the elements that fail p      true: all of L
     any(L, p)      true: the elements that match p      false: all of L
@@ -84,10 +84,10 @@ class CulpritFinder:
 
 
 class _Planner:
-    """Turns a syntax tree into a plan; None for a part that names no adapter and no list."""
+    """Makes a plan from a syntax tree; None for a part that names no adapter and no list."""
 
     def __init__(self, lets: tuple[Let, ...] = ()) -> None:
-        self._lets = lets  # in scope; wrapped around each sub-program
+        self._lets = lets  # in scope; added to each sub-program
 
     def plan(self, node: ExprNode) -> Plan | None:
         """Plan for one part of the rule."""
@@ -130,7 +130,7 @@ class _Planner:
         return lambda inputs, outcome: matching(inputs) if outcome is matches_when else others(inputs)
 
     def _junction(self, node: Binary) -> Plan | None:
-        """Plan a chain of && or ||: a decisive operand answers alone, otherwise all of them together."""
+        """Plan a chain of && or ||: the decisive operands if there are any, otherwise all of them."""
         decisive = node.operator in _OR
         parts = [(self._tester(part), self.plan(part)) for part in _flatten(node, _OR if decisive else _AND)]
         planned = [(test, plan) for test, plan in parts if plan is not None]
@@ -203,14 +203,14 @@ class _Planner:
         return None
 
     def _resolve(self, node: ExprNode) -> ExprNode:
-        """Return what a name that `let` gave stands for; names cannot be given twice."""
+        """Return the value of a `let` name; names are unique."""
         by_name = {let.name: let.value for let in self._lets}
         while isinstance(node, Identifier) and node.name in by_name:
             node = by_name[node.name]
         return node
 
     def _lister(self, node: ExprNode) -> Lister:
-        """Make a program of an expression that lists adapters; a list of the vocabulary needs none."""
+        """Compile an expression that lists adapters; a list of the vocabulary needs no program."""
         if isinstance(node, Identifier) and node.name in _LISTS:
             return _LISTS[node.name]
         evaluate: Callable[[Mapping[str, object]], Any] = compile_expr(format_tree(self._wrap(node)), SCHEMA).evaluate
@@ -227,13 +227,13 @@ class _Planner:
         def test(inputs: _Inputs) -> bool | None:
             try:
                 return bool(evaluate(inputs.values))
-            except ExprRuntimeError:  # an operand after the one that decided need not be able to run
+            except ExprRuntimeError:  # an operand after the decisive one may fail
                 return None
 
         return test
 
     def _wrap(self, node: ExprNode) -> ExprNode:
-        """Put around a part the names that it needs, and no others: a rule may have many."""
+        """Add the `let` names that a part needs, and no others: a rule may have many."""
         needed = _names_in(node)
         for let in reversed(self._lets):
             if let.name in needed:
@@ -269,25 +269,25 @@ def mentioned_lists(node: ExprNode) -> list[str]:
 
 
 def mentions_field(node: ExprNode, field: str) -> bool:
-    """Tell whether an expression may look at a field of an adapter; when in doubt, it may."""
+    """Tell whether an expression may read a field of an adapter; when in doubt, it may."""
     for item in walk(node):
         match item:
             case String(value=value) if value == field:
                 return True
             case Identifier(name="$env"):
                 return True
-            case Builtin(name=name) if name not in _PICKING:
+            case Builtin(name=name) if name not in _SELECTING:
                 return True
     return False
 
 
 def mentions_helper(node: ExprNode, helper: str) -> bool:
-    """Tell whether an expression calls one of our helpers."""
+    """Tell whether an expression calls one of the built-in helpers."""
     return helper in _names_in(node)
 
 
-# Builtins that look at adapters only through their predicates, or only count and pick them.
-_PICKING: Final = frozenset(
+# Builtins that read adapters only through their predicates, or only count and select them.
+_SELECTING: Final = frozenset(
     {"all", "any", "none", "one", "filter", "count", "find", "findIndex", "findLast", "findLastIndex"}
     | {"len", "first", "last"}
 )
@@ -310,7 +310,7 @@ def _negated(predicate: Predicate) -> Predicate:
 
 
 def _flatten(node: ExprNode, operators: frozenset[str]) -> Iterable[ExprNode]:
-    """Yield the operands of a chain such as a && b && c, however long."""
+    """Yield the operands of a chain such as a && b && c, without recursion."""
     pending = [node]
     while pending:
         part = pending.pop()

@@ -1,4 +1,4 @@
-"""A verdict: what a condition should say, before it is published with damping and a transition time."""
+"""A verdict: the raw result of a rule, before it is published with damping and a transition time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Culprits: TypeAlias = tuple[AdapterView, ...]
 class Verdict(Struct):
     """The raw result for one condition type, and the adapters responsible for it.
 
-    Who is responsible may be left to be found out when somebody asks: most verdicts are good, and nobody does.
+    The culprits may be found lazily: most verdicts are good, and then nothing asks for them.
     """
 
     type: str
@@ -25,7 +25,7 @@ class Verdict(Struct):
     reason: str
     message: str
     observed_generation: int
-    found: Culprits | None = ()  # None: not looked for yet
+    found: Culprits | None = ()  # None: not searched for yet
     names_adapters: bool = True  # False: the rule mentions no adapter, so its culprits are a guess
     finder: CulpritFinder | None = None
     situation: Situation | None = None

@@ -1,9 +1,9 @@
-"""YAML text to typed, immutable values; every problem of the text is found and placed.
+"""YAML text to typed, immutable values; every problem of the text is reported with its place.
 
 In the order a newcomer meets it: `load` is the front door for a text of one document; behind it `read` makes
-nodes of text, `bind` makes a struct of nodes, and `Places` tells afterwards where a value was written. `durations` has
-the type for 10m and 1h30m, `schema` tells editors the same rules. Nothing here knows what a document is for,
-reads a file, or raises for what a person wrote.
+nodes of text, `bind` makes a struct of nodes, and `Places` finds where a value was written. `durations` has the type
+for 10m and 1h30m, `schema` gives editors the same rules. Nothing here knows what a document is for, reads a file, or
+raises for the content of a document.
 """
 
 from hyperfleet.document_problem import DocumentPlace, DocumentProblem, has_errors

@@ -1,4 +1,4 @@
-"""Parser events to nodes: aliases, merge keys, duplicate keys and limits are settled here.
+"""Parser events to nodes: aliases, merge keys, duplicate keys and limits are handled here.
 
 Only the reader uses this. It works without recursion, so that no text can exhaust the stack.
 """
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from hyperfleet.documents.nodes import Plain
 
-# Counted with every alias replaced by what it stands for. The largest text without aliases stays below it.
+# Counted with every alias replaced by its value. The largest text without aliases stays below it.
 MAX_VALUES: Final = 200_000
 # Policies nest about eight deep; the binder and every walk over nodes may rely on this.
 MAX_DEPTH: Final = 64
@@ -42,7 +42,7 @@ _HALF: Final = re.compile("[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff
 
 
 def _join_surrogates(text: str) -> str:
-    """Make one character of two escapes, as JSON writes it; half of a pair becomes a mark that can be shown."""
+    """Combine surrogate pairs, as JSON writes them; half a pair becomes the replacement character."""
     if not _SURROGATE.search(text):
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
@@ -58,14 +58,14 @@ class CompositionStopped(Exception):  # noqa: N818 - internal: it carries a prob
 
 
 class _Extent(Struct):
-    """How many values a node stands for, and how many levels, with aliases replaced."""
+    """The number of values and of levels of a node, with aliases replaced."""
 
     values: int = 1
     levels: int = 1
 
 
 class _Open(Struct):
-    """A collection whose end has not come yet; in a mapping `children` are key, value, key, value…"""
+    """A collection that is still open; in a mapping `children` are key, value, key, value…"""
 
     event: MappingStartEvent | SequenceStartEvent
     path: str
@@ -117,7 +117,7 @@ class Composer:
         self._finish(node, event.anchor, _Extent())
 
     def add_alias(self, event: AliasEvent) -> None:
-        """Put in what an alias stands for."""
+        """Insert the value of an alias."""
         if event.anchor not in self._anchors:
             self._refuse(f"the alias *{event.anchor} has no anchor &{event.anchor} before it", "UnknownAlias")
         target = self._anchors[event.anchor]
@@ -174,7 +174,7 @@ class Composer:
             self._refuse(f"the text is nested more than {MAX_DEPTH} levels deep", "TooDeep")
 
     def _place_at_key(self) -> None:
-        """Place an empty value at its key: the parser has it at whatever comes next, maybe lines below."""
+        """Place an empty value at its key; the parser places it at the next token, maybe lines below."""
         parent = self._open[-1] if self._open else None
         if parent and isinstance(parent.event, MappingStartEvent) and len(parent.children) % 2:
             self.position = parent.children[-1].line, parent.children[-1].column
@@ -191,7 +191,7 @@ class Composer:
             return None
 
     def _entries(self, done: _Open) -> tuple[MappingEntry, ...]:
-        """Pair keys and values; add what merge keys bring and the mapping does not say itself."""
+        """Pair keys and values; add the keys of merged mappings that are not given here."""
         own: dict[str, MappingEntry] = {}
         merged: list[MappingEntry] = []
         for key, value in zip(done.children[::2], done.children[1::2], strict=True):

@@ -1,4 +1,4 @@
-"""The front door: text of one document to one typed value.
+"""The entry point: the text of one document to one typed value.
 
 Policy, settings and adapter configurations come in through here. For a text with several documents use
 `reader.read` and `binder.bind`. A document with problems is a result, not an exception: the caller adds
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 class LoadedDocument(Struct, Generic[T], frozen=True):
-    """What became of a text: the value (None if there is an error), every problem, and the places."""
+    """The result of loading: the value (None if there is an error), every problem, and the places."""
 
     value: T | None
     problems: tuple[DocumentProblem, ...]

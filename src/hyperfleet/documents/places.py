@@ -1,7 +1,7 @@
-"""Where the values of a document are written, found again by JSON pointer.
+"""Find where the values of a document are written, by JSON pointer.
 
-For checks that come after binding: an unknown name, a type given twice, a fault inside an expression.
-Nothing is stored per value: a pointer is followed from the root when somebody asks.
+For checks after binding: an unknown name, a duplicate type, a fault inside an expression. Nothing is stored per value:
+a pointer is followed from the root on demand.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from hyperfleet.documents.nodes import ListNode, MappingEntry, MappingNode, Node
 from hyperfleet.documents.pointer import split
 from hyperfleet.documents.reader import LINE_BREAK, locate
 
-# An anchor or a tag, with the space or comment lines behind it; they stand before the scalar itself.
+# Anchors and tags before a scalar, with the space and comments after them.
 _PROPERTIES: Final = re.compile(r"(?:[&!]\S*\s+(?:#[^\r\n]*\s+)*)*")
 
 
-# The character that stands in a quoted scalar for something else, by style.
+# The escape character of a quoted scalar, by style.
 _ESCAPES: Final = {"'": "'", '"': "\\"}
 
 
 class Places(Struct, frozen=True):
-    """The places of one document. A pointer to nothing yields the nearest place around it."""
+    """The places of one document. A pointer to nothing yields the nearest enclosing place."""
 
     document: YamlDocument
 
@@ -39,7 +39,7 @@ class Places(Struct, frozen=True):
         return self._place(entry.key if entry else node, pointer)
 
     def is_given(self, pointer: str) -> bool:
-        """Tell whether something is written at a pointer, be it right or wrong."""
+        """Tell whether a value is written at a pointer, valid or not."""
         node: Node = self.document.root
         for token in split(pointer):
             step = _step(node, token)
@@ -51,8 +51,8 @@ class Places(Struct, frozen=True):
     def inside(self, pointer: str, line: int, column: int) -> DocumentPlace:
         """Return where a line and column (from 1) of the text at a pointer are written.
 
-        Exact while the text before it stands in the file as it is, and in every line of a literal block
-        (`|`); behind an escape or a folded line it is the start of the scalar.
+        Exact if the text before it is in the file literally, and in every line of a literal block (`|`); after an
+        escape or a folded line it is the start of the scalar.
         """
         node = self._follow(pointer)[1]
         found = self._find_inside(node, line, column) if isinstance(node, ScalarNode) else None

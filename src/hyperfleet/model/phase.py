@@ -1,7 +1,7 @@
-"""The phases of a resource: one table with everything that is said about a phase as such.
+"""The phases of a resource: one table with all their fixed properties.
 
-Whatever lists, orders, colours or counts phases reads this table. When a phase holds is decided in
-`aggregation.phase`.
+All code that lists, orders, colours or counts phases derives from this table. `aggregation.phase` decides when a phase
+holds.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ PhaseColour = Literal["good", "bad", "busy"]
 
 
 class PhaseTraits(Struct, frozen=True, kw_only=True):
-    """What is fixed about one phase; no policy can change it, except for the description."""
+    """The fixed properties of one phase. A policy can change only the description."""
 
     name: Phase
     severity: int  # 0 is the worst. Stores keep it in a column: a change needs a migration.
     colour: PhaseColour
     is_troubled: bool = False  # a person on call should look at it
     is_progressing: bool = False  # on the way to Ready, nothing wrong yet
-    is_timed: bool = False  # metrics tell how long the oldest resource has been in it; alerts use that
+    is_timed: bool = False  # metrics have the age of the oldest resource in it; alerts use that
     description: str  # for policies that do not describe it themselves
 
 
 # In the order of priority: the first phase that holds is the phase of the resource.
 #
-# Severity is for a person on call: trouble first, then work in progress. Deleting comes after it because somebody
-# asked for it; a deletion that hangs is found by its age.
+# Severity is for a person on call: trouble first, then work in progress. Deleting comes after it because it
+# was requested; a deletion that hangs is found by its age.
 PHASE_TABLE: Final[tuple[PhaseTraits, ...]] = (
     PhaseTraits(
         name="Deleting",

@@ -82,7 +82,7 @@ def test_every_problem_is_told_with_its_place() -> None:
         f"tokens.yaml:6:63: {UNKNOWN}",
         "tokens.yaml:7:94: a time needs its offset: write Z behind it for UTC",
         "tokens.yaml:8:3: an entry has either `tokenSha256` or `token`; `hyperfleet token create` makes one",
-        "tokens.yaml:8:3: this token is the same as that of entry 4: nobody could tell whose it is",
+        "tokens.yaml:8:3: this token is the same as that of entry 4: its caller would be ambiguous",
         "tokens.yaml:8:102: a token may have only letters, digits and - . _ ~ + /",
         "tokens.yaml:9:3: expected a mapping, found the number 5",
     ]

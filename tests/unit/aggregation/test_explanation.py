@@ -73,7 +73,7 @@ def test_it_begins_with_the_phase_and_what_speaks_for_it() -> None:
     told = tell(make_world())
     assert (told.resource_id, told.generation, told.phase) == ("cls-123", 1, "Failed")
     assert told.phase_since == START + 2 * MINUTE
-    assert told.because == ("the required adapter network failed: No quota", "the policy wants it: AllDone=False")
+    assert told.because == ("the required adapter network failed: No quota", "the policy matches: AllDone=False")
     assert told.next_deadline == START + 11 * MINUTE, "dns was last heard of after one minute"
 
 

@@ -47,7 +47,7 @@ Ready=False for 5m: AdaptersMissing
 
 ALL_UP = """\
 cls-123 is Ready for 2m (generation 1)
-  because the policy wants it: NetworkUp=True; and Ready=True
+  because the policy matches: NetworkUp=True; and Ready=True
   next change by time alone in 8m
 
 NetworkUp=True for 2m: Up

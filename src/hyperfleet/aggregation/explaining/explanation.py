@@ -1,7 +1,7 @@
-"""Why is it so? The tree from phase to condition to rule to expression terms to adapters, and what would help.
+"""Explain a status: the tree from phase to condition to rule to expression terms to adapters, and what would help.
 
-Pure, from the same inputs as `aggregate`, through the same steps, so it cannot tell another story. `render` in
-`explanation_text` makes text of it for a terminal.
+Pure. It takes the same inputs and steps as `aggregate`, so the two cannot disagree. `explanation_text.render` formats
+it for a terminal.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from hyperfleet.model.status import AdapterState, Flapping, Flips, RawResult, St
 
 
 class ExplainedTerm(Struct, frozen=True):
-    """A part of an expression and what it came to."""
+    """A part of an expression and its value."""
 
     text: str
     value: Any = None
     error: str = ""
-    is_skipped: bool = False  # the parts before it had already decided
+    is_skipped: bool = False  # not evaluated: the parts before it decided
     parts: tuple[ExplainedTerm, ...] = ()
 
 
@@ -56,11 +56,11 @@ class AdapterExplanation(Struct, frozen=True):
     since: datetime | None
     is_required: bool
     is_stale: bool
-    is_missing: bool  # silent for longer than the policy allows
+    is_missing: bool  # has not reported within the time that the policy allows
 
 
 class FlappingExplanation(Struct, frozen=True):
-    """How something moves that moves too often."""
+    """The moves of a subject that is flapping."""
 
     mark: Flapping
     recent: Flips  # the last moves that still count
@@ -77,9 +77,9 @@ class ConditionExplanation(Struct, frozen=True):
     rule: str  # the expression as written, or what is merged or copied; empty for Available and Ready
     terms: ExplainedTerm | None
     culprits: tuple[AdapterExplanation, ...]
-    raw: RawResult | None  # what a damped rule says beside what is published
-    remedies: RemedySet | None  # smallest sets of reports that would make it good; None: it is
-    flapping: FlappingExplanation | None = None  # of a damped rule, by what it says
+    raw: RawResult | None  # the result of a damped rule, which may not be published yet
+    remedies: RemedySet | None  # minimal sets of reports that would make it good; None: it is good
+    flapping: FlappingExplanation | None = None  # of a damped rule: of its raw result
 
 
 class StatusExplanation(Struct, frozen=True):
@@ -115,21 +115,21 @@ def explain(
     inputs = PhaseInputs(situation, publisher.published)
     status = settle(situation, publisher, decide_phase(inputs))
     verdicts = [published.verdict for published in publisher.published]
-    teller = _Teller(situation, status, reports)
+    explainer = _Explainer(situation, status, reports)
     return StatusExplanation(
         resource.id,
         resource.generation,
         status.phase,
         status.phase_since,
         tuple(evidence_for(status.phase, inputs)),
-        tuple(teller.condition(verdict) for verdict in verdicts if only in (None, verdict.type)),
-        tuple(teller.adapter(view) for view in situation.by_name.values()),
+        tuple(explainer.condition(verdict) for verdict in verdicts if only in (None, verdict.type)),
+        tuple(explainer.adapter(view) for view in situation.by_name.values()),
         status.next_deadline,
-        teller.flapping(PHASE_SUBJECT),
+        explainer.flapping(PHASE_SUBJECT),
     )
 
 
-class _Teller:
+class _Explainer:
     """Explains the parts of one status."""
 
     def __init__(self, situation: Situation, status: Status, reports: Mapping[str, StoredReport]) -> None:
@@ -191,7 +191,7 @@ class _Teller:
 
 
 def describe_rule(rule: Rule) -> str:
-    """Return the expression as written, or say what is merged or copied."""
+    """Return the expression as written, or what is merged or copied."""
     match rule.by:
         case ExprRule(source=source):
             return source
@@ -206,7 +206,7 @@ def _term(tree: ExprExplanation) -> ExplainedTerm:
 
 
 def _parts(tree: ExprExplanation) -> Iterator[ExplainedTerm]:
-    """Yield what is below a term; instead of a whole adapter, or many, only what is below that."""
+    """Yield the parts of a term; whole adapters are replaced by their own parts."""
     for part in tree.children:
         if _is_adapters(part) and not part.error:
             yield from _parts(part)
@@ -218,7 +218,7 @@ def _parts(tree: ExprExplanation) -> Iterator[ExplainedTerm]:
 
 
 def _is_adapters(tree: ExprExplanation) -> bool:
-    """Tell whether a term stands for adapters or their conditions: these are told one by one, elsewhere."""
+    """Tell whether a term's value is adapters or their conditions: these are explained elsewhere, one by one."""
     match tree.node.type:
         case Array(element=held) | Map(value=held):
             return held in (ADAPTER, CONDITION)
@@ -227,7 +227,7 @@ def _is_adapters(tree: ExprExplanation) -> bool:
 
 
 def _element(element: ExplainedRound) -> ExplainedTerm:
-    """Tell one round of a predicate; an adapter is called by its name."""
+    """Explain one round of a predicate; an adapter is shown by its name."""
     name = element.item.get("adapter", "") if isinstance(element.item, dict) else ""
     body = _term(element.body)
     return ExplainedTerm(

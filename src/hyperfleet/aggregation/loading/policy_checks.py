@@ -1,4 +1,4 @@
-"""What a policy document must satisfy beyond its types: names that exist, given once, and that fit together."""
+"""Check a policy document beyond its types: names must exist, be unique and fit together."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _condition_types(content: PolicyDocument, places: Places) -> Iterator[Docume
     for index, condition in good_items(content.cluster_conditions):
         place = places.value(f"/clusterConditions/{index}/type")
         if not condition.type:
-            continue  # salvaged: that it is missing is told already
+            continue  # missing: already reported
         if condition.type in BUILT_IN:
             message = f"{condition.type} is computed by HyperFleet itself and cannot be a rule; choose another type"
             yield DocumentProblem(place, message, "ReservedType")
@@ -76,7 +76,7 @@ def _summary_shape(
 ) -> Iterator[DocumentProblem]:
     """Check that a summary is of one of its three shapes: over many, of one adapter, of the resource."""
     if places.is_given(f"{pointer}/over") and summary.over is None:
-        return  # it is given and wrong, which is told already
+        return  # invalid: already reported
     if summary.over is not None:
         if summary.type is None or summary.types or summary.adapter is not None:
             message = "with over, give the one condition type to merge as type, and neither types nor adapter"
@@ -115,7 +115,7 @@ def _referenced_adapters(content: PolicyDocument, places: Places) -> Iterator[Do
 
 def _phase_conditions(content: PolicyDocument, places: Places) -> Iterator[DocumentProblem]:
     types = (rule.type for _, rule in good_items(content.cluster_conditions) if rule.type)
-    known = list(dict.fromkeys((*BUILT_IN, *types)))  # a rule for Ready is told elsewhere
+    known = list(dict.fromkeys((*BUILT_IN, *types)))  # a rule for Ready is reported elsewhere
     for name in content.phases.__struct_fields__:
         phase = getattr(content.phases, name)
         for index, required in good_items(phase.required_conditions if phase else ()):
@@ -129,7 +129,7 @@ def _phase_conditions(content: PolicyDocument, places: Places) -> Iterator[Docum
 
 
 def _reason_lists(content: PolicyDocument, places: Places) -> Iterator[DocumentProblem]:
-    """Check that every reason that is taken away was there, and that none means two things in the end."""
+    """Check that every removed reason is a default, and that no reason is in both lists."""
     waiting, working = content.policies.waiting_reasons, content.policies.in_progress_reasons
     yield from _reason_list("waitingReasons", waiting, WAITING_REASONS, places)
     yield from _reason_list("inProgressReasons", working, IN_PROGRESS_REASONS, places)
@@ -141,9 +141,7 @@ def _reason_lists(content: PolicyDocument, places: Places) -> Iterator[DocumentP
         for index, reason in good_items(given):
             if reason in both:
                 both -= {reason}
-                message = (
-                    f"{reason} cannot mean both waiting and in progress; !{reason} takes a default of {other} away"
-                )
+                message = f"{reason} cannot mean both waiting and in progress; !{reason} removes a default of {other}"
                 yield DocumentProblem(places.value(f"/policies/{key}/{index}"), message, "DuplicateReason")
 
 
@@ -161,7 +159,7 @@ def _time_limits(content: PolicyDocument, places: Places) -> Iterator[DocumentPr
     }
     for pointer, limit in limits.items():
         if limit is not None and not limit:
-            message = "must be longer than 0s: nothing would ever be in time; leave it out for no limit"
+            message = "must be longer than 0s; leave it out for no limit"
             yield DocumentProblem(places.value(pointer), message, "OutOfRange")
 
 
@@ -169,10 +167,10 @@ def _flapping_limits(content: PolicyDocument, places: Places) -> Iterator[Docume
     own = {f"/clusterConditions/{index}": rule.flapping for index, rule in good_items(content.cluster_conditions)}
     for pointer, limit in {"": content.flapping, **own}.items():
         if limit is not None and limit.window is not None and not limit.window:
-            message = "must be longer than 0s: no move would ever count; transitions: 0 is for no limit"
+            message = "must be longer than 0s; transitions: 0 means no limit"
             yield DocumentProblem(places.value(f"{pointer}/flapping/window"), message, "OutOfRange")
         if limit is not None and limit.transitions == 1:
-            message = "must be 2 at least, or every move would be too many; 0 is for no limit"
+            message = "must be at least 2; 0 means no limit"
             yield DocumentProblem(places.value(f"{pointer}/flapping/transitions"), message, "OutOfRange")
 
 

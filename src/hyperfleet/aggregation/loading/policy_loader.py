@@ -36,14 +36,14 @@ from hyperfleet.documents import DocumentPlace, DocumentProblem, Places, YamlDoc
 from hyperfleet.errors import PolicyError
 from hyperfleet.model.kind import Kinds
 
-# Raised when the same policy comes to mean something else (a new default reason, another guard), so that every
-# stored status is computed anew.
+# Increase this when the same policy gets another meaning (a new default reason, another guard), so that every stored
+# status is computed again.
 SEMANTICS_VERSION: Final = 1
 BUILT_IN_KINDS: Final = Kinds()
 
 
 class Loading(Struct, frozen=True):
-    """What came of loading: the policies (None on any error) and every problem, warnings among them."""
+    """The result of loading: the policies (None on any error) and every problem, including warnings."""
 
     policies: PolicySet | None
     problems: tuple[DocumentProblem, ...]
@@ -60,7 +60,7 @@ def load_policies(text: str, file: str = "policy.yaml", kinds: Kinds = BUILT_IN_
 def check_policies(
     text: str, file: str = "policy.yaml", kinds: Kinds = BUILT_IN_KINDS, *, with_lint: bool = True
 ) -> Loading:
-    """Load policies and say everything there is to say about them."""
+    """Load policies; return all errors and warnings."""
     reading = read(text, file)
     problems = list(reading.problems)
     policies: list[Policy] = []
@@ -135,7 +135,7 @@ def _phases(document: PhasesDocument) -> dict[str, PhaseRule]:
 
 
 def _digest(content: PolicyDocument) -> str:
-    """Name what of a policy decides a status; a change of anything else recomputes nothing."""
+    """Return a digest of what affects a status; a change of anything else recomputes nothing."""
     deciding = replace(
         content,
         name="",

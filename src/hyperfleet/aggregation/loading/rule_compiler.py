@@ -1,4 +1,4 @@
-"""From the rules of a policy document to rules that can be evaluated; every fault is collected with its place."""
+"""Compile the rules of a policy document; every fault is collected with its place."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from hyperfleet.expr import compile as compile_expr
 from hyperfleet.expr.nodes import Builtin, Call, ExprNode, Identifier, String, walk
 from hyperfleet.expr.source import error_at
 
-# A rule must be known to be boolean before it runs (what depends on `data` needs a comparison that says so), and it is
-# for people to read: a thousand nodes are some pages.
+# The type checker must know that a rule is boolean (one that reads `data` needs a comparison). People read rules: a
+# thousand nodes are several pages.
 _OPTIONS: Final = ExprOptions(allow_any=False, nodes=1_000)
 _TEMPLATE_KEYS: Final = {"true": "true", "false": "false", "in_progress": "inProgress", "unknown": "unknown"}
 
 
 class RuleCompiler:
-    """Compiles the rules of one document; `problems` says what kept some from it."""
+    """Compiles the rules of one document and collects `problems`."""
 
     def __init__(self, places: Places, limit: FlappingLimit) -> None:
-        """Place problems by `places`; what a rule does not say of its own limit is as in `limit`."""
+        """Locate problems by `places`; `limit` has the defaults for the limits of rules."""
         self._places = places
         self._limit = limit
         self.problems: list[DocumentProblem] = []
@@ -94,7 +94,7 @@ class RuleCompiler:
 
 
 def flapping_limit(document: FlappingDocument, otherwise: FlappingLimit) -> FlappingLimit:
-    """Return the limit that a document gives; what it leaves out is as `otherwise`."""
+    """Return the limit of a document; `otherwise` has the defaults."""
     return FlappingLimit(
         otherwise.window if document.window is None else document.window,
         otherwise.transitions if document.transitions is None else document.transitions,
@@ -113,7 +113,7 @@ def _summary(document: SummaryDocument) -> SummaryRule:
 
 
 def _compile(source: str) -> tuple[Program | None, list[ExprError]]:
-    """Compile a rule, or return everything that is wrong with it."""
+    """Compile a rule, or return all its faults."""
     try:
         tree = parse(source, SCHEMA)
     except ExprError as error:
@@ -133,14 +133,14 @@ def _placed(error: ExprError, source: str) -> ExprError:
 
 
 def _time_faults(tree: ExprNode, source: str) -> Iterator[ExprError]:
-    """Find uses of time that no deadline could be registered for."""
+    """Find uses of time for which no deadline can be recorded."""
     called = [node.callee for node in walk(tree) if isinstance(node, Call)]
     for node in walk(tree):
         message, place = "", node
         match node:
             case Builtin(name="now"):
                 message = (
-                    "now() is not allowed in a policy: a status must not depend on when it is looked at; "
+                    "now() is not allowed in a policy: a status must not depend on when it is read; "
                     f'use {OLDER_THAN}(adapters["name"], "7m")'
                 )
             case Identifier(name="$env"):
