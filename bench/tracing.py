@@ -21,7 +21,7 @@ from hyperfleet import logs
 from hyperfleet.api.wire import BASE
 from hyperfleet.bootstrap import System
 from hyperfleet.settings import Settings
-from hyperfleet.settings.tree import Tracing
+from hyperfleet.settings.tree import TracingSettings
 from tests.e2e.collector import collecting
 
 _BLOCKS: Final = 60
@@ -48,7 +48,7 @@ def main(options: Sequence[str]) -> None:
 
 
 def _traced(url: str, ratio: float) -> Settings:
-    return Settings(database="memory:", tracing=Tracing(endpoint=url, sample_ratio=ratio))
+    return Settings(database="memory:", tracing=TracingSettings(endpoint=url, sample_ratio=ratio))
 
 
 async def _measure(settings: Settings) -> tuple[float, float]:

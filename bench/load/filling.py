@@ -18,10 +18,10 @@ from hyperfleet.services.reports import Submission, TakeReports
 from hyperfleet.services.resources import Create
 from hyperfleet.services.results import Refusal, Target
 from hyperfleet.settings import Settings
-from hyperfleet.settings.tree import Limits
+from hyperfleet.settings.tree import LimitSettings
 
 _BATCH: Final = 1_000  # clusters at once
-_LIMITS: Final = Limits(max_queued_writes=100_000, max_writes_per_transaction=_BATCH)
+_LIMITS: Final = LimitSettings(max_queued_writes=100_000, max_writes_per_transaction=_BATCH)
 
 
 def fill(database: str, policy: str, numbers: range) -> float:

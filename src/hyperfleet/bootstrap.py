@@ -23,7 +23,7 @@ from hyperfleet.api.forwarding import Forwarding
 from hyperfleet.api.pace import Pace
 from hyperfleet.api.wire import present
 from hyperfleet.backends.clock import SystemClock
-from hyperfleet.documents import Problem, has_errors, pointer
+from hyperfleet.documents import DocumentProblem, has_errors, pointer
 from hyperfleet.errors import SettingsError
 from hyperfleet.model.kind import Kinds
 from hyperfleet.ports import Clock, Pruning, Store
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from jsonschema import ValidationError
     from starlette.types import ASGIApp
 
-    from hyperfleet.access.doorkeeper import TokenDoorkeeper
+    from hyperfleet.access.authenticator import TokenAuthenticator
     from hyperfleet.backends.shared_board import SharedBoard
     from hyperfleet.backends.telemetry import Telemetry
 
@@ -96,7 +96,7 @@ class System:
         tallies = Tallies(measures, look_at_process, board)
         if board is not None:
             self._loops.append(tallies.loop)
-        self._doorkeeper = open_doorkeeper(settings)
+        self._authenticator = build_authenticator(settings)
         self._telemetry = open_telemetry(settings)
         if self._telemetry is not None:
             self.committer.tracer = self._telemetry
@@ -118,7 +118,7 @@ class System:
             tallies=tallies,
             metrics=_metrics(settings),
             tenancy=Tenancy(settings.tenancy.label),
-            doorkeeper=self._doorkeeper,
+            authenticator=self._authenticator,
         )
         self.app = create_app(self.context)
         if self._telemetry is not None or settings.access_log:
@@ -134,15 +134,15 @@ class System:
         self.committer.start()
         for loop in self._loops:
             loop.start()
-        if self._doorkeeper is not None:
-            self._doorkeeper.start()
+        if self._authenticator is not None:
+            self._authenticator.start()
         if self._has_policy_file and not adopts_policy:  # else somebody else was told
             self.policies.look_for_warnings()
 
     def reload_access(self) -> None:
         """Look at once whether tokens or keys have changed."""
-        if self._doorkeeper is not None:
-            self._doorkeeper.reload()
+        if self._authenticator is not None:
+            self._authenticator.reload()
 
     def reopen_journal(self) -> None:
         """Write the audit log to where it is to be now: its file may have been moved away."""
@@ -156,8 +156,8 @@ class System:
 
     async def stop(self) -> None:
         """Finish what was accepted, then let go."""
-        if self._doorkeeper is not None:
-            await self._doorkeeper.stop()
+        if self._authenticator is not None:
+            await self._authenticator.stop()
         for loop in self._loops:
             await loop.stop()
         await self.committer.close()
@@ -194,21 +194,21 @@ def open_tables(url: str, pool_size: int = 10, clock: Clock | None = None) -> Mi
     return SqliteStore(Path(database.location), clock or SystemClock())
 
 
-def open_doorkeeper(settings: Settings) -> TokenDoorkeeper | None:
+def build_authenticator(settings: Settings) -> TokenAuthenticator | None:
     """Return who asks callers for their tokens, if anybody is to; the files that the settings name are read."""
     auth = settings.auth
-    if not auth.is_asking:
+    if not auth.is_enabled:
         return None
-    from hyperfleet.access.opening import open_doorkeeper
+    from hyperfleet.access.factory import build_authenticator
 
-    return open_doorkeeper(auth.tokens, auth.issuers, time.time)
+    return build_authenticator(auth.tokens, auth.issuers, time.time)
 
 
 def open_journal(settings: Settings) -> Journal | None:
     """Return where the audit log is kept, if anywhere: by default in the log, once callers are asked who they are."""
     from hyperfleet.backends.journal import FileJournal, LogJournal
 
-    to = settings.audit.to or ("log" if settings.auth.is_asking else "none")
+    to = settings.audit.to or ("log" if settings.auth.is_enabled else "none")
     if to in AUDIT_WORDS:
         return LogJournal() if to == "log" else None
     try:
@@ -217,7 +217,7 @@ def open_journal(settings: Settings) -> Journal | None:
         raise _unreadable(to, "audit.to", error) from error
 
 
-def check_tls(settings: Settings) -> tuple[Problem, ...]:
+def check_tls(settings: Settings) -> tuple[DocumentProblem, ...]:
     """Return the warnings about the files of TLS; raise `SettingsError` if they cannot be used."""
     tls = settings.tls
     if tls.certificate is None or tls.key is None:
@@ -301,7 +301,7 @@ def _describe_mismatch(error: ValidationError, redactor: Redactor) -> str:
 
 def _unreadable(file: str, key: str, error: Exception) -> SettingsError:
     reason = getattr(error, "strerror", None) or getattr(error, "message", None) or str(error)
-    return SettingsError([Problem(Named(file, 0, 0), f"{key}: {reason}", "Unreadable")])
+    return SettingsError([DocumentProblem(Named(file, 0, 0), f"{key}: {reason}", "Unreadable")])
 
 
 def _capacity(settings: Settings) -> Capacity:
@@ -346,7 +346,7 @@ def _pace(settings: Settings) -> Pace | None:
 
 def _watches_of_each(settings: Settings) -> int | None:
     """Return how many watches one caller may have; where nobody is asked who they are, all are one caller."""
-    return settings.limits.max_watches_per_caller if settings.auth.is_asking else None
+    return settings.limits.max_watches_per_caller if settings.auth.is_enabled else None
 
 
 def _prunings(settings: Settings) -> tuple[Pruning, ...]:

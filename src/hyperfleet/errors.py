@@ -5,41 +5,41 @@
     │   ├── ExprSyntaxError  … does not parse
     │   ├── ExprTypeError    … does not type-check
     │   └── ExprRuntimeError … fails on the given values
-    │       └── ExprBudgetError  … would cost more than it may
+    │       └── ExprBudgetError  … exceeds its limit of time or memory
     ├── DocumentError        a YAML document is not what it should be; carries every problem with its place
-    │   ├── PolicyError      … and it was to be a policy
-    │   └── SettingsError    … and it was to be our settings
-    ├── StoreError           the store did not do what it was asked to
-    │   ├── StoreUnavailable … it cannot be reached; a write under way may or may not have happened
-    │   ├── Contended        … another writer was in the way; the same call may succeed if repeated
-    │   ├── Forgotten        … what was asked for was there once, and has been pruned since
-    │   └── SchemaMismatch   … its tables are not those of this version
-    ├── Overloaded           more was asked of us than we can do now
-    │   └── TooManyWatches   … by one caller, who has a full share already
+    │   ├── PolicyError      … a policy
+    │   └── SettingsError    … the server's settings
+    ├── StoreError           the store could not do what was asked
+    │   ├── StoreUnavailable … it cannot be reached; a write in progress may or may not have happened
+    │   ├── Contended        … another writer was in the way; a retry may succeed
+    │   ├── HistoryPruned    … the requested history has been deleted by retention
+    │   └── SchemaMismatch   … its tables are of another version
+    ├── Overloaded           there is more work than the server can do now
+    │   └── TooManyWatches   … one caller has too many watches
     └── MergeError           conditions cannot be merged as asked
 
-An error is for a broken promise. What can be expected (a discarded report, a bad report body) is a value.
-`code` is stable: programs may depend on it, the text is for people.
+An expected result (a discarded report, an invalid report body) is a value, not an error.
+`code` is stable: programs may depend on it. The text is for people and may change.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # the command line imports this at every start, and should not have to load msgspec for it
     from collections.abc import Sequence
 
-    from hyperfleet.documents.problem import Problem
+    from hyperfleet.document_problem import DocumentProblem
 
 
 class HyperFleetError(Exception):
-    """The root of the tree; callers at the edge catch this and nothing wider."""
+    """The root of the tree. Code at the edge catches this and nothing wider."""
 
     code: ClassVar[str] = "Error"
 
 
 class ExprError(HyperFleetError):
-    """One or more faults of an expression, each placed in its source.
+    """One or more faults in an expression, each with its place in the source.
 
     `str()` is the original implementation's text: `message (line:column)`, then the source line and a caret.
     """
@@ -47,7 +47,7 @@ class ExprError(HyperFleetError):
     code: ClassVar[str] = "ExpressionError"
 
     def __init__(self, message: str, *, line: int = 0, column: int = 0, snippet: str = "") -> None:
-        """Place `message` at `line` and `column` (both from 1; 0 means: nowhere in particular)."""
+        """Place `message` at `line` and `column` (both from 1; 0: unknown)."""
         self.message = message
         self.line = line
         self.column = column
@@ -76,7 +76,7 @@ class ExprRuntimeError(ExprError):
 
 
 class ExprBudgetError(ExprRuntimeError):
-    """The expression would take more time or memory than it may."""
+    """The expression exceeded its limit of time or memory."""
 
     code: ClassVar[str] = "ExpressionBudget"
 
@@ -86,62 +86,62 @@ class DocumentError(HyperFleetError):
 
     code: ClassVar[str] = "InvalidDocument"
 
-    def __init__(self, problems: Sequence[Problem]) -> None:
-        """Carry `problems`, in the order of their places."""
+    def __init__(self, problems: Sequence[DocumentProblem]) -> None:
+        """Take all problems, in the order of their places."""
         self.problems = tuple(problems)
         super().__init__("\n".join(str(problem) for problem in self.problems))
 
 
 class PolicyError(DocumentError):
-    """A policy has problems, so nothing that depends on it may start."""
+    """A policy has problems; nothing that depends on it may start."""
 
     code: ClassVar[str] = "InvalidPolicy"
 
 
 class SettingsError(DocumentError):
-    """Settings have problems, so the server does not start."""
+    """Settings have problems; the server does not start."""
 
     code: ClassVar[str] = "InvalidSettings"
 
 
 class StoreError(HyperFleetError):
-    """The store did not do what it was asked to."""
+    """The store could not do what was asked."""
 
     code: ClassVar[str] = "StoreError"
 
 
 class StoreUnavailable(StoreError):  # noqa: N818  # these name states, not mistakes
-    """The store cannot be reached. A write that was under way may or may not have happened."""
+    """The store cannot be reached. A write in progress may or may not have happened."""
 
     code: ClassVar[str] = "StoreUnavailable"
 
 
 class Contended(StoreError):  # noqa: N818
-    """Another writer was in the way; nothing was written and the same call may succeed if repeated."""
+    """Another writer was in the way. Nothing was written; a retry may succeed."""
 
     code: ClassVar[str] = "Contended"
 
 
-class Forgotten(StoreError):  # noqa: N818
-    """What was asked for was there once, and has been pruned since."""
+class HistoryPruned(StoreError):  # noqa: N818
+    """The requested history existed and has been deleted by retention."""
 
     code: ClassVar[str] = "Forgotten"
 
 
 class SchemaMismatch(StoreError):  # noqa: N818
-    """The tables are not those of this version of the program."""
+    """The tables are of another version of the program."""
 
     code: ClassVar[str] = "SchemaMismatch"
 
 
 class Overloaded(HyperFleetError):  # noqa: N818
-    """A queue is full: more was asked of us than we can do now."""
+    """A queue is full: there is more work than the server can do now."""
 
     code: ClassVar[str] = "Overloaded"
 
 
 class TooManyWatches(Overloaded):
-    """One caller watches more than one caller may; others are not concerned."""
+    """One caller has more watches than allowed. Other callers are not affected."""
 
     code: ClassVar[str] = "TooManyWatches"
 

@@ -159,7 +159,7 @@ def _tell_risks(settings: Settings) -> None:
     address = parse_address(settings.listen)
     if address.is_loopback:
         return
-    if not settings.auth.is_asking:
+    if not settings.auth.is_enabled:
         _LOG.warning(
             "%s can be reached from other machines, and nobody is asked who they are (insecureListen)", address
         )

@@ -69,7 +69,7 @@ def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     """Give a server with two tenants to all tests of a module that write nothing: it takes seconds to settle."""
     clock = HandClock()
     store = make_store(request, tmp_path_factory.mktemp("world"), clock, "lasting_postgres_url")
-    with open_fleet(store, clock, Limits(), doorkeeper=Keys()) as fleet:
+    with open_fleet(store, clock, Limits(), authenticator=Keys()) as fleet:
         world = open_world(fleet)
         position = fleet.run(store.position())
         yield world
@@ -79,5 +79,5 @@ def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 @pytest.fixture
 def own_world(store: Store, clock: HandClock, limits: Limits) -> Iterator[World]:
     """Give a server with two tenants to one test, which may write."""
-    with open_fleet(store, clock, limits, doorkeeper=Keys()) as fleet:
+    with open_fleet(store, clock, limits, authenticator=Keys()) as fleet:
         yield open_world(fleet)

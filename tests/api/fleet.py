@@ -72,7 +72,7 @@ class Fleet:
         self.policies = PolicyBook(store, kinds, present, lambda: PolicyText(self.policy, "policy.yaml"))
         committer = WitnessedCommitter if "journal" in more else Committer
         self.committer = committer(store, self.policies, Capacity(queue=QUEUE))
-        self.tail = Tail(store, WATCHES, WATCHES_OF_EACH if "doorkeeper" in more else None)
+        self.tail = Tail(store, WATCHES, WATCHES_OF_EACH if "authenticator" in more else None)
         self.committer.on_commit = self.tail.nudge
         self.measures = Measures()
         self.measures.attend(self.committer, self.tail)

@@ -1,4 +1,4 @@
-"""A server that asks callers who they are, for tests: a real doorkeeper with a file of tokens and an issuer of JWTs."""
+"""A server that authenticates callers, for tests: with a real token file and an issuer of JWTs."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 
 import httpx
 
+from hyperfleet.access.factory import build_authenticator
 from hyperfleet.access.issuer import Issuer
-from hyperfleet.access.opening import open_doorkeeper
 from hyperfleet.api.context import Limits
 from hyperfleet.ports import Store
 from tests.api.fleet import START, Fleet, HandClock, open_fleet
@@ -39,7 +39,7 @@ def known(name: str) -> dict[str, Any]:
 
 
 class GuardedFleet:
-    """A server with a doorkeeper, and a client that shows the token of an admin unless told otherwise."""
+    """A server with an authenticator, and a client that shows the token of an admin unless told otherwise."""
 
     def __init__(self, fleet: Fleet) -> None:
         self.fleet = fleet
@@ -61,6 +61,6 @@ def open_guarded(store: Store, clock: HandClock, directory: Path) -> Iterator[Gu
     file.touch(mode=0o600)
     file.write_text(TOKENS)
     issuer = Issuer(issuer=ISSUER, audience=AUDIENCE, jwks=str(write_key_set(directory)))
-    doorkeeper = open_doorkeeper(str(file), (issuer,), lambda: NOW)
-    with open_fleet(store, clock, Limits(), doorkeeper=doorkeeper) as fleet:
+    authenticator = build_authenticator(str(file), (issuer,), lambda: NOW)
+    with open_fleet(store, clock, Limits(), authenticator=authenticator) as fleet:
         yield GuardedFleet(fleet)

@@ -30,7 +30,7 @@ CALLERS = {
 
 
 class Keys:
-    """A doorkeeper whose tokens are the names of colours. Everybody may do everything, so that no role hides a leak."""
+    """An authenticator whose tokens are names of colours. All callers are admins, so that no role hides a leak."""
 
     def recognize(self, token: bytes) -> Caller | None:
         """Know everybody at once."""

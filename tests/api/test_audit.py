@@ -34,7 +34,7 @@ CALLERS = {
 
 
 class Keys:
-    """A doorkeeper whose tokens are names."""
+    """An authenticator whose tokens are names."""
 
     def recognize(self, token: bytes) -> Caller | None:
         """Know everybody at once."""
@@ -72,7 +72,7 @@ def pad() -> Pad:
 
 @pytest.fixture
 def fleet(store: Store, clock: HandClock, pad: Pad) -> Iterator[Fleet]:
-    with open_fleet(store, clock, Limits(), journal=pad, doorkeeper=Keys()) as fleet:
+    with open_fleet(store, clock, Limits(), journal=pad, authenticator=Keys()) as fleet:
         yield fleet
 
 
@@ -236,7 +236,7 @@ def test_bodies_are_never_in_it(fleet: Fleet, pad: Pad) -> None:
 
 
 def test_reports_that_were_taken_can_be_left_out(store: Store, clock: HandClock, pad: Pad) -> None:
-    more: dict[str, Any] = {"journal": pad, "doorkeeper": Keys(), "journals_reports": False}
+    more: dict[str, Any] = {"journal": pad, "authenticator": Keys(), "journals_reports": False}
     with open_fleet(store, clock, Limits(), **more) as fleet:
         path = f"/clusters/{make(fleet, pad)['id']}/statuses"
         ask(fleet, "dns", "POST", path, body("dns", "True"))
@@ -247,7 +247,7 @@ def test_reports_that_were_taken_can_be_left_out(store: Store, clock: HandClock,
 
 def test_whoever_is_too_fast_cannot_fill_the_disk(clock: HandClock, pad: Pad) -> None:
     pace = Pace(1, 1, lambda: 0.0)
-    with open_fleet(MemoryStore(clock), clock, Limits(), journal=pad, doorkeeper=Keys(), pace=pace) as fleet:
+    with open_fleet(MemoryStore(clock), clock, Limits(), journal=pad, authenticator=Keys(), pace=pace) as fleet:
         statuses = [ask(fleet, "nobody", "POST", "/clusters", {}).status_code for _ in range(5)]
     assert statuses == [401, 429, 429, 429, 429]
     assert [record["status"] for record in pad.take()] == [401]
@@ -280,7 +280,7 @@ class Slow(MemoryStore):
 @pytest.mark.parametrize("headers", [{}, {"Prefer": "return=representation"}], ids=["lane", "route"])
 def test_what_took_too_long_may_have_been_done(clock: HandClock, pad: Pad, headers: dict[str, str]) -> None:
     store, limits = Slow(clock), Limits(time=timedelta(milliseconds=50))
-    with open_fleet(store, clock, limits, journal=pad, doorkeeper=Keys()) as fleet:
+    with open_fleet(store, clock, limits, journal=pad, authenticator=Keys()) as fleet:
         id_ = make(fleet, pad)["id"]
         with store.shut():
             late = ask(fleet, "ann", "POST", f"/clusters/{id_}/statuses", body("dns", "True"), **headers)
@@ -297,7 +297,7 @@ def test_what_took_too_long_may_have_been_done(clock: HandClock, pad: Pad, heade
 
 def test_an_entry_of_a_batch_that_failed_was_not_refused(clock: HandClock, pad: Pad) -> None:
     store = Slow(clock)
-    with open_fleet(store, clock, Limits(), journal=pad, doorkeeper=Keys()) as fleet:
+    with open_fleet(store, clock, Limits(), journal=pad, authenticator=Keys()) as fleet:
         id_ = make(fleet, pad)["id"]
         store.is_away = True
         ask(fleet, "ann", "POST", "/statuses:batch", {"reports": [{"clusterId": id_, **body("dns", "True")}]})

@@ -10,7 +10,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from hyperfleet.access.doorkeeper import TokenDoorkeeper
+from hyperfleet.access.authenticator import TokenAuthenticator
 from hyperfleet.api import streams
 from hyperfleet.api.context import Limits
 from hyperfleet.backends.memory import MemoryStore
@@ -132,22 +132,22 @@ def test_a_watch_lasts_as_long_as_its_token(
     is_over: bool,
 ) -> None:
     monkeypatch.setattr(streams, "RECHECK", 0.0)
-    doorkeeper = memory_guarded.fleet.context.doorkeeper
-    assert isinstance(doorkeeper, TokenDoorkeeper)
+    authenticator = memory_guarded.fleet.context.authenticator
+    assert isinstance(authenticator, TokenAuthenticator)
     settle(memory_guarded)
     header = known("reader")["Authorization"].decode()
     with Connection(memory_guarded.fleet, "/clusters?watch=true", {"authorization": header}) as stream:
         assert [heard.event for heard in stream.take_list()] == ["added", "synced"]
         file = tmp_path / "tokens.yaml"
         file.write_text(file.read_text().replace('"', "'").replace(before, after) + "# changed\n")
-        memory_guarded.fleet.run(doorkeeper._look_at_tokens())
+        memory_guarded.fleet.run(authenticator._refresh_tokens())
         memory_guarded.act("POST", "/clusters", {"name": "news", "spec": SPEC})
         stream.wait_for(lambda: stream.is_over or len(stream.heard) > 0)
         assert (stream.is_over, [heard.event for heard in stream.heard]) == (is_over, [] if is_over else ["added"])
 
 
 class Unsure:
-    """A doorkeeper who takes tokens for names, and may come to be unable to tell whose one of them is."""
+    """An authenticator who takes tokens for names, and may come to be unable to tell whose one of them is."""
 
     unsure_of = b""
 
@@ -162,12 +162,12 @@ class Unsure:
 
 def test_a_watch_goes_on_while_nobody_can_tell(clock: HandClock, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streams, "RECHECK", 0.0)
-    doorkeeper = Unsure()
-    with open_fleet(MemoryStore(clock), clock, Limits(), doorkeeper=doorkeeper) as fleet:
+    authenticator = Unsure()
+    with open_fleet(MemoryStore(clock), clock, Limits(), authenticator=authenticator) as fleet:
         guarded = GuardedFleet(fleet)
         with Connection(fleet, "/clusters?watch=true", {"authorization": "Bearer alice"}) as stream:
             stream.take_list()
-            doorkeeper.unsure_of = b"alice"
+            authenticator.unsure_of = b"alice"
             assert guarded.send("GET", "/clusters", bearer("alice")).status_code == 503
             guarded.send("POST", "/clusters", bearer("bob"), json={"name": "news", "spec": SPEC})
             assert [heard.event for heard in stream.take(1)] == ["added"]
@@ -190,7 +190,7 @@ def test_a_watch_goes_on_while_nobody_can_tell(clock: HandClock, monkeypatch: py
             [("Authorization", "Bearer nonsense")],
             401,
             "InvalidToken",
-            f'{CHALLENGE}, error="invalid_token", error_description="this is not a token that is known here"',
+            f'{CHALLENGE}, error="invalid_token", error_description="the token is not known"',
         ),
         ([("Authorization", "BearerX reader-0123456789abcdef")], 401, "Unauthenticated", CHALLENGE),
     ],

@@ -19,7 +19,7 @@ from hyperfleet.api.metrics import list_families
 from hyperfleet.api.traffic import Trip
 from hyperfleet.backends.memory import MemoryStore
 from hyperfleet.errors import StoreUnavailable
-from hyperfleet.model.status import PHASES
+from hyperfleet.model.phase import PHASES
 from hyperfleet.ports import Answer, Cause, Group, Query, Scope
 from hyperfleet.services.callers import Caller, Rejection, Role
 from hyperfleet.services.upkeep import recompute_all
@@ -450,7 +450,7 @@ class Door:
 def ask_as(fleet: Fleet, token: str | None, **options: Any) -> httpx.Response:
     """Ask a server that knows its callers."""
     headers = {} if token is None else {"Authorization": f"Bearer {token}"}
-    found: httpx.Response = ask(fleet, replace(FRESH, **options), headers, doorkeeper=Door())
+    found: httpx.Response = ask(fleet, replace(FRESH, **options), headers, authenticator=Door())
     return found
 
 
@@ -473,7 +473,7 @@ def test_who_is_not_known_sees_the_server_if_it_is_public(memory_client: Fleet) 
 
 def test_tenants_see_their_own_and_nothing_of_the_server(client: Fleet) -> None:
     async def write() -> None:
-        context = replace(client.context, doorkeeper=Door())
+        context = replace(client.context, authenticator=Door())
         blue = {"Authorization": "Bearer blue"}
         async with httpx.AsyncClient(transport=httpx.ASGITransport(create_app(context)), headers=blue) as http:
             created = await http.post(f"{ROOT}{CLUSTERS}", json={"name": "blue-cluster", "spec": {}})

@@ -22,7 +22,7 @@ BURST = 10
 
 
 class Keys:
-    """A doorkeeper who must look up `late` each time, and counts how often he looks anything up."""
+    """An authenticator who must look up `late` each time, and counts how often he looks anything up."""
 
     def __init__(self) -> None:
         self.looks = 0
@@ -60,7 +60,7 @@ def watch() -> Watch:
 @pytest.fixture
 def fleet(store: Store, clock: HandClock, keys: Keys, watch: Watch) -> Iterator[Fleet]:
     pace = Pace(RATE, BURST, watch)
-    with open_fleet(store, clock, Limits(), doorkeeper=keys, pace=pace) as fleet:
+    with open_fleet(store, clock, Limits(), authenticator=keys, pace=pace) as fleet:
         yield fleet
 
 
@@ -151,7 +151,7 @@ def test_without_callers_addresses_count(store: Store, clock: HandClock, watch: 
 
 def test_one_caller_cannot_take_all_watches(store: Store, clock: HandClock, keys: Keys) -> None:
     ann, bob = ({"Authorization": f"Bearer {name}"} for name in ("ann", "bob"))
-    with open_fleet(store, clock, Limits(), doorkeeper=keys) as fleet, ExitStack() as open_ones:
+    with open_fleet(store, clock, Limits(), authenticator=keys) as fleet, ExitStack() as open_ones:
         for _ in range(WATCHES_OF_EACH):
             connection = open_ones.enter_context(Connection(fleet, "/clusters?watch=true", ann))
             assert connection.status == 200

@@ -19,7 +19,7 @@ from tests.api.tenants import LABEL, Keys, Voice
 
 
 class Owner(Keys):
-    """A doorkeeper who takes everybody for somebody with many tenants."""
+    """An authenticator who takes everybody for somebody with many tenants."""
 
     def __init__(self, tenants: frozenset[str]) -> None:
         self._caller = Caller("owner", Scope(tenants))
@@ -32,14 +32,14 @@ class Owner(Keys):
 @pytest.fixture
 def labelled(store: Store, clock: HandClock, limits: Limits) -> Iterator[Fleet]:
     """Give a server on which a label says whose a resource is."""
-    with open_fleet(store, clock, limits, doorkeeper=Keys(), tenancy=Tenancy(LABEL)) as fleet:
+    with open_fleet(store, clock, limits, authenticator=Keys(), tenancy=Tenancy(LABEL)) as fleet:
         yield fleet
 
 
 @pytest.fixture
 def unlabelled(clock: HandClock, limits: Limits, store: Store) -> Iterator[Fleet]:
     """Give a server on which a resource is its creator's."""
-    with open_fleet(store, clock, limits, doorkeeper=Keys()) as fleet:
+    with open_fleet(store, clock, limits, authenticator=Keys()) as fleet:
         yield fleet
 
 
@@ -79,7 +79,7 @@ def test_who_has_several_tenants_must_be_told_how_to_choose(unlabelled: Fleet) -
 def test_who_has_many_tenants_can_repeat_a_creation(store: Store, clock: HandClock, limits: Limits) -> None:
     tenants = frozenset(sha256(b"%d" % number).hexdigest()[:40] for number in range(500))  # nothing to compress
     new = {"json": {"name": "mine", "spec": {}, "labels": {LABEL: min(tenants)}}, "headers": {"Idempotency-Key": "k"}}
-    with open_fleet(store, clock, limits, doorkeeper=Owner(tenants), tenancy=Tenancy(LABEL)) as fleet:
+    with open_fleet(store, clock, limits, authenticator=Owner(tenants), tenancy=Tenancy(LABEL)) as fleet:
         made = [Voice(fleet, "owner").must(201, "POST", "/clusters", **new)["id"] for _ in range(2)]
     assert made[0] == made[1]
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from hyperfleet.errors import ExprError, ExprRuntimeError
-from hyperfleet.expr import Options, Program
+from hyperfleet.expr import ExprOptions, Program
 from hyperfleet.expr import compile as compile_expr
 from hyperfleet.expr.checking.checker import check
 from hyperfleet.expr.compiling.folding import fold
@@ -43,7 +43,7 @@ SHARED_SETS = ("tests", "check", "compile_err", "parse", "jdx", "domain", "gen",
 SETS = (*OWN_SETS, *SHARED_SETS)
 
 # The original has no limit on work, so the cases are judged without ours.
-UNLIMITED = Options(work=10**12, clock=lambda: datetime(2024, 5, 6, 7, 8, 9, tzinfo=UTC))
+UNLIMITED = ExprOptions(work=10**12, clock=lambda: datetime(2024, 5, 6, 7, 8, 9, tzinfo=UTC))
 
 Case = dict[str, Any]
 
@@ -200,7 +200,7 @@ _UNRECORDED: dict[str, Type] = {"1": FLOAT}
 _UNDECLARED = frozenset({"varNotExist", "foo?.[1]?.[2]?.[3]", 'name == "" ? foo + bar : foo + name'})
 
 
-def _options(case: Case) -> Options:
+def _options(case: Case) -> ExprOptions:
     return replace(UNLIMITED, memory=100) if case["src"] == "1..100" else UNLIMITED
 
 

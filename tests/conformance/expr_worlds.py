@@ -10,7 +10,7 @@ from typing import Any
 
 from hyperfleet.expr.runtime.budget import open_budget
 from hyperfleet.expr.runtime.text import show
-from hyperfleet.expr.runtime.values import NilSlice, Record
+from hyperfleet.expr.runtime.values import NilSlice, StructValue
 from hyperfleet.expr.temporal.dates import parse_time
 from hyperfleet.expr.temporal.durations import Duration
 from hyperfleet.expr.temporal.layouts import RFC3339
@@ -37,7 +37,7 @@ def _decode_list(tagged: Any) -> Any:
 def _decode_struct(tagged: Any) -> Any:
     shape = type_of(tagged)
     fields = {name: decode(value) for name, value in tagged["v"].items()}
-    return Record(shape, fields) if isinstance(shape, Struct) else fields
+    return StructValue(shape, fields) if isinstance(shape, Struct) else fields
 
 
 _DECODERS: dict[str, Callable[[Any], Any]] = {
@@ -98,8 +98,8 @@ GEN: tuple[Schema, Mapping[str, Any]] = (
         "str": "str",
         "f64": 0.5,
         "array": [1, 2, 3, 4, 5],
-        "foo": Record(_GEN_FOO, {"Bar": "foo"}),
-        "list": [Record(_GEN_FOO, {"Bar": "bar"}), Record(_GEN_FOO, {"Bar": "baz"})],
+        "foo": StructValue(_GEN_FOO, {"Bar": "foo"}),
+        "list": [StructValue(_GEN_FOO, {"Bar": "bar"}), StructValue(_GEN_FOO, {"Bar": "baz"})],
         "add": lambda left, right: left + right,
         "greet": lambda name: "Hello, " + name,
     },
@@ -131,8 +131,8 @@ FUZZ: tuple[Schema, Mapping[str, Any]] = (
         "i64": 1,
         "i32": 1,
         "array": [1, 2, 3, 4, 5],
-        "list": [Record(_FUZZ_FOO, {"Bar": "bar"}), Record(_FUZZ_FOO, {"Bar": "baz"})],
-        "foo": Record(_FUZZ_FOO, {"Bar": "bar"}),
+        "list": [StructValue(_FUZZ_FOO, {"Bar": "bar"}), StructValue(_FUZZ_FOO, {"Bar": "baz"})],
+        "foo": StructValue(_FUZZ_FOO, {"Bar": "bar"}),
         "add": lambda left, right: left + right,
         "div": _quotient,
         "half": lambda number: number / 2,

@@ -18,11 +18,11 @@ from ruamel.yaml import YAML
 
 from hyperfleet.conditions import get
 from hyperfleet.conditions.cluster import (
+    ClusterScope,
     ClusterStatus,
+    ClusterView,
     Replicas,
-    Scope,
     Topology,
-    View,
     available,
     compute_status,
     read_provider,
@@ -74,10 +74,10 @@ def parse_all(value: Any) -> Any:
     }
 
 
-def build_scope(given: Row) -> Scope:
+def build_scope(given: Row) -> ClusterScope:
     values = {"descendants": {}, **parse_all(given)}
     values["cluster"] = {**REFERENCED, **values.get("cluster", {})}
-    return convert(values, Scope)
+    return convert(values, ClusterScope)
 
 
 def said(condition: Condition | None) -> Condition | None:
@@ -117,5 +117,5 @@ def test_available(row: Row) -> None:
     conditions |= {c.type: c for c in map(parse, given.pop("conditions", []))}
     for type_ in given.pop("missing", []):
         del conditions[type_]
-    view = View(build_scope(given), tuple(conditions.values()), NOW)
+    view = ClusterView(build_scope(given), tuple(conditions.values()), NOW)
     assert said(available(view)) == parse(row["expect"])

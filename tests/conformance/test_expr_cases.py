@@ -10,7 +10,7 @@ import pytest
 
 from hyperfleet.errors import ExprError
 from hyperfleet.expr import parse
-from hyperfleet.expr.nodes import Builtin, Call, Member, Node, String, walk
+from hyperfleet.expr.nodes import Builtin, Call, ExprNode, MemberAccess, String, walk
 from hyperfleet.expr.signatures import BUILTINS, METHODS
 from hyperfleet.expr.syntax.lexer import tokenize
 from hyperfleet.expr.syntax.precedence import BINARY, NEGATABLE, UNARY
@@ -54,7 +54,7 @@ def test_the_environments_are_those_of_the_original(name: str) -> None:
         assert callable(values[variable]) if value == FUNCTION else same(value, values[variable]), variable
 
 
-def parsed(case: dict[str, Any]) -> list[Node]:
+def parsed(case: dict[str, Any]) -> list[ExprNode]:
     try:
         return list(walk(parse(case["src"], WORLDS[case["set"]][0])))
     except ExprError:
@@ -87,7 +87,7 @@ def test_every_method_is_called() -> None:
         node.callee.key.value
         for case in CASES
         for node in parsed(case)
-        if isinstance(node, Call) and isinstance(node.callee, Member) and isinstance(node.callee.key, String)
+        if isinstance(node, Call) and isinstance(node.callee, MemberAccess) and isinstance(node.callee.key, String)
     }
     assert {name for methods in METHODS.values() for name in methods} - called == set()
 

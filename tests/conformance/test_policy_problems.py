@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from hyperfleet.aggregation.loading.policy_loader import check_policies, load_policies
-from hyperfleet.documents import Problem
+from hyperfleet.documents import DocumentProblem
 from hyperfleet.errors import PolicyError
 from tests.conformance.timeline import POLICY_FILES, rows
 
@@ -34,7 +34,7 @@ def source_of(row: dict[str, Any]) -> tuple[str, str]:
     return row["policy"].replace(MARK, ""), "row.yaml"
 
 
-def shown(problem: Problem, part: str) -> list[Any]:
+def shown(problem: DocumentProblem, part: str) -> list[Any]:
     """Show a problem as a row does: with the expected part of its message, or all of it when that is not in it."""
     message = part if part in problem.message else problem.message
     return [problem.place.line, problem.place.column, problem.code, message]

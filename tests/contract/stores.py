@@ -10,9 +10,10 @@ from typing import Any, Protocol
 from hyperfleet.errors import Contended
 from hyperfleet.model.condition import Condition
 from hyperfleet.model.event import EventType, Transition
+from hyperfleet.model.phase import Phase
 from hyperfleet.model.report import Report, StoredReport
 from hyperfleet.model.resource import Resource
-from hyperfleet.model.status import AdapterSummary, Memory, Phase, Status
+from hyperfleet.model.status import AdapterSummary, Memory, Status
 from hyperfleet.ports import EVERYTHING, Cause, Changes, Draft, Loaded, Needs, Pruning, Record, Store, Work
 
 START = datetime(2025, 10, 17, 12, 0, 0, 123456, tzinfo=UTC)

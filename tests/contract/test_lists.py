@@ -13,8 +13,8 @@ import pytest
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hyperfleet.backends.rows import SEVERITIES, to_micros
-from hyperfleet.model.status import PHASES
+from hyperfleet.backends.rows import to_micros
+from hyperfleet.model.phase import PHASE_TRAITS, PHASES
 from hyperfleet.ports import EVERYTHING, Answer, Group, OrderField, Query, Record, Scope, Store, Term
 from tests.contract.stores import (
     START,
@@ -51,7 +51,7 @@ class Known(Struct, frozen=True):
             "name": resource.name,
             "createdAt": to_micros(resource.created_time),
             "updatedAt": self.record.revision,
-            "severity": SEVERITIES[self.record.status.phase],
+            "severity": PHASE_TRAITS[self.record.status.phase].severity,
         }
         return keys[order], resource.id
 

@@ -22,7 +22,7 @@ from hyperfleet.backends.rows import encode, to_micros
 from hyperfleet.backends.sqlite import SqliteStore
 from hyperfleet.backends.sqlite_connection import SQL as SQLITE_SQL
 from hyperfleet.backends.statements import Engine
-from hyperfleet.errors import Forgotten
+from hyperfleet.errors import HistoryPruned
 from hyperfleet.ports import EVERYTHING, Changes, Needs, Record
 from tests.contract.conftest import DURABLE
 from tests.contract.heartbeats import beat, begin, heard
@@ -244,11 +244,11 @@ async def test_of_a_past_with_gaps_only_what_came_after_them_is_promised(
 ) -> None:
     await fill(old, kept, head)
     await migrate_and_open(old.store)
-    with pytest.raises(Forgotten):
+    with pytest.raises(HistoryPruned):
         await old.store.read_events(missing - 1, 10)
     found = await old.store.read_events(missing, 10)
     assert [entry.position for entry in found.entries] == [at for at in kept if at > missing], because
-    with pytest.raises(Forgotten):
+    with pytest.raises(HistoryPruned):
         await old.store.read_version("Cluster", "cls-1", EVERYTHING, EARLY + 100 * HOUR)
     await old.store.close()
 
@@ -256,7 +256,7 @@ async def test_of_a_past_with_gaps_only_what_came_after_them_is_promised(
 async def test_a_database_without_events_promises_nothing_of_before(old: OldDatabase) -> None:
     await old.run("update head set position = 7")
     await migrate_and_open(old.store)
-    with pytest.raises(Forgotten):
+    with pytest.raises(HistoryPruned):
         await old.store.read_events(6, 10)
     assert (await old.store.read_events(7, 10)).head == 7
     await old.store.close()
@@ -267,11 +267,11 @@ async def test_what_a_replica_of_the_first_version_prunes_is_noticed(old: OldDat
     await migrate_and_open(old.store)
     await old.run("delete from events where position = 2")
     for after in (0, 1):
-        with pytest.raises(Forgotten):
+        with pytest.raises(HistoryPruned):
             await old.store.read_events(after, 10)
     assert len((await old.store.read_events(2, 10)).entries) == 3
     await old.run("delete from events where position = 5")
-    with pytest.raises(Forgotten):
+    with pytest.raises(HistoryPruned):
         await old.store.read_events(4, 10)
     await old.store.close()
 

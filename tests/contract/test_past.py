@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from hyperfleet.errors import Forgotten
+from hyperfleet.errors import HistoryPruned
 from hyperfleet.ports import (
     EVERYTHING,
     Changes,
@@ -273,7 +273,7 @@ async def compare(store: Store, chronicle: Chronicle, id_: str, at: datetime, *,
     try:
         version = await store.read_version("Cluster", id_, EVERYTHING, at)
         reports = await store.read_reports_past(id_, EVERYTHING, at)
-    except Forgotten:
+    except HistoryPruned:
         assert not is_kept, (id_, at)
         return
     if await store.remembers("Cluster", id_, EVERYTHING):
@@ -292,12 +292,12 @@ async def test_a_reader_is_told_if_events_it_has_not_seen_are_gone(store: Store,
     assert (await store.read_events(0, 5)).entries
     half = entries[len(entries) // 2].time
     assert await prune_all(store, "events", await now_of(store) - half) > 0
-    with pytest.raises(Forgotten, match="position"):
+    with pytest.raises(HistoryPruned, match="position"):
         await store.read_events(0, 5)
     for after in range(len(entries) + 1):
         try:
             found = [each async for each in read_all(store, after, 50)]
-        except Forgotten:
+        except HistoryPruned:
             assert entries[after].time < half + MINUTE  # the store's clock went on meanwhile
         else:
             assert found == entries[after:]
@@ -333,7 +333,7 @@ async def test_a_change_after_pruning_has_its_base(store: Store) -> None:
     version = await store.read_version("Cluster", "cls-1", EVERYTHING, now - TICK)
     assert version is not None
     assert version.entry.position == 2
-    with pytest.raises(Forgotten, match="no longer"):
+    with pytest.raises(HistoryPruned, match="no longer"):
         await store.read_version("Cluster", "cls-1", EVERYTHING, now - 2 * DAY)
     young = make_record("cls-2")
     await write(store, created(young, time=now))

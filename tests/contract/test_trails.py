@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from hyperfleet.backends.postgres import PostgresStore
 from hyperfleet.backends.sqlite import SqliteStore
-from hyperfleet.errors import Forgotten
+from hyperfleet.errors import HistoryPruned
 from hyperfleet.ports import EVERYTHING, Needs, Scope, Store
 from hyperfleet.services.reports import TakeReports
 from tests.contract.conftest import DURABLE
@@ -62,12 +62,12 @@ async def compare(store: Store, chronicle: Chronicle, id_: str, at: datetime, cu
     try:
         assert await store.read_version("Cluster", id_, EVERYTHING, at) == expected, (id_, at)
         told += 1
-    except Forgotten:
+    except HistoryPruned:
         assert at < cut.events or (is_heartbeat and at < cut.reports), (id_, at)
     try:
         assert await store.read_reports_past(id_, EVERYTHING, at) == chronicle.reports_past(id_, at), (id_, at)
         told += 1
-    except Forgotten:
+    except HistoryPruned:
         assert at < cut.reports, (id_, at)
     if at >= cut.reports:
         assert await store.read_report_log(id_, EVERYTHING, at) == chronicle.report_log(id_, at), (id_, at)
@@ -87,7 +87,7 @@ async def compare_feed(store: Store, chronicle: Chronicle, cut: Cutoffs) -> None
     for after in range(0, len(entries), 7):
         try:
             assert list((await store.read_events(after, len(entries))).entries) == entries[after:]
-        except Forgotten:
+        except HistoryPruned:
             assert entries[after].time < cut.events, after
 
 
@@ -145,11 +145,11 @@ async def test_it_is_known_that_heartbeats_went_where_nothing_else_did(store: St
         for log in ("events", "reports"):
             await prune_all(store, log, now - historian.now - MINUTE, limit=9)
     early = historian.now - 90 * MINUTE
-    with pytest.raises(Forgotten):
+    with pytest.raises(HistoryPruned):
         await store.read_version("Cluster", "cls-1", EVERYTHING, early)
-    with pytest.raises(Forgotten):
+    with pytest.raises(HistoryPruned):
         await store.read_reports_past("cls-1", EVERYTHING, early)
-    with pytest.raises(Forgotten):
+    with pytest.raises(HistoryPruned):
         await store.read_events(5, 1000)
     assert await compare(store, historian.chronicle, "cls-1", historian.now + 2 * MINUTE, Cutoffs()) == 2
 

@@ -16,7 +16,14 @@ from hyperfleet.api import health, metrics
 from hyperfleet.bootstrap import System, spec_checker
 from hyperfleet.cli import command
 from hyperfleet.documents import has_errors
-from hyperfleet.settings import CONFIG_VARIABLE, Settings, find_strangers, parse_address, parse_database, resolve
+from hyperfleet.settings import (
+    CONFIG_VARIABLE,
+    Settings,
+    find_unknown_variables,
+    parse_address,
+    parse_database,
+    resolve,
+)
 from tests.deploy.alerting import ALERTS, DASHBOARD, RECORDING, read_rules
 from tests.deploy.chart import (
     EMBEDDED,
@@ -53,7 +60,7 @@ def resolve_settings(release: Release, directory: Path) -> Settings:
     environment = environment_of(release.server())
     (mount,) = (each for each in release.server()["volumeMounts"] if each["name"] == "config")
     file = Path(environment.pop(CONFIG_VARIABLE)).relative_to(mount["mountPath"])
-    assert list(find_strangers(environment)) == []
+    assert list(find_unknown_variables(environment)) == []
     return resolve({}, environment, str(directory / file)).settings
 
 

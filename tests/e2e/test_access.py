@@ -51,7 +51,7 @@ def test_tokens_of_a_file_are_made_used_and_revoked(tmp_path: Path, database: st
         await_state(lambda: ask(server, dns).status_code == 401)
         assert ask(server, admin).status_code == 200
         file.write_text("nonsense")
-        await_state(lambda: "the tokens were not read again, those in force stay" in server.log)
+        await_state(lambda: "the token file was not reloaded, keeping the old tokens" in server.log)
         assert ask(server, admin).status_code == 200
         assert server.stop() == 0
         assert not any(token in server.log for token in (admin, dns, late))

@@ -13,7 +13,7 @@ from hyperfleet.conditions import (
     Priority,
     Source,
     Strategy,
-    Summary,
+    SummaryOptions,
     aggregate,
     apply_patch,
     by_polarity,
@@ -30,7 +30,8 @@ from hyperfleet.conditions import (
 )
 from hyperfleet.conditions.cluster import (
     Absence,
-    Cluster,
+    ClusterObject,
+    ClusterScope,
     ClusterStatus,
     Descendants,
     Machine,
@@ -38,7 +39,6 @@ from hyperfleet.conditions.cluster import (
     Probe,
     Provider,
     Reference,
-    Scope,
     compute_status,
 )
 from hyperfleet.conditions.message import fit, nest
@@ -180,7 +180,7 @@ def test_the_worst_source_decides_an_aggregate(group: list[Source], is_negative:
 def test_a_summary_of_infos_is_true_and_says_nothing_of_silent_ones(found: list[Condition]) -> None:
     source = Source(conditions=tuple(found))
     everything_is_fine = Strategy(priority_of=lambda _: Priority.INFO)
-    summary = Summary(target="Sum", types=TYPES, ignore_if_missing=TYPES, strategy=everything_is_fine)
+    summary = SummaryOptions(target="Sum", types=TYPES, ignore_if_missing=TYPES, strategy=everything_is_fine)
     result = summarize(source, summary)
     assert (result.status, result.reason) == (TRUE, "InfoReported")
     if all(condition.message == "" for condition in found):
@@ -191,7 +191,7 @@ def test_a_summary_of_infos_is_true_and_says_nothing_of_silent_ones(found: list[
 def test_a_summary_is_true_exactly_when_all_is_present_and_well(
     found: tuple[Condition, ...], negative: set[str]
 ) -> None:
-    result = summarize(Source(conditions=found), Summary(target="Sum", types=TYPES, negative=tuple(negative)))
+    result = summarize(Source(conditions=found), SummaryOptions(target="Sum", types=TYPES, negative=tuple(negative)))
     is_well = all((c := get(found, t)) and c.status == (FALSE if t in negative else TRUE) for t in TYPES)
     assert (result.status == TRUE) == is_well
 
@@ -245,9 +245,9 @@ groups = st.builds(MachineGroup, kind=st.just("MachineDeployment"), name=names, 
 references = st.builds(Reference, kind=st.sampled_from(["", "Infra"]))
 providers = st.sampled_from([*Absence, Provider(kind="Infra"), Provider(kind="Infra", initialized=None)])
 scopes = st.builds(
-    Scope,
+    ClusterScope,
     cluster=st.builds(
-        Cluster,
+        ClusterObject,
         generation=st.integers(1, 3),
         is_deleting=st.booleans(),
         is_paused=st.booleans(),
@@ -268,7 +268,7 @@ scopes = st.builds(
 
 
 @given(scopes, moments)
-def test_a_status_is_stable_and_fit_for_kubernetes(scope: Scope, now: datetime) -> None:
+def test_a_status_is_stable_and_fit_for_kubernetes(scope: ClusterScope, now: datetime) -> None:
     status = compute_status(scope, ClusterStatus(), now)
     assert compute_status(scope, status, now) == status
     flaws = {flaw.rule for flaw in lint(status.conditions, now=now, generation=scope.cluster.generation)}
@@ -276,7 +276,7 @@ def test_a_status_is_stable_and_fit_for_kubernetes(scope: Scope, now: datetime) 
 
 
 @given(scopes, scopes, moments)
-def test_a_status_moves_no_time_without_a_status(one: Scope, other: Scope, now: datetime) -> None:
+def test_a_status_moves_no_time_without_a_status(one: ClusterScope, other: ClusterScope, now: datetime) -> None:
     before = compute_status(one, ClusterStatus(), now)
     after = compute_status(other, before, now + timedelta(hours=1))
     for condition in after.conditions:

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from hyperfleet.aggregation.aggregate import aggregate
 from hyperfleet.aggregation.explaining.explanation import explain
 from hyperfleet.aggregation.explaining.explanation_text import render
-from hyperfleet.aggregation.explaining.remedies import Remedies, find_remedies
-from hyperfleet.aggregation.explaining.trials import Change
+from hyperfleet.aggregation.explaining.remedies import RemedySet, find_remedies
+from hyperfleet.aggregation.explaining.trials import AdapterChange
 from hyperfleet.aggregation.situation import read_situation
 from hyperfleet.model.condition import FALSE, TRUE, ConditionStatus
 from hyperfleet.model.status import AdapterState
@@ -64,12 +64,12 @@ def small_worlds(draw: st.DrawFn) -> World:
     return world
 
 
-def _help(world: World, type_: str, wanted: ConditionStatus) -> Remedies:
+def _help(world: World, type_: str, wanted: ConditionStatus) -> RemedySet:
     situation = read_situation(world.resource, world.reports, world.policy, world.status, world.now)
     return find_remedies(situation, world.reports, type_, wanted)
 
 
-def _status_after(world: World, changes: Iterable[Change], type_: str) -> str:
+def _status_after(world: World, changes: Iterable[AdapterChange], type_: str) -> str:
     """Really send what the changes promise, in a world of its own, as bodies through the front door."""
     world = copy.copy(world)
     world.reports = dict(world.reports)
@@ -99,10 +99,10 @@ def test_a_remedy_that_is_sent_helps_and_no_part_of_it_does(world, type_, wanted
 @settings(max_examples=10)
 @given(small_worlds(), st.sampled_from(HOPELESS))
 def test_where_nothing_is_found_nothing_helps(world, type_):  # type: ignore[no-untyped-def]
-    assert _help(world, type_, TRUE) == Remedies(TRUE)
+    assert _help(world, type_, TRUE) == RemedySet(TRUE)
     states: list[AdapterState | None] = [None, "Completed", "Running", "Pending", "Failed", "Unhealthy"]
     for chosen in product(states, repeat=3):
-        changes = [Change(a, s, world.resource.generation) for a, s in zip("abc", chosen, strict=True) if s]
+        changes = [AdapterChange(a, s, world.resource.generation) for a, s in zip("abc", chosen, strict=True) if s]
         assert _status_after(world, changes, type_) != TRUE
 
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from hyperfleet import expr
 from hyperfleet.errors import ExprError, ExprRuntimeError
-from hyperfleet.expr.runtime.values import Function, Record
+from hyperfleet.expr.runtime.values import Function, StructValue
 from hyperfleet.expr.types import ANY, BOOL, DURATION, FLOAT, INT, STRING, TIME, Array, Func, Map, Schema, Struct
 
 PERSON = Struct("main.Person", {"name": STRING, "age": INT, "tags": Array(STRING)})
@@ -123,7 +123,7 @@ def comparable(value: Any) -> Any:
     if isinstance(value, (list, range)):
         return [type(value).__name__, *map(comparable, value)]
     if isinstance(value, dict):
-        kind = dict if isinstance(value, Record) else type(value)
+        kind = dict if isinstance(value, StructValue) else type(value)
         return (kind.__name__, [(comparable(key), comparable(item)) for key, item in value.items()])
     return (type(value).__name__, value)
 

@@ -43,7 +43,7 @@ FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 MARK = re.compile(r"\s*// (→|✗) ")
 CODE = r"(`{1,2})((?:(?!\%d).)+)\%d"
 INLINE = re.compile(rf"(?<!`){CODE % (1, 1)} (→|✗) {CODE % (4, 4)}")
-OPTIONS = expr.Options(clock=lambda: datetime(2026, 8, 21, 12, tzinfo=UTC))
+OPTIONS = expr.ExprOptions(clock=lambda: datetime(2026, 8, 21, 12, tzinfo=UTC))
 
 
 class Example(NamedTuple):
@@ -218,7 +218,7 @@ def test_every_method_is_on_the_page() -> None:
 
 def test_the_limits_are_those_in_force() -> None:
     stated = {row[0].strip("`"): row[1] for row in rows("| option | default | what it bounds | beyond it |")}
-    assert list(stated) == list(expr.Options.__slots__)
+    assert list(stated) == list(expr.ExprOptions.__slots__)
     for name in ("length", "nodes", "nesting", "memory", "work"):
         assert stated[name] == f"{getattr(DEFAULT, name):,}"
 

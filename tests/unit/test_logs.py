@@ -111,7 +111,7 @@ def test_secrets_are_nowhere(text: str) -> None:
         "Listening on http://127.0.0.1:8000",
         "send a token: `Authorization: Bearer …`",
         "the bearer is unknown",
-        "2 workers need PostgreSQL; with sqlite: there can be one",
+        "2 workers need PostgreSQL; sqlite: allows only one",
     ],
 )
 def test_what_is_no_secret_stays(text: str) -> None:

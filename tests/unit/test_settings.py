@@ -12,7 +12,7 @@ from ruamel.yaml import YAML
 
 from docs import generate
 from hyperfleet.api.context import Limits
-from hyperfleet.documents.problem import Problem
+from hyperfleet.document_problem import DocumentProblem
 from hyperfleet.errors import SettingsError
 from hyperfleet.services.committer import Capacity
 from hyperfleet.settings import (
@@ -21,7 +21,7 @@ from hyperfleet.settings import (
     Resolution,
     Settings,
     conceal,
-    find_strangers,
+    find_unknown_variables,
     parse_address,
     parse_database,
     resolve,
@@ -47,7 +47,7 @@ def given(file: str | None = None, flags: dict[str, str | None] | None = None, *
 
 def problems(
     file: str | None = None, flags: dict[str, str | None] | None = None, **variables: str
-) -> tuple[Problem, ...]:
+) -> tuple[DocumentProblem, ...]:
     with pytest.raises(SettingsError) as caught:
         given(file, flags, **variables)
     return caught.value.problems
@@ -168,7 +168,7 @@ def test_all_problems_of_all_sources_at_once() -> None:
         ("tracing: {sampleRatio: 2}", "expected at most 1"),
         ("specSchemas: {Clustr: x}", 'unknown kind "Clustr", did you mean "Cluster"? Known are Cluster, NodePool'),
         ("policy: ''", "expected at least 1 character, found 0"),
-        ('policy: "a\\0b"', "a path cannot have a NUL in it"),
+        ('policy: "a\\0b"', "a path cannot contain NUL"),
         ("workers: 1\nworkers: 1", "settings.yaml:2:1"),
         ("a: b\n--- \nc: d", "here a second one begins"),
         ("listen: [", "this is not valid YAML"),
@@ -211,7 +211,7 @@ def test_a_request_of_many_reports_must_fit_in_the_queue() -> None:
 
 def test_several_workers_need_postgresql() -> None:
     (line,) = told("workers: 4")
-    assert line == "settings.yaml:1:10: 4 workers need PostgreSQL; with sqlite: there can be one"
+    assert line == "settings.yaml:1:10: 4 workers need PostgreSQL; sqlite: allows only one"
     assert given("workers: 4", DATABASE="postgresql://h/d").settings.workers == 4
 
 
@@ -226,7 +226,7 @@ def test_what_is_wrong_already_is_not_found_wrong_again() -> None:
 
 def test_a_variable_that_is_no_setting_gets_a_warning() -> None:
     names = ("DATABSE", "LISTEN", "CONFIG", "SOMETHING", "LIMITS_MAX_DEPT")
-    assert list(find_strangers({f"HYPERFLEET_{name}": "x" for name in names} | {"HYPERFLEETS": "y"})) == [
+    assert list(find_unknown_variables({f"HYPERFLEET_{name}": "x" for name in names} | {"HYPERFLEETS": "y"})) == [
         "HYPERFLEET_DATABSE is not a setting, did you mean HYPERFLEET_DATABASE?",
         "HYPERFLEET_LIMITS_MAX_DEPT is not a setting, did you mean HYPERFLEET_LIMITS_MAX_DEPTH?",
         "HYPERFLEET_SOMETHING is not a setting and has no effect",
@@ -237,13 +237,13 @@ def test_a_variable_that_is_no_setting_gets_a_warning() -> None:
     "name", ["TEST_POSTGRES", "SERVICE_HOST", "SERVICE_PORT_HTTP", "PORT", "PORT_8000_TCP_ADDR", "API_SERVICE_PORT"]
 )
 def test_variables_of_tests_and_of_kubernetes_are_left_alone(name: str) -> None:
-    assert list(find_strangers({f"HYPERFLEET_{name}": "tcp://10.0.0.1:8000"})) == []
+    assert list(find_unknown_variables({f"HYPERFLEET_{name}": "tcp://10.0.0.1:8000"})) == []
 
 
 @pytest.mark.parametrize("name", ["CONFIG", "SERVER", "TOKEN", "CONTEXT", "CONFIG_HOME", "ALLOW_INSECURE_TOKEN"])
 def test_what_the_command_line_looks_at_is_no_stranger(name: str) -> None:
-    assert list(find_strangers({f"HYPERFLEET_{name}": "x"})) == []
-    assert list(find_strangers({f"HYPERFLEET_{name}X": "x"})) == [
+    assert list(find_unknown_variables({f"HYPERFLEET_{name}": "x"})) == []
+    assert list(find_unknown_variables({f"HYPERFLEET_{name}X": "x"})) == [
         f"HYPERFLEET_{name}X is not a setting, did you mean HYPERFLEET_{name}?"
     ]
 
@@ -312,9 +312,9 @@ def test_databases(text: str, engine: str, location: str) -> None:
         ("sqlite::memory:", "memory: keeps no file"),
         ("sqlite://a.db", "write sqlite:a.db or sqlite:///a.db"),
         ("sqlite:a.db?mode=ro", "options cannot be set"),
-        ("memory:x", "nothing behind the colon"),
+        ("memory:x", "nothing after the colon"),
         ("postgresql:h/d", "the two slashes are missing"),
-        ("postgresql://h:port/d", "cannot be read"),
+        ("postgresql://h:port/d", "cannot be parsed"),
     ],
 )
 def test_a_bad_database_is_explained(text: str, message: str) -> None:
@@ -366,7 +366,7 @@ LEAKS = [
 
 @pytest.mark.parametrize("text", LEAKS)
 def test_no_message_has_the_password(text: str) -> None:
-    with pytest.raises(ValueError, match=r"expected|not a URL") as caught:
+    with pytest.raises(ValueError, match=r"expected|cannot be parsed") as caught:
         parse_database(text)
     assert SECRET not in str(caught.value)
     assert caught.value.__cause__ is None
@@ -479,8 +479,8 @@ def test_what_is_wrong_with_an_issuer_is_told_at_its_place(more: str, message: s
         ("https://id.example.com:keys/", "Port could not be"),
         ("https://id.example.com:99999/keys", "Port out of range"),
         ("https://[::1/keys", "Invalid IPv6 URL"),
-        ("https://id example.com/keys", "has what no address has"),
-        ("https://⒈com/keys", "has what no address has"),
+        ("https://id example.com/keys", "has invalid characters"),
+        ("https://⒈com/keys", "has invalid characters"),
     ],
 )
 def test_keys_come_unchanged(address: str, message: str) -> None:
@@ -509,14 +509,14 @@ def test_a_variable_is_read_as_strictly_as_a_file(text: str) -> None:
 
 def test_an_issuer_has_one_entry() -> None:
     (problem,) = told(f"auth: {{issuers: [{issuer()}, {issuer()}]}}")
-    assert "the issuer https://id.example.com is there twice" in problem
+    assert "the issuer https://id.example.com is listed twice" in problem
 
 
 def test_who_asks_may_listen_everywhere() -> None:
-    assert given("listen: 0.0.0.0:8000\nauth: {tokens: t.yaml}").settings.auth.is_asking
-    assert given(f"listen: 0.0.0.0:8000\nauth: {{issuers: [{issuer()}]}}").settings.auth.is_asking
+    assert given("listen: 0.0.0.0:8000\nauth: {tokens: t.yaml}").settings.auth.is_enabled
+    assert given(f"listen: 0.0.0.0:8000\nauth: {{issuers: [{issuer()}]}}").settings.auth.is_enabled
     (problem,) = told("listen: 0.0.0.0:8000\nauth: {issuers: []}\ntls: {certificate: c, key: k, clientCa: a}")
-    assert "this server does not ask anybody who they are" in problem, "a certificate says nothing of roles"
+    assert "this server does not authenticate callers" in problem, "a certificate says nothing of roles"
 
 
 @pytest.mark.parametrize("text", ["certificate: c", "key: k", "clientCa: a"])

@@ -1,7 +1,7 @@
-"""Access: finds out whose a bearer token is. The only part that knows token files, JWTs and the keys of issuers.
+"""Access: authenticates callers. The only package that knows token files, JWTs and the keys of issuers.
 
-In the order a newcomer meets it: `opening` puts a doorkeeper together from settings; `doorkeeper` answers the gate of
-the API and remembers what it found; `token_file` and `tokens` are the tokens of a file; `issuer` is what can be set
-about an issuer of JWTs, `jwt` checks one, `keys` has what it is checked with, and `claims` makes a caller of what it
-says. `certificates` looks at the files of TLS before they are used. Nothing of it is loaded unless it is configured.
+In the order a newcomer meets it: `factory` builds an authenticator from settings; `authenticator` answers the gate of
+the API and caches the result; `token_file` and `tokens` handle the tokens of a file; `issuer` has the settings of an
+issuer of JWTs, `jwt` verifies one, `keys` holds its keys, and `claims` turns the claims into a caller. `certificates`
+checks TLS files before they are used. Nothing is loaded unless it is configured.
 """

@@ -1,22 +1,22 @@
-"""What the claims of a verified token make of a caller. A claim that is missing never opens a door. Pure."""
+"""Turn the claims of a verified token into a caller. A missing claim never grants anything. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, get_args
 
-from hyperfleet.access.issuer import EVERYBODY, Issuer
+from hyperfleet.access.issuer import ALL, Issuer
 from hyperfleet.ports import EVERYTHING, Scope
 from hyperfleet.services.callers import Caller, Rejection, Role
 
 ROLES: Final[tuple[Role, ...]] = get_args(Role)
-MAX_NAME: Final = 256  # characters; it stands in logs and in answers
+MAX_NAME: Final = 256  # characters; it is written to logs and answers
 
-_NAMELESS: Final = Rejection("the token does not say whose it is")
+_NAMELESS: Final = Rejection("the token does not name its caller")
 
 
 def read_caller(claims: Mapping[str, Any], issuer: Issuer) -> Caller | Rejection:
-    """Return whose token it is and what they may do."""
+    """Return the caller that the claims describe, and what they may do."""
     spelling = issuer.claims
     name = _find(claims, spelling.name)
     if not isinstance(name, str) or not _is_name(name):
@@ -31,15 +31,15 @@ def read_caller(claims: Mapping[str, Any], issuer: Issuer) -> Caller | Rejection
 
 
 def make_caller(name: str, roles: Iterable[Role], adapters: Iterable[str], tenants: Iterable[str]) -> Caller:
-    """Put a caller together; `*` stands for all adapters or tenants, and nothing for none of them."""
+    """Make a caller; `*` means all adapters or tenants, an empty list none of them."""
     has_roles, may_report_as, sees = frozenset(roles), frozenset(adapters), frozenset(tenants)
-    is_free = EVERYBODY in may_report_as or ("admin" in has_roles and not may_report_as)
+    may_report_as_any = ALL in may_report_as or ("admin" in has_roles and not may_report_as)
     return Caller(
         name=name,
-        scope=EVERYTHING if EVERYBODY in sees else Scope(sees),
-        tenant=next(iter(sees)) if len(sees) == 1 and EVERYBODY not in sees else "",
+        scope=EVERYTHING if ALL in sees else Scope(sees),
+        tenant=next(iter(sees)) if len(sees) == 1 and ALL not in sees else "",
         roles=has_roles,
-        adapters=None if is_free else may_report_as,
+        adapters=None if may_report_as_any else may_report_as,
     )
 
 
@@ -49,7 +49,7 @@ def _map_roles(values: Iterable[str], mapping: Mapping[str, Role]) -> list[Role]
 
 
 def _find(claims: Mapping[str, Any], path: str) -> Any:
-    """Return a claim, which may be inside others; a name with a dot in it, such as an address, is one, too."""
+    """Return a claim, which may be nested; a name with dots in it, such as a URL, is tried as it is first."""
     if path in claims:
         return claims[path]
     found: Any = claims
@@ -59,11 +59,11 @@ def _find(claims: Mapping[str, Any], path: str) -> Any:
 
 
 def _texts(value: Any) -> list[str]:
-    """Return the texts of a claim: a list, or one text in which spaces separate them, as in `scope`."""
+    """Return the values of a claim: a list, or a string separated by spaces as in `scope`."""
     texts = value.split() if isinstance(value, str) else value if isinstance(value, list) else []
     return [each for each in texts if isinstance(each, str) and _is_name(each)]
 
 
 def _is_name(text: str) -> bool:
-    """Tell whether a text can be stored, and shown in a line of a log."""
+    """Tell whether a name can be stored and shown on one line of a log."""
     return 0 < len(text) <= MAX_NAME and text.isprintable()

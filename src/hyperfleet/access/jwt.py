@@ -1,7 +1,7 @@
-"""Checking a JWT, in an order in which nothing is believed before it is verified.
+"""Verify a JWT; nothing in it is trusted before it is verified.
 
-Size and form, then the header, then who issued it, then the signature, with a key of that issuer and an algorithm that
-is set for it, and only then what the token says. Whatever is wrong, the answer is a sentence that quotes nothing.
+The order: size and form, header, issuer, signature (with a key and an algorithm configured for that issuer), and only
+then the claims. A rejection never quotes the token.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ from hyperfleet.access.token_file import Ticket
 from hyperfleet.services.callers import EXPIRED, UNKNOWN, Rejection
 
 _FORM: Final = re.compile(rb"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+")
-_TYPES: Final = frozenset({"jwt", "at+jwt"})  # an access token says one of these, or nothing (RFC 9068)
-_FAR: Final = 1e15  # seconds; what is more is no time, and may be more than a float can be
+_TYPES: Final = frozenset({"jwt", "at+jwt"})  # an access token has one of these, or none (RFC 9068)
+_FAR: Final = 1e15  # seconds; more is not a time, and may not fit a float
 
-_BAD_HEADER: Final = Rejection("the header of the token asks for what is not taken here")
-_WRONG_TYPE: Final = Rejection("this is another type of token than an access token")
-_UNKNOWN_ISSUER: Final = Rejection("the issuer of the token is not known here")
-_BAD_ALGORITHM: Final = Rejection("the token is signed with an algorithm that is not taken from its issuer")
-_UNKNOWN_KEY: Final = Rejection("the token is signed with a key that its issuer does not have")
-_ISSUER_AWAY: Final = Rejection("the issuer of the token cannot be asked for its keys now", is_passing=True)
-_BAD_SIGNATURE: Final = Rejection("the signature of the token does not fit it")
-_WRONG_AUDIENCE: Final = Rejection("the token is for somebody else")
-_ENDLESS: Final = Rejection("the token does not say until when it is good")
-_EARLY: Final = Rejection("the token is not good yet")
-_BAD_TIMES: Final = Rejection("the token has a time that is none")
+_BAD_HEADER: Final = Rejection("the header of the token has a field that is not accepted")
+_WRONG_TYPE: Final = Rejection("this is not an access token")
+_UNKNOWN_ISSUER: Final = Rejection("the issuer of the token is not known")
+_BAD_ALGORITHM: Final = Rejection("the algorithm of the token is not accepted for its issuer")
+_UNKNOWN_KEY: Final = Rejection("the token is signed with a key that is not its issuer's")
+_ISSUER_UNAVAILABLE: Final = Rejection("the keys of the token's issuer cannot be loaded now", is_passing=True)
+_BAD_SIGNATURE: Final = Rejection("the signature of the token is invalid")
+_WRONG_AUDIENCE: Final = Rejection("the token is for another audience")
+_ENDLESS: Final = Rejection("the token has no expiry")
+_EARLY: Final = Rejection("the token is not valid yet")
+_BAD_TIMES: Final = Rejection("the token has an invalid time")
 
 
 class _Header(Struct):
-    """What a header may say. Those that would have us take the key from the token itself are never followed."""
+    """The header of a token. A key or an address of keys in the header is never used."""
 
     alg: str
     typ: str | UnsetType = UNSET
@@ -52,8 +52,8 @@ class _Header(Struct):
     x5u: msgspec.Raw | UnsetType = UNSET
 
     @property
-    def is_asking_too_much(self) -> bool:
-        """Tell whether it has anything that changes how a token is to be checked."""
+    def is_unsafe(self) -> bool:
+        """Tell whether it has a field that would change how the token is verified."""
         return any(each is not UNSET for each in (self.crit, self.b64, self.jku, self.jwk, self.x5u))
 
     @property
@@ -63,34 +63,34 @@ class _Header(Struct):
 
 
 class _Unverified(Struct, frozen=True):
-    """What a token says of itself."""
+    """The parts of a token before its signature was verified."""
 
     header: _Header
     claims: Mapping[str, Any]
 
 
 class Verifier:
-    """Checks the tokens of all issuers."""
+    """Verifies the tokens of all issuers."""
 
     def __init__(self, issuers: Mapping[str, tuple[Issuer, Keys]]) -> None:
-        """Know issuers by their names."""
+        """Take the issuers by name."""
         self._issuers = issuers
 
     async def verify(self, token: bytes, now: float) -> Ticket | Rejection:
-        """Return what a token is good for."""
-        said = _read(token)
-        if isinstance(said, Rejection):
-            return said
-        name = said.claims.get("iss")
+        """Verify a token; return its caller and expiry, or why it was rejected."""
+        unverified = _read(token)
+        if isinstance(unverified, Rejection):
+            return unverified
+        name = unverified.claims.get("iss")
         issuer, keys = self._issuers.get(name if isinstance(name, str) else "", (None, None))
         if issuer is None or keys is None:
             return _UNKNOWN_ISSUER
-        key = await _find_key(said.header, issuer, keys)
+        key = await _find_key(unverified.header, issuer, keys)
         if isinstance(key, Rejection):
             return key
-        if not _is_signed(token, said.header.alg, key):
+        if not _is_signed(token, unverified.header.alg, key):
             return _BAD_SIGNATURE
-        return _read_ticket(said.claims, issuer, now)
+        return _read_ticket(unverified.claims, issuer, now)
 
 
 def _read(token: bytes) -> _Unverified | Rejection:
@@ -102,7 +102,7 @@ def _read(token: bytes) -> _Unverified | Rejection:
         claims = msgspec.json.decode(_decode(second), type=dict[str, Any])
     except (msgspec.DecodeError, ValueError, RecursionError):
         return UNKNOWN
-    if header.is_asking_too_much:
+    if header.is_unsafe:
         return _BAD_HEADER
     return _Unverified(header, claims) if header.has_good_type else _WRONG_TYPE
 
@@ -116,7 +116,7 @@ async def _find_key(header: _Header, issuer: Issuer, keys: Keys) -> VerifyingKey
     if header.alg not in allowed:
         return _BAD_ALGORITHM
     key = await keys.find(None if header.kid is UNSET else header.kid, header.alg)
-    return key or (_ISSUER_AWAY if keys.is_away else _UNKNOWN_KEY)
+    return key or (_ISSUER_UNAVAILABLE if keys.is_unavailable else _UNKNOWN_KEY)
 
 
 def _is_signed(token: bytes, algorithm: str, key: VerifyingKey) -> bool:
@@ -130,7 +130,7 @@ def _is_signed(token: bytes, algorithm: str, key: VerifyingKey) -> bool:
 
 
 def _read_ticket(claims: Mapping[str, Any], issuer: Issuer, now: float) -> Ticket | Rejection:
-    """Return what a token is good for, now that it is known who says what is in it."""
+    """Return the caller and expiry of a token whose signature was verified."""
     audience = claims.get("aud")
     if issuer.audiences.isdisjoint([audience] if isinstance(audience, str) else _texts(audience)):
         return _WRONG_AUDIENCE
@@ -146,7 +146,7 @@ def _texts(value: Any) -> list[str]:
 
 
 def _check_times(claims: Mapping[str, Any], leeway: float, now: float) -> float | Rejection:
-    """Return until when a token is good."""
+    """Return when a token expires."""
     if claims.get("exp") is None:
         return _ENDLESS
     times = {name: claims[name] for name in ("exp", "nbf", "iat") if claims.get(name) is not None}
@@ -159,5 +159,5 @@ def _check_times(claims: Mapping[str, Any], leeway: float, now: float) -> float 
 
 
 def _is_time(value: object) -> bool:
-    """Tell whether a value is a number of seconds; to Python a boolean is a number, too."""
+    """Tell whether a value is a number of seconds; Python counts booleans as numbers."""
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < _FAR

@@ -1,7 +1,7 @@
-"""The keys of an issuer: read from a file or fetched from its address, and kept while it is away.
+"""The keys of an issuer: read from a file or fetched from its URL, and kept while the issuer is unavailable.
 
-`jwt` asks for one by its id. An id that nobody knows lets us ask the issuer again, for it may have changed its keys,
-but not more often than `_SHORTEST_PAUSE`: whoever sends many such ids costs the issuer nothing.
+`jwt` looks keys up by id. An unknown id triggers a refresh, because the issuer may have rotated its keys, but at most
+every `_MIN_PAUSE` seconds: requests with made-up ids cannot make us flood the issuer.
 """
 
 from __future__ import annotations
@@ -24,28 +24,28 @@ from hyperfleet.access.issuer import SHARED_ALGORITHM, Issuer
 
 _LOG: Final = logging.getLogger(__name__)
 
-_SHORTEST_PAUSE: Final = 30.0  # seconds between two questions that tokens caused
-_REMOTE_PAUSE: Final = 300.0  # seconds after which an issuer is asked anyway: a key that it took back ends by then
-_LOCAL_PAUSE: Final = 2.0  # seconds; looking at a file costs next to nothing
+_MIN_PAUSE: Final = 30.0  # seconds between two refreshes caused by tokens
+_REMOTE_PAUSE: Final = 300.0  # seconds between refreshes; a revoked key is accepted no longer than this
+_LOCAL_PAUSE: Final = 2.0  # seconds; checking a file is cheap
 _RETRY_PAUSE: Final = 10.0  # seconds after a failure
 _TIMEOUT: Final = 5.0  # seconds for the whole answer of an issuer
 _MAX_BYTES: Final = 256 * 1024  # of a key set; one of ten keys has 10 kB
 _MAX_KEYS: Final = 100
-_SHORTEST_RSA: Final = 2048  # bits; what is shorter can be broken
-_SHORTEST_SECRET: Final = 32  # bytes, as many as HS256 makes of them
+_MIN_RSA: Final = 2048  # bits; shorter keys can be broken
+_MIN_SECRET: Final = 32  # bytes, the size of an HS256 digest
 
 _CURVES: Final = {"ES256": "P-256", "ES384": "P-384", "ES512": "P-521"}
 
 
 class VerifyingKey(Struct, frozen=True):
-    """A key, and what its owner says of it."""
+    """A key with its id and algorithm, as far as the issuer gave them."""
 
     key: Key
     id: str | None = None
-    algorithm: str | None = None  # None: whichever fits the key
+    algorithm: str | None = None  # None: any that fits the key
 
     def fits(self, algorithm: str) -> bool:
-        """Tell whether signatures of an algorithm can be checked with it."""
+        """Tell whether this key can verify signatures of an algorithm."""
         if self.algorithm not in (None, algorithm):
             return False
         match self.key:
@@ -69,8 +69,8 @@ class Keys:
         pause: float,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Know nothing yet; `source` is where they come from, for the log."""
-        self.is_away = True  # the last question was not answered
+        """Start without keys; `source` names their origin in the log."""
+        self.is_unavailable = True  # the last refresh failed
         self.on_change: Callable[[], None] = lambda: None
         self._source = source
         self._read = read
@@ -79,64 +79,64 @@ class Keys:
         self._clock = clock
         self._keys: tuple[VerifyingKey, ...] = ()
         self._raw: bytes | None = None
-        self._answers = 0
-        self._asked_at = float("-inf")
+        self._loads = 0
+        self._loaded_at = float("-inf")
         self._lock = asyncio.Lock()
 
     def take(self, raw: bytes) -> None:
-        """Put keys in force; raise ValueError, and keep those that are, if these are no good."""
+        """Replace the keys; if the new ones are invalid, keep the old ones and raise ValueError."""
         if raw == self._raw:
             return
         self._keys, self._raw = self._parse(raw), raw
         self.on_change()
 
     async def find(self, id_: str | None, algorithm: str) -> VerifyingKey | None:
-        """Return the key with an id; without one, the only one that fits."""
+        """Return the key with this id; without an id, the only key that fits."""
         found = self._look_up(id_, algorithm)
-        is_worth_it = self._lock.locked() or self._clock() >= self._asked_at + _SHORTEST_PAUSE
-        if found is None and is_worth_it:
+        may_refresh = self._lock.locked() or self._clock() >= self._loaded_at + _MIN_PAUSE
+        if found is None and may_refresh:
             await self.refresh()
             found = self._look_up(id_, algorithm)
         return found
 
     async def refresh(self) -> float:
-        """Ask for the keys; return in how many seconds to ask again. Several who want that at once ask once."""
-        answers = self._answers
+        """Load the keys; return the seconds until the next refresh. Concurrent calls share one load."""
+        loads = self._loads
         async with self._lock:
-            if self._answers == answers:
-                self._asked_at = self._clock()
-                await self._ask()
-                self._answers += 1
-        return _RETRY_PAUSE if self.is_away else self._pause
+            if self._loads == loads:
+                self._loaded_at = self._clock()
+                await self._load()
+                self._loads += 1
+        return _RETRY_PAUSE if self.is_unavailable else self._pause
 
-    async def _ask(self) -> None:
+    async def _load(self) -> None:
         try:
             self.take(await self._read())
         except (OSError, ValueError, TimeoutError, httpx.HTTPError, httpx.InvalidURL) as error:
             what = str(error) or type(error).__name__
-            _LOG.warning("the keys of %s cannot be had, those that are known stay: %s", self._source, what)
-            self.is_away = True
+            _LOG.warning("cannot load the keys of %s, keeping the known ones: %s", self._source, what)
+            self.is_unavailable = True
         else:
-            self.is_away = False
+            self.is_unavailable = False
 
     def _look_up(self, id_: str | None, algorithm: str) -> VerifyingKey | None:
         fitting = [each for each in self._keys if each.fits(algorithm)]
         if id_ is not None:
-            # A secret has no id, whatever a token says; a key set with one nameless key leaves no doubt either.
+            # A secret has no id. A key set with a single key without an id is unambiguous, too.
             named = [each for each in fitting if each.id == id_]
             fitting = named or [each for each in fitting if each.id is None]
         return fitting[0] if len(fitting) == 1 else None
 
 
 def keys_of(issuer: Issuer, clock: Callable[[], float] = time.monotonic) -> Keys:
-    """Return the keys of an issuer. Those of files are read at once, and ValueError tells what is wrong with them."""
+    """Return the keys of an issuer. Files are read at once; raise ValueError if they are invalid."""
     if issuer.jwks and issuer.has_address:
         address = issuer.jwks
         return Keys(address, lambda: _fetch(address), read_key_set, _REMOTE_PAUSE, clock)
     file = issuer.jwks or issuer.secret_file or ""
     keys = Keys(file, lambda: asyncio.to_thread(_read_file, file), _parser_of(issuer), _LOCAL_PAUSE, clock)
     keys.take(_read_file(file))
-    keys.is_away = False
+    keys.is_unavailable = False
     return keys
 
 
@@ -152,9 +152,9 @@ def _read_file(file: str) -> bytes:
 
 
 async def _fetch(address: str) -> bytes:
-    """Return what an issuer answers; nothing is followed elsewhere, and nothing without an end is waited for."""
+    """Fetch the key set of an issuer; redirects are not followed, size and time are limited."""
     raw = b""
-    trust = await asyncio.to_thread(httpx.create_ssl_context)  # reading all authorities takes 50 ms
+    trust = await asyncio.to_thread(httpx.create_ssl_context)  # loading the CA bundle takes 50 ms
     async with (
         asyncio.timeout(_TIMEOUT),
         httpx.AsyncClient(timeout=_TIMEOUT, verify=trust) as client,
@@ -169,11 +169,11 @@ async def _fetch(address: str) -> bytes:
     return raw
 
 
-# ── what keys are written as ─────────────────────────────────────────────────────────────────────────────────────
+# ── formats of keys ─────────────────────────────────────────────────────────────────────────────────────
 
 
 class _Jwk(Struct):
-    """One key of a set (RFC 7517): only what is public of it is read."""
+    """One key of a set (RFC 7517); only its public part is read."""
 
     kty: str
     kid: str | None = None
@@ -191,7 +191,7 @@ class _KeySet(Struct):
 
 
 def read_key_set(raw: bytes) -> tuple[VerifyingKey, ...]:
-    """Read a JSON Web Key Set; keys that are for something else are left out, and secrets are never taken."""
+    """Read a JSON Web Key Set; keys for other uses are skipped, secret keys are never accepted."""
     try:
         found = msgspec.json.decode(raw, type=_KeySet).keys
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -206,12 +206,12 @@ def read_key_set(raw: bytes) -> tuple[VerifyingKey, ...]:
 
 
 def _read_key(jwk: _Jwk) -> VerifyingKey | None:
-    """Return a key; None: it is of a sort that we do not use."""
+    """Return a key; None: its type is not supported."""
     public: dict[str, Any] = {"kty": jwk.kty}
     try:
         match jwk.kty:
             case "RSA":
-                if _count_bits(jwk.n) < _SHORTEST_RSA:
+                if _count_bits(jwk.n) < _MIN_RSA:
                     return None
                 return VerifyingKey(RSAKey.import_key({**public, "n": jwk.n, "e": jwk.e}), jwk.kid, jwk.alg)
             case "EC":
@@ -223,13 +223,13 @@ def _read_key(jwk: _Jwk) -> VerifyingKey | None:
 
 
 def _count_bits(number: str) -> int:
-    """Return how many bits a number has; zeros before it do not count."""
+    """Return the length of a number in bits, without leading zeros."""
     return int.from_bytes(base64.urlsafe_b64decode(number + "=" * (-len(number) % 4))).bit_length()
 
 
 def read_secret(raw: bytes) -> tuple[VerifyingKey, ...]:
-    """Read a secret; a line end behind it is not a part of it."""
+    """Read a secret; a newline at its end is not part of it."""
     secret = raw.rstrip(b"\r\n")
-    if len(secret) < _SHORTEST_SECRET:
-        raise ValueError(f"a secret has at least {_SHORTEST_SECRET} bytes, or it can be guessed")
+    if len(secret) < _MIN_SECRET:
+        raise ValueError(f"a secret has at least {_MIN_SECRET} bytes, or it can be guessed")
     return (VerifyingKey(OctKey.import_key(secret)),)

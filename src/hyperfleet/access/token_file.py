@@ -1,6 +1,6 @@
-"""The document of a token file: a list of tokens, whose they are and what they may do. Every problem has its place.
+"""The document of a token file: a list of tokens with their callers and roles. Every problem has its place.
 
-`tokens` reads it and `hyperfleet token create` adds to it. No message and no excerpt ever has a token in it.
+`tokens` reads it and `hyperfleet token create` adds to it. No message ever contains a token.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from hyperfleet.access.claims import MAX_NAME, make_caller
-from hyperfleet.documents import Places, Problem, good_items, load, salvage
+from hyperfleet.documents import DocumentProblem, Places, good_items, load, salvage
 from hyperfleet.services.callers import Caller, Role
 
-_TOKEN: Final = re.compile(r"[A-Za-z0-9._~+/-]+=*")  # what a header can carry (RFC 6750)
-_SHORTEST: Final = 20  # characters of a token; what is shorter can be guessed
-_STRAY: Final = re.compile(rf"[A-Za-z0-9._~+/-]{{{_SHORTEST},}}=*")  # what may be a token, wherever it stands
+_TOKEN: Final = re.compile(r"[A-Za-z0-9._~+/-]+=*")  # the characters of a bearer token (RFC 6750)
+_MIN_TOKEN: Final = 20  # characters; shorter tokens can be guessed
+_STRAY: Final = re.compile(rf"[A-Za-z0-9._~+/-]{{{_MIN_TOKEN},}}=*")  # anything that may be a token
 _DIGEST: Final = "^[0-9a-f]{64}$"
-# What is said of these, whatever was found there.
+# Messages for these keys never quote the value.
 _EXPECTED: Final = {
     "/token": "expected a token: text, in quotes",
     "/tokenSha256": "expected the SHA-256 of a token: 64 hexadecimal digits in lower case, in quotes",
@@ -32,7 +32,7 @@ Name = Annotated[str, Meta(min_length=1, max_length=MAX_NAME)]
 
 
 class TokenEntry(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """One token: of `token` and `tokenSha256` it has one, and the second keeps the token itself out of the file."""
+    """One token, as `token` or as `tokenSha256`; the second keeps the token itself out of the file."""
 
     name: Name
     roles: Annotated[frozenset[Role], Meta(min_length=1)]
@@ -44,17 +44,17 @@ class TokenEntry(Struct, frozen=True, kw_only=True, rename="camel", forbid_unkno
 
 
 class Ticket(Struct, frozen=True):
-    """What a token is good for, and until when (seconds since 1970)."""
+    """The caller of a token, and when it expires (seconds since 1970)."""
 
     caller: Caller
     until: float
 
 
 class TokenList(Struct, frozen=True):
-    """What a file says: tickets by the SHA-256 of their tokens, and what is wrong with it."""
+    """The content of a token file: tickets by the SHA-256 of their tokens, and its problems."""
 
     tickets: dict[bytes, Ticket]
-    problems: tuple[Problem, ...]
+    problems: tuple[DocumentProblem, ...]
 
 
 def read_tokens(text: str, file: str, now: float) -> TokenList:
@@ -72,7 +72,7 @@ def digest_of(entry: TokenEntry) -> bytes:
 
 
 def parse_expiry(text: str) -> datetime:
-    """Read when a token expires: a day, which begins at midnight UTC, or a time with its offset."""
+    """Parse when a token expires: a date (midnight UTC), or a time with an offset."""
     try:
         time = datetime.fromisoformat(text)
     except ValueError:
@@ -87,58 +87,58 @@ def _ticket(entry: TokenEntry) -> Ticket:
     try:
         return Ticket(caller, parse_expiry(entry.expires).timestamp() if entry.expires else float("inf"))
     except ValueError:
-        return Ticket(caller, 0.0)  # `_check` says what is wrong with it
+        return Ticket(caller, 0.0)  # `_check` reports the problem
 
 
-def _conceal(problem: Problem) -> Problem:
-    """Take out whatever might quote a token, also one that stands where something else belongs."""
+def _conceal(problem: DocumentProblem) -> DocumentProblem:
+    """Remove anything that may be a token from a problem, also one in the wrong place."""
     message = next((text for end, text in _EXPECTED.items() if problem.place.path.endswith(end)), problem.message)
     return replace(problem, snippet="", message=_STRAY.sub("…", message))
 
 
-# ── what a type cannot say ───────────────────────────────────────────────────────────────────────────────────────
+# ── checks beyond types ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def _check(entries: Sequence[TokenEntry], places: Places, now: float) -> Iterator[Problem]:
+def _check(entries: Sequence[TokenEntry], places: Places, now: float) -> Iterator[DocumentProblem]:
     seen: dict[bytes, int] = {}
     for index, entry in good_items(entries):
         yield from _check_entry(entry, f"/{index}", places, now)
         if entry.token or entry.token_sha256:
             first = seen.setdefault(digest_of(entry), index)
             if first != index:
-                message = f"this token is the same as that of entry {first + 1}: nobody could tell whose it is"
-                yield Problem(places.value(f"/{index}"), message, "Duplicate")
+                message = f"this token is the same as that of entry {first + 1}: its caller would be ambiguous"
+                yield DocumentProblem(places.value(f"/{index}"), message, "Duplicate")
 
 
-def _check_entry(entry: TokenEntry, pointer: str, places: Places, now: float) -> Iterator[Problem]:
+def _check_entry(entry: TokenEntry, pointer: str, places: Places, now: float) -> Iterator[DocumentProblem]:
     is_given = [places.is_given(f"{pointer}/{key}") for key in ("token", "tokenSha256")]
     if sum(is_given) != 1:
         message = "an entry has either `tokenSha256` or `token`; `hyperfleet token create` makes one"
-        yield Problem(places.value(pointer), message, "NotAllowed")
+        yield DocumentProblem(places.value(pointer), message, "NotAllowed")
     if entry.token is not None and (fault := _find_fault(entry.token)):
-        yield Problem(places.value(f"{pointer}/token"), fault, "NotAllowed")
+        yield DocumentProblem(places.value(f"{pointer}/token"), fault, "NotAllowed")
     if entry.roles and "reporter" in entry.roles and not entry.adapters:
-        message = 'a reporter reports as somebody: name its `adapters`; ["*"] stands for any'
-        yield Problem(places.value(pointer), message, "MissingKey")
+        message = 'a reporter needs `adapters`, the names it reports as; ["*"] means any'
+        yield DocumentProblem(places.value(pointer), message, "MissingKey")
     if entry.name and not entry.name.isprintable():
-        message = "a name has only what can be shown: it stands in logs, on one line"
-        yield Problem(places.value(f"{pointer}/name"), message, "NotAllowed")
+        message = "a name may have printable characters only: it is written to logs, on one line"
+        yield DocumentProblem(places.value(f"{pointer}/name"), message, "NotAllowed")
     yield from _check_expiry(entry, places, f"{pointer}/expires", now)
 
 
 def _find_fault(token: str) -> str:
-    if len(token) < _SHORTEST:
-        return f"a token has at least {_SHORTEST} characters, or it can be guessed; `hyperfleet token create` makes one"
-    return "" if _TOKEN.fullmatch(token) else "a token has only letters, digits and - . _ ~ + /"
+    if len(token) < _MIN_TOKEN:
+        return f"a token has at least {_MIN_TOKEN} characters, or it can be guessed; use `hyperfleet token create`"
+    return "" if _TOKEN.fullmatch(token) else "a token may have only letters, digits and - . _ ~ + /"
 
 
-def _check_expiry(entry: TokenEntry, places: Places, pointer: str, now: float) -> Iterator[Problem]:
+def _check_expiry(entry: TokenEntry, places: Places, pointer: str, now: float) -> Iterator[DocumentProblem]:
     if entry.expires is None:
         return
     try:
         expires = parse_expiry(entry.expires)
     except ValueError as error:
-        yield Problem(places.value(pointer), str(error), "NotAllowed")
+        yield DocumentProblem(places.value(pointer), str(error), "NotAllowed")
         return
     if expires.timestamp() <= now:
-        yield Problem(places.value(pointer), f"the token of {entry.name} has expired", "Expired", "warning")
+        yield DocumentProblem(places.value(pointer), f"the token of {entry.name} has expired", "Expired", "warning")

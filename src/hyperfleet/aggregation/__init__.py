@@ -1,15 +1,15 @@
 """The status core: from reports and a policy to a status.
 
 In the order a newcomer meets it: `load_policies` makes policies of YAML; `read_report` makes a report of a body;
-`decide` says what becomes of it; `aggregate` computes the status from all stored reports; `explain` says why it is
-so. Everything here is pure: `now` is an argument, what is to be stored is returned.
+`decide` accepts or discards it; `aggregate` computes the status from all stored reports; `explain` explains it.
+Everything here is pure: `now` is an argument, and what to store is returned.
 """
 
 from hyperfleet.aggregation.acceptance import Decision, decide
 from hyperfleet.aggregation.aggregate import aggregate
 from hyperfleet.aggregation.body import BodyProblem, ReadReport, read_report
 from hyperfleet.aggregation.deletion import awaited_finalizers, is_removable
-from hyperfleet.aggregation.explaining.explanation import Explanation, explain
+from hyperfleet.aggregation.explaining.explanation import StatusExplanation, explain
 from hyperfleet.aggregation.heartbeat import means_the_same, refresh, says_the_same
 from hyperfleet.aggregation.loading.policy_loader import Loading, check_policies, load_policies
 from hyperfleet.aggregation.plain_body import read_plain
@@ -21,11 +21,11 @@ __all__ = [
     "BodyProblem",
     "Child",
     "Decision",
-    "Explanation",
     "Loading",
     "Policy",
     "PolicySet",
     "ReadReport",
+    "StatusExplanation",
     "aggregate",
     "awaited_finalizers",
     "check_policies",

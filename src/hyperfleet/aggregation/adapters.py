@@ -1,21 +1,18 @@
-"""How rules and built-in conditions see the adapters of one resource.
+"""The adapters of one resource, as rules and built-in conditions see them.
 
-`observe` turns stored reports into views: one for every required adapter, also before it has reported, then for
-the optional ones that reported, then for adapters that the policy does not list while they are fresh.
+These are values only: `observation` makes them from stored reports.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
 from msgspec import Struct
 
-from hyperfleet.aggregation.policy import Policy
-from hyperfleet.model.condition import FALSE, TRUE, UNKNOWN, Condition, ConditionStatus
-from hyperfleet.model.report import APPLIED, AVAILABLE, HEALTH, Report, StoredReport
-from hyperfleet.model.resource import Resource
+from hyperfleet.model.condition import UNKNOWN, Condition, ConditionStatus
+from hyperfleet.model.report import Report
 from hyperfleet.model.status import AdapterState
 
 NEVER: Final = datetime.min.replace(tzinfo=UTC)
@@ -24,7 +21,7 @@ AWAITED_STATES: Final[frozenset[AdapterState]] = frozenset({"Unreported", "Outda
 
 
 class AdapterView(Struct, frozen=True):
-    """What one adapter says of the resource, read against the resource's generation and the time."""
+    """One adapter's report, read against the resource's generation and the time."""
 
     adapter: str
     available: ConditionStatus = UNKNOWN
@@ -45,7 +42,7 @@ class AdapterView(Struct, frozen=True):
 
     @property
     def is_awaited(self) -> bool:
-        """Tell whether the adapter has yet to say how it went."""
+        """Tell whether the adapter has not reported a result yet."""
         return self.state in AWAITED_STATES
 
 
@@ -55,106 +52,24 @@ class Adapters(Struct, frozen=True):
     required: tuple[AdapterView, ...]
     optional: tuple[AdapterView, ...]  # those that reported
     unlisted: tuple[AdapterView, ...]  # reported but not in the policy, by name
-    all: tuple[AdapterView, ...]  # without unlisted ones that are stale: who was retired cannot degrade for ever
+    all: tuple[AdapterView, ...]  # without stale unlisted ones: a retired adapter must not degrade a resource for ever
     by_name: Mapping[str, AdapterView]  # every view; a rule may name an adapter that the policy does not list
 
     @property
     def reported(self) -> list[AdapterView]:
-        """Return the adapters that have said True or False, listed or not, stale or not."""
+        """Return the adapters that have reported True or False, listed or not, stale or not."""
         return [view for view in self.by_name.values() if view.is_reported]
 
+    def view(self, name: str) -> AdapterView:
+        """Return the view of an adapter by name; one that is not known has not reported."""
+        return self.by_name.get(name) or AdapterView(name)
 
-def observe(resource: Resource, reports: Mapping[str, StoredReport], policy: Policy, now: datetime) -> Adapters:
-    """Read the stored reports, by adapter name, against the policy and the time."""
-    view = _Viewer(resource, policy, now).view
-    required = tuple([view(name, reports.get(name)) for name in policy.required])
-    optional = _reported([view(name, reports[name]) for name in policy.optional if name in reports])
-    strangers = reports.keys() - {*policy.required, *policy.optional}
-    unlisted = _reported([view(name, reports[name]) for name in sorted(strangers)]) if strangers else ()
-    fresh = [view for view in unlisted if not view.is_stale]
-    by_name = {view.adapter: view for view in (*required, *optional, *unlisted)}
-    return Adapters(required, optional, unlisted, (*required, *optional, *fresh), by_name)
-
-
-def _reported(views: list[AdapterView]) -> tuple[AdapterView, ...]:
-    return tuple([view for view in views if view.is_reported])
-
-
-class _Viewer:
-    """Makes views; holds what is the same for all adapters of a resource."""
-
-    __slots__ = ("_deleting", "_generation", "_generation_time", "_now", "_policy")
-
-    def __init__(self, resource: Resource, policy: Policy, now: datetime) -> None:
-        self._generation = resource.generation
-        self._generation_time = resource.generation_time
-        self._deleting = resource.is_deleting
-        self._policy = policy
-        self._now = now
-
-    def view(self, name: str, stored: StoredReport | None) -> AdapterView:
-        if stored is None:
-            return AdapterView(name)
-        available, applied, health = _verdicts(stored.report)
-        if available is None or available.status == UNKNOWN:
-            return AdapterView(name, last_unknown=stored.last_unknown)
-        stale_at = self._stale_at(stored)
-        return AdapterView(
-            name,
-            available.status,
-            applied,
-            health,
-            available.reason,
-            available.message,
-            stored.report.observed_generation,
-            stored.effective_time,
-            stored.last_heard,
-            True,
-            stored.report.observed_generation == self._generation,
-            stale_at is not None and stale_at <= self._now,
-            stale_at,
-            None,
-            self._state(stored.report.observed_generation, available, applied, health),
-            stored.report,
-        )
-
-    def _stale_at(self, stored: StoredReport) -> datetime | None:
-        """Return when the adapter counts as stale. A new generation gives every adapter new time."""
-        if self._policy.stale_after is None or self._deleting:
-            return None
-        return max(stored.last_heard, self._generation_time) + self._policy.stale_after
-
-    def _state(
-        self, generation: int, available: Condition, applied: ConditionStatus, health: ConditionStatus
-    ) -> AdapterState:
-        """Classify an adapter that reported True or False; the first match decides."""
-        reason = available.reason
-        if health == FALSE:
-            return "Unhealthy"
-        if generation < self._generation:
-            return "Outdated"
-        if available.status == TRUE:
-            return "Completed"
-        if reason in self._policy.waiting_reasons or (not reason and applied != TRUE):
-            return "Pending"
-        if reason in self._policy.in_progress_reasons or not reason:
-            return "Running"
-        return "Failed"
-
-
-def _verdicts(report: Report) -> tuple[Condition | None, ConditionStatus, ConditionStatus]:
-    """Pick the three required conditions in one pass."""
-    available: Condition | None = None
-    applied: ConditionStatus = UNKNOWN
-    health: ConditionStatus = UNKNOWN
-    for condition in report.conditions:
-        if condition.type == AVAILABLE:
-            available = condition
-        elif condition.type == APPLIED:
-            applied = condition.status
-        elif condition.type == HEALTH:
-            health = condition.status
-    return available, applied, health
+    def in_order(self, views: Iterable[AdapterView]) -> tuple[AdapterView, ...]:
+        """Return some views, each once, in policy order; unknown adapters last, by name."""
+        wanted = {view.adapter: view for view in views}
+        known = [view for name, view in self.by_name.items() if name in wanted]
+        unknown = [wanted[name] for name in sorted(wanted.keys() - self.by_name.keys())]
+        return (*known, *unknown)
 
 
 def names_of(views: Sequence[AdapterView]) -> str:
@@ -162,8 +77,8 @@ def names_of(views: Sequence[AdapterView]) -> str:
     return ", ".join([view.adapter for view in views])
 
 
-def tell_reason(view: AdapterView, generation: int) -> str:
-    """Say in one sentence what an adapter has to say, or that it has said nothing yet."""
+def describe_reason(view: AdapterView, generation: int) -> str:
+    """Return an adapter's message or reason, or that it has not reported yet."""
     if not view.is_reported:
         return f"{view.adapter} has not reported yet"
     if view.state == "Outdated":

@@ -12,16 +12,17 @@ from datetime import datetime
 from msgspec.structs import replace
 
 from hyperfleet.aggregation.availability import judge_available, judge_ready
-from hyperfleet.aggregation.flapping import Movements, follow
+from hyperfleet.aggregation.flapping import FlappingState, follow
 from hyperfleet.aggregation.phase import PhaseInputs, decide_phase
 from hyperfleet.aggregation.policy import Policy
 from hyperfleet.aggregation.publication import Publisher
 from hyperfleet.aggregation.rules import judge_rules
 from hyperfleet.aggregation.situation import Child, Situation, read_situation
 from hyperfleet.model.event import PHASE_SUBJECT
+from hyperfleet.model.phase import Phase
 from hyperfleet.model.report import StoredReport
 from hyperfleet.model.resource import Resource
-from hyperfleet.model.status import AdapterSummary, Phase, Status
+from hyperfleet.model.status import AdapterSummary, Status
 
 
 def aggregate(
@@ -101,7 +102,7 @@ def _summaries(situation: Situation) -> tuple[AdapterSummary, ...]:
     return tuple(summaries)
 
 
-def _next_deadline(situation: Situation, publisher: Publisher, movements: Movements) -> datetime | None:
+def _next_deadline(situation: Situation, publisher: Publisher, movements: FlappingState) -> datetime | None:
     """Return the next instant at which time alone changes what was looked at."""
     now = situation.now
     instants = [view.stale_at for view in situation.by_name.values() if view.stale_at]

@@ -1,4 +1,4 @@
-"""`Available` and `Ready`: the two conditions every resource gets, whatever its policy says.
+"""`Available` and `Ready`: the two conditions that every resource has, whatever its policy.
 
 Ready is strict: every required adapter is done with the current generation, and fresh.
 Available is sticky: a roll-out of a new generation does not make a working resource unavailable.
@@ -74,7 +74,7 @@ def judge_ready(situation: Situation) -> Verdict:
     return Verdict(READY, FALSE, _worst_reason(blockers), message, generation, blockers)
 
 
-# Why an adapter keeps a resource from being ready; the first that applies to any adapter is the reason.
+# Why an adapter keeps a resource from being ready, worst first; the worst one is the reason of the condition.
 _REASONS: Final = ("AdaptersFailed", "AdaptersStale", "AdaptersMissing", "AdaptersOutdated", "AdaptersInProgress")
 
 
@@ -93,15 +93,15 @@ def _reason_of(view: AdapterView) -> str:
 
 
 def _list_blockers(views: Culprits, situation: Situation) -> str:
-    told = "; ".join([_tell(view, situation.resource.generation) for view in views[:_SHOWN]])
-    return told if len(views) <= _SHOWN else f"{told}; and {len(views) - _SHOWN} more"
+    listed = "; ".join([_describe(view, situation.resource.generation) for view in views[:_SHOWN]])
+    return listed if len(views) <= _SHOWN else f"{listed}; and {len(views) - _SHOWN} more"
 
 
-def _tell(view: AdapterView, generation: int) -> str:
+def _describe(view: AdapterView, generation: int) -> str:
     if not view.is_reported:
         return f"{view.adapter} has not reported yet"
     if not view.is_current:
         return f"{view.adapter} has not reported for generation {generation}"
     if view.available == TRUE:
-        return f"{view.adapter} has not been heard of since {view.last_heard:%Y-%m-%dT%H:%M:%SZ}"
+        return f"{view.adapter} has not been heard from since {view.last_heard:%Y-%m-%dT%H:%M:%SZ}"
     return f"{view.adapter}: {view.message or view.reason}"

@@ -1,7 +1,7 @@
-"""Reading the body of a report: from decoded JSON to a `Report`, or to every error in it with its place.
+"""Read the body of a report: from decoded JSON to a `Report`, or to all its errors with their places.
 
-Called for each report that comes in by whatever way. Spelling is camelCase or snake_case, not both in one body;
-it is judged on our own keys only, so nothing inside `data` and `metadata` is examined or rewritten.
+Called for every incoming report. Keys are camelCase or snake_case, not both in one body; only our own keys count, so
+nothing inside `data` and `metadata` is examined or rewritten.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from hyperfleet.model.report import ADAPTER_PATTERN, MAX_ADAPTER_NAME, REQUIRED_
 MAX_CONDITIONS: Final = 100  # a list that people read; Kubernetes allows 32 on a Cluster
 MAX_GENERATION: Final = 2**63 - 1
 
-# The guide's examples send times that only the server may set, and the contract's name them otherwise.
+# The guide's examples send times that only the server may set; the contract has other names for them.
 _IGNORED_REPORT_KEYS: Final = frozenset({"lastUpdated", "lastReportTime", "createdTime"})
 _REPORT_KEYS: Final = frozenset({"adapter", "observedGeneration", "observedTime", "conditions", "data", "metadata"})
 _IGNORED_CONDITION_KEYS: Final = frozenset(
@@ -43,7 +43,7 @@ _NEGATIVE_SOUNDING: Final = re.compile(
 
 
 class BodyProblem(Struct, frozen=True):
-    """One thing about a body, at a JSON pointer: an error, or a note on what is legal but likely not meant."""
+    """An error in a body, or a note on something legal but likely unintended, at a JSON pointer."""
 
     pointer: str
     code: str
@@ -51,7 +51,7 @@ class BodyProblem(Struct, frozen=True):
 
 
 class ReadReport(Struct, frozen=True):
-    """What came of reading a body: a report, or errors; notes either way."""
+    """The result of reading a body: a report or errors; notes either way."""
 
     report: Report | None
     errors: tuple[BodyProblem, ...] = ()
@@ -59,18 +59,18 @@ class ReadReport(Struct, frozen=True):
 
 
 def read_report(body: object, pointer: str = "") -> ReadReport:
-    """Read one adapter's report; `pointer` says where in a larger body it stands."""
+    """Read one adapter's report; `pointer` is its place in a larger body."""
     reader = _Reader()
-    unsendable = _find_unsendable(body, pointer)
-    if unsendable is not None:
-        return ReadReport(None, (unsendable,))
+    unstorable = _find_unstorable(body, pointer)
+    if unstorable is not None:
+        return ReadReport(None, (unstorable,))
     report = reader.report(body, pointer)
     errors = tuple(reader.errors)
     return ReadReport(None if errors else report, errors, tuple(reader.notes))
 
 
-def _find_unsendable(body: object, pointer: str) -> BodyProblem | None:
-    """Find what JSON can spell and no database can store: half a surrogate pair, NUL, or nesting without end."""
+def _find_unstorable(body: object, pointer: str) -> BodyProblem | None:
+    """Find what JSON allows and no database can store: half a surrogate pair, NUL, or excessive nesting."""
     try:
         encoded = msgspec.json.encode(body)
     except UnicodeEncodeError:
@@ -79,35 +79,35 @@ def _find_unsendable(body: object, pointer: str) -> BodyProblem | None:
         return BodyProblem(pointer, "TooDeep", "the body is nested too deeply")
     if b"\\u0000" not in encoded:
         return None
-    found = _pointer_to_unsendable(body, pointer)
+    found = _pointer_to_unstorable(body, pointer)
     message = "NUL (\\u0000) and half a surrogate pair (\\ud800 to \\udfff) are not text"
     return None if found is None else BodyProblem(found, "BadFormat", message)
 
 
-def _pointer_to_unsendable(value: object, pointer: str) -> str | None:
-    """Follow the first path to text that cannot be stored; a key that cannot is told by its object."""
+def _pointer_to_unstorable(value: object, pointer: str) -> str | None:
+    """Return the pointer to the first text that cannot be stored; for a key, that of its object."""
     if isinstance(value, str):
-        return pointer if _UNSENDABLE.search(value) else None
+        return pointer if _UNSTORABLE.search(value) else None
     children: Iterable[tuple[object, object]] = ()
     if isinstance(value, dict):
         children = value.items()
     elif isinstance(value, list):
         children = enumerate(value)
     for key, child in children:
-        if isinstance(key, str) and _UNSENDABLE.search(key):
+        if isinstance(key, str) and _UNSTORABLE.search(key):
             return pointer
-        found = _pointer_to_unsendable(child, f"{pointer}/{_escape(str(key))}")
+        found = _pointer_to_unstorable(child, f"{pointer}/{_escape(str(key))}")
         if found is not None:
             return found
     return None
 
 
-_UNSENDABLE: Final = re.compile("[\x00\ud800-\udfff]")
+_UNSTORABLE: Final = re.compile("[\x00\ud800-\udfff]")
 
 
-@lru_cache(maxsize=4096)  # the few types of a fleet
+@lru_cache(maxsize=4096)  # a fleet has few types
 def is_usual_type(type_: str) -> bool:
-    """Tell whether a condition type is well-formed and there is nothing to note about it."""
+    """Tell whether a condition type is well-formed and needs no note."""
     return (
         len(type_) <= MAX_TYPE
         and TYPE_PATTERN.fullmatch(type_) is not None
@@ -116,7 +116,7 @@ def is_usual_type(type_: str) -> bool:
 
 
 class _Reader:
-    """Walks one body and gathers what is wrong with it."""
+    """Walks one body and collects its errors."""
 
     def __init__(self) -> None:
         self.errors: list[BodyProblem] = []
@@ -124,7 +124,7 @@ class _Reader:
         self._spellings: dict[str, tuple[str, str]] = {}  # spelling → (where it was first seen, the key)
 
     def report(self, body: object, at: str) -> Report | None:
-        """Read the report itself, going on after every error."""
+        """Read the report itself, continuing after every error."""
         fields = self._own_fields(body, at, _REPORT_KEYS | _IGNORED_REPORT_KEYS, "a report")
         if fields is None:
             return None
@@ -152,7 +152,7 @@ class _Reader:
         return tuple(condition for condition in read if condition is not None)
 
     def _check_set(self, conditions: list[Condition | None], at: str) -> None:
-        """Refuse a type given twice and a required type not given."""
+        """Report duplicate types and missing required types."""
         seen: dict[str, int] = {}
         for index, condition in enumerate(conditions):
             if condition is None or not condition.type:
@@ -235,7 +235,7 @@ class _Reader:
                 time = convert(value, datetime)
                 if time.tzinfo is not None:
                     return time.astimezone(UTC)
-            except (ValidationError, OverflowError):  # the latter: a zone beyond the first or the last year
+            except (ValidationError, OverflowError):  # OverflowError: the zone moves it out of the range of years
                 pass
         rule = "an RFC 3339 time with a zone such as 2025-10-17T12:00:05Z"
         self._error(at, "BadFormat", f"{fields.spell('observedTime')} must be {rule}, not {_quote(value)}")
@@ -272,7 +272,7 @@ class _Reader:
         return ""
 
     def _own_fields(self, value: object, at: str, known: frozenset[str], what: str) -> _Fields | None:
-        """Take an object of ours apart, whatever its spelling."""
+        """Return the fields of an object by their camelCase names."""
         if not isinstance(value, dict):
             self._error(at, "WrongType", f"{what} must be an object, not {_name(value)}")
             return None
@@ -291,7 +291,7 @@ class _Reader:
 
     def _note_spelling(self, key: str, name: str, at: str) -> None:
         if name == name.lower():
-            return  # one word: the same in both spellings
+            return  # a single word is the same in both spellings
         spelling = "camelCase" if key == name else "snake_case"
         self._spellings.setdefault(spelling, (at, key))
         if len(self._spellings) == 2:
@@ -302,7 +302,7 @@ class _Reader:
                 "MixedSpelling",
                 f"{key} is {spelling} but {first} at {where or 'the top'} is {other}; use one spelling in a body",
             )
-            del self._spellings[spelling]  # so that each further stray key is named too
+            del self._spellings[spelling]  # so that each further mismatch is reported too
 
     def _error(self, at: str, code: str, message: str) -> None:
         self.errors.append(BodyProblem(at, code, message))
@@ -312,7 +312,7 @@ class _Reader:
 
 
 class _Fields:
-    """The fields of one object by their camelCase names, and how each was really spelt."""
+    """The fields of one object by their camelCase names, and the key that was used for each."""
 
     def __init__(self) -> None:
         self.values: dict[str, object] = {}
@@ -323,7 +323,7 @@ class _Fields:
         return self.values.get(name), f"{at}/{self.spell(name)}"
 
     def spell(self, name: str) -> str:
-        """Return the key of a field as it is spelt, or as it would be beside the others."""
+        """Return the key of a field as used, or in the spelling of the other keys."""
         is_snake = any("_" in key for key in self.keys.values())
         return self.keys.get(name) or (_HUMP.sub(lambda hump: f"_{hump[0].lower()}", name) if is_snake else name)
 
@@ -334,7 +334,7 @@ def _is_integral(value: object) -> bool:
 
 
 def _camel(key: str) -> str:
-    """Spell a snake_case key as camelCase; what is in neither spelling stays as it is."""
+    """Convert a snake_case key to camelCase; anything else is returned as it is."""
     if not _SNAKE_CASE.fullmatch(key):
         return key
     first, *rest = key.split("_")

@@ -1,8 +1,8 @@
-"""Who is responsible for a rule's outcome: the adapters to name in its message.
+"""Find the adapters responsible for the outcome of a rule, to name them in its message.
 
 A `CulpritFinder` is planned once, when a policy is loaded, from the rule's syntax tree: each part of the tree that
-decides the outcome becomes a small program that lists adapters. At run time only the parts that really decided
-are asked.
+decides the outcome becomes a small program that lists adapters. At run time only the parts that decided the outcome
+are evaluated.
 
     all(L, p)      false: the elements that fail p      true: all of L
     any(L, p)      true: the elements that match p      false: all of L
@@ -15,8 +15,11 @@ are asked.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
+from msgspec import Struct
+
+from hyperfleet.aggregation.adapters import Adapters, AdapterView
 from hyperfleet.aggregation.vocabulary import ADAPTER, ADAPTER_LISTS, ADAPTERS_BY_NAME, SCHEMA
 from hyperfleet.errors import ExprRuntimeError
 from hyperfleet.expr import compile as compile_expr
@@ -25,10 +28,10 @@ from hyperfleet.expr.nodes import (
     Binary,
     Builtin,
     Conditional,
+    ExprNode,
     Identifier,
     Let,
-    Member,
-    Node,
+    MemberAccess,
     Predicate,
     String,
     Unary,
@@ -36,14 +39,18 @@ from hyperfleet.expr.nodes import (
 )
 from hyperfleet.expr.types import BOOL, Array, Type
 
-if TYPE_CHECKING:
-    from hyperfleet.aggregation.adapters import AdapterView
-    from hyperfleet.aggregation.situation import Situation
 
-Views: TypeAlias = "tuple[AdapterView, ...]"
+class _Inputs(Struct, frozen=True, gc=False):
+    """What a rule was evaluated on."""
+
+    adapters: Adapters
+    values: Mapping[str, object]  # of the rule's names
+
+
+Views: TypeAlias = tuple[AdapterView, ...]
 # Lists the culprits for an outcome, each once and in policy order.
-Plan: TypeAlias = "Callable[[Situation, bool], Views]"
-Lister: TypeAlias = "Callable[[Situation], Views]"
+Plan: TypeAlias = Callable[[_Inputs, bool], Views]
+Lister: TypeAlias = Callable[[_Inputs], Views]
 
 _NOT: Final = frozenset({"!", "not"})
 _AND: Final = frozenset({"&&", "and"})
@@ -58,30 +65,31 @@ class CulpritFinder:
 
     __slots__ = ("_mentioned", "_plan", "names_adapters")
 
-    def __init__(self, tree: Node) -> None:
+    def __init__(self, tree: ExprNode) -> None:
         """Plan the search from the rule's checked syntax tree."""
         planner = _Planner()
         self._plan = planner.plan(tree)
         self._mentioned = planner.mentioned(tree)
         self.names_adapters = self._plan is not None
 
-    def find(self, situation: Situation, outcome: bool) -> Views:
+    def find(self, adapters: Adapters, values: Mapping[str, object], outcome: bool) -> Views:
         """Return the culprits; for a rule that names no adapter, the required ones that are not available."""
         if self._plan is None:
-            return tuple(view for view in situation.adapters.required if view.available != "True")
+            return tuple(view for view in adapters.required if view.available != "True")
+        inputs = _Inputs(adapters, values)
         try:
-            return self._plan(situation, outcome)
-        except ExprRuntimeError:  # looking at everybody may fail where the rule, deciding early, did not
-            return self._mentioned(situation, outcome) if self._mentioned else ()
+            return self._plan(inputs, outcome)
+        except ExprRuntimeError:  # the rule may have stopped early, before an adapter on which it would have failed
+            return self._mentioned(inputs, outcome) if self._mentioned else ()
 
 
 class _Planner:
-    """Turns a syntax tree into a plan; None for a part that names no adapter and no list."""
+    """Makes a plan from a syntax tree; None for a part that names no adapter and no list."""
 
     def __init__(self, lets: tuple[Let, ...] = ()) -> None:
-        self._lets = lets  # in scope; wrapped around each sub-program
+        self._lets = lets  # in scope; added to each sub-program
 
-    def plan(self, node: Node) -> Plan | None:
+    def plan(self, node: ExprNode) -> Plan | None:
         """Plan for one part of the rule."""
         node = self._resolve(node)
         match node:
@@ -99,63 +107,63 @@ class _Planner:
                 return _Planner((*self._lets, node)).plan(body)
         return self.mentioned(node)
 
-    def _quantifier(self, name: str, source: Node, predicate: Predicate) -> Plan | None:
+    def _quantifier(self, name: str, source: ExprNode, predicate: Predicate) -> Plan | None:
         if not _is_adapter_list(source.type):
             return self.mentioned(Builtin(name, (source, predicate)))
         everything = self._lister(source)
         if name == "all":
             failing = self._lister(_filter(source, _negated(predicate)))
-            return lambda situation, outcome: everything(situation) if outcome else failing(situation)
+            return lambda inputs, outcome: everything(inputs) if outcome else failing(inputs)
         matching = self._lister(_filter(source, predicate))
         when = name == "any"  # `none` is true when `any` is false
-        return lambda situation, outcome: matching(situation) if outcome is when else everything(situation)
+        return lambda inputs, outcome: matching(inputs) if outcome is when else everything(inputs)
 
-    def _count(self, operator: str, source: Node, predicate: Predicate) -> Plan | None:
+    def _count(self, operator: str, source: ExprNode, predicate: Predicate) -> Plan | None:
         if not _is_adapter_list(source.type):
             return self.mentioned(_filter(source, predicate))
         matches_when = _COUNT_MATCHES_WHEN.get(operator)
         if matches_when is None:
             everything = self._lister(source)
-            return lambda situation, outcome: everything(situation)
+            return lambda inputs, outcome: everything(inputs)
         matching = self._lister(_filter(source, predicate))
         others = self._lister(_filter(source, _negated(predicate)))
-        return lambda situation, outcome: matching(situation) if outcome is matches_when else others(situation)
+        return lambda inputs, outcome: matching(inputs) if outcome is matches_when else others(inputs)
 
     def _junction(self, node: Binary) -> Plan | None:
-        """Plan a chain of && or ||: a decisive operand answers alone, otherwise all of them together."""
+        """Plan a chain of && or ||: the decisive operands if there are any, otherwise all of them."""
         decisive = node.operator in _OR
         parts = [(self._tester(part), self.plan(part)) for part in _flatten(node, _OR if decisive else _AND)]
         planned = [(test, plan) for test, plan in parts if plan is not None]
         if not planned:
             return None
 
-        def find(situation: Situation, outcome: bool) -> Views:
-            return situation.in_order(
+        def find(inputs: _Inputs, outcome: bool) -> Views:
+            return inputs.adapters.in_order(
                 view
                 for test, plan in planned
-                if outcome is not decisive or test(situation) is decisive
-                for view in plan(situation, outcome)
+                if outcome is not decisive or test(inputs) is decisive
+                for view in plan(inputs, outcome)
             )
 
         return find
 
-    def _conditional(self, test: Node, then: Node, otherwise: Node) -> Plan | None:
+    def _conditional(self, test: ExprNode, then: ExprNode, otherwise: ExprNode) -> Plan | None:
         branches = {True: self.plan(then), False: self.plan(otherwise)}
         tested, decide = self.plan(test), self._tester(test)
         if not (tested or branches[True] or branches[False]):
             return None
 
-        def find(situation: Situation, outcome: bool) -> Views:
-            chosen = decide(situation)
+        def find(inputs: _Inputs, outcome: bool) -> Views:
+            chosen = decide(inputs)
             if chosen is None:
                 return ()
             branch = branches[chosen]
-            of_test = tested(situation, chosen) if tested else ()
-            return situation.in_order((*of_test, *(branch(situation, outcome) if branch else ())))
+            of_test = tested(inputs, chosen) if tested else ()
+            return inputs.adapters.in_order((*of_test, *(branch(inputs, outcome) if branch else ())))
 
         return find
 
-    def mentioned(self, node: Node) -> Plan | None:
+    def mentioned(self, node: ExprNode) -> Plan | None:
         """Plan for a part of any other shape: every adapter and every list it mentions."""
         adapters, lists = mentioned_adapters(node), mentioned_lists(node)
         for let in self._lets:
@@ -164,18 +172,18 @@ class _Planner:
                 lists += mentioned_lists(let.value)
         if len(adapters) == 1 and not lists:
             (name,) = adapters
-            return lambda situation, outcome: (situation.view(name),)
+            return lambda inputs, outcome: (inputs.adapters.view(name),)
         listers = [_LISTS[name] for name in lists]
         if not adapters and not listers:
             return None
 
-        def find(situation: Situation, outcome: bool) -> Views:
-            named = [situation.view(name) for name in adapters]
-            return situation.in_order((*named, *(view for lister in listers for view in lister(situation))))
+        def find(inputs: _Inputs, outcome: bool) -> Views:
+            named = [inputs.adapters.view(name) for name in adapters]
+            return inputs.adapters.in_order((*named, *(view for lister in listers for view in lister(inputs))))
 
         return find
 
-    def _as_count(self, node: Binary) -> tuple[str, Node, Predicate] | None:
+    def _as_count(self, node: Binary) -> tuple[str, ExprNode, Predicate] | None:
         """Recognise `len(filter(L, p)) >= n` and `count(L, p) >= n`, from either side."""
         if node.operator not in _MIRRORED:
             return None
@@ -184,7 +192,7 @@ class _Planner:
             return (node.operator, *left)
         return (_MIRRORED[node.operator], *right) if right else None
 
-    def _counted(self, node: Node) -> tuple[Node, Predicate] | None:
+    def _counted(self, node: ExprNode) -> tuple[ExprNode, Predicate] | None:
         match self._resolve(node):
             case Builtin(name="len", arguments=(counted,)):
                 match self._resolve(counted):
@@ -194,38 +202,38 @@ class _Planner:
                 return source, predicate
         return None
 
-    def _resolve(self, node: Node) -> Node:
-        """Return what a name that `let` gave stands for; names cannot be given twice."""
+    def _resolve(self, node: ExprNode) -> ExprNode:
+        """Return the value of a `let` name; names are unique."""
         by_name = {let.name: let.value for let in self._lets}
         while isinstance(node, Identifier) and node.name in by_name:
             node = by_name[node.name]
         return node
 
-    def _lister(self, node: Node) -> Lister:
-        """Make a program of an expression that lists adapters; a list of the vocabulary needs none."""
+    def _lister(self, node: ExprNode) -> Lister:
+        """Compile an expression that lists adapters; a list of the vocabulary needs no program."""
         if isinstance(node, Identifier) and node.name in _LISTS:
             return _LISTS[node.name]
         evaluate: Callable[[Mapping[str, object]], Any] = compile_expr(format_tree(self._wrap(node)), SCHEMA).evaluate
 
-        def list_adapters(situation: Situation) -> Views:
-            by_name = situation.by_name
-            return tuple([by_name[entry["adapter"]] for entry in evaluate(situation.values)])
+        def list_adapters(inputs: _Inputs) -> Views:
+            by_name = inputs.adapters.by_name
+            return tuple([by_name[entry["adapter"]] for entry in evaluate(inputs.values)])
 
         return list_adapters
 
-    def _tester(self, node: Node) -> Callable[[Situation], bool | None]:
+    def _tester(self, node: ExprNode) -> Callable[[_Inputs], bool | None]:
         evaluate = compile_expr(format_tree(self._wrap(node)), SCHEMA, expect=BOOL).evaluate
 
-        def test(situation: Situation) -> bool | None:
+        def test(inputs: _Inputs) -> bool | None:
             try:
-                return bool(evaluate(situation.values))
-            except ExprRuntimeError:  # an operand after the one that decided need not be able to run
+                return bool(evaluate(inputs.values))
+            except ExprRuntimeError:  # an operand after the decisive one may fail
                 return None
 
         return test
 
-    def _wrap(self, node: Node) -> Node:
-        """Put around a part the names that it needs, and no others: a rule may have many."""
+    def _wrap(self, node: ExprNode) -> ExprNode:
+        """Add the `let` names that a part needs, and no others: a rule may have many."""
         needed = _names_in(node)
         for let in reversed(self._lets):
             if let.name in needed:
@@ -235,18 +243,18 @@ class _Planner:
 
 
 _LISTS: Final[Mapping[str, Lister]] = {
-    "requiredAdapters": lambda situation: situation.adapters.required,
-    "optionalAdapters": lambda situation: situation.adapters.optional,
-    "allAdapters": lambda situation: situation.adapters.all,
+    "requiredAdapters": lambda inputs: inputs.adapters.required,
+    "optionalAdapters": lambda inputs: inputs.adapters.optional,
+    "allAdapters": lambda inputs: inputs.adapters.all,
 }
 
 
-def mentioned_adapters(node: Node) -> list[str]:
+def mentioned_adapters(node: ExprNode) -> list[str]:
     """List the adapters that an expression names, as in `adapters["dns"]`, each once."""
     names = [
         item.key.value
         for item in walk(node)
-        if isinstance(item, Member)
+        if isinstance(item, MemberAccess)
         and isinstance(item.base, Identifier)
         and item.base.name == ADAPTERS_BY_NAME
         and isinstance(item.key, String)
@@ -254,46 +262,46 @@ def mentioned_adapters(node: Node) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def mentioned_lists(node: Node) -> list[str]:
+def mentioned_lists(node: ExprNode) -> list[str]:
     """List the lists of adapters that an expression names, each once."""
     names = [item.name for item in walk(node) if isinstance(item, Identifier) and item.name in ADAPTER_LISTS]
     return list(dict.fromkeys(names))
 
 
-def mentions_field(node: Node, field: str) -> bool:
-    """Tell whether an expression may look at a field of an adapter; when in doubt, it may."""
+def mentions_field(node: ExprNode, field: str) -> bool:
+    """Tell whether an expression may read a field of an adapter; when in doubt, it may."""
     for item in walk(node):
         match item:
             case String(value=value) if value == field:
                 return True
             case Identifier(name="$env"):
                 return True
-            case Builtin(name=name) if name not in _PICKING:
+            case Builtin(name=name) if name not in _SELECTING:
                 return True
     return False
 
 
-def mentions_helper(node: Node, helper: str) -> bool:
-    """Tell whether an expression calls one of our helpers."""
+def mentions_helper(node: ExprNode, helper: str) -> bool:
+    """Tell whether an expression calls one of the built-in helpers."""
     return helper in _names_in(node)
 
 
-# Builtins that look at adapters only through their predicates, or only count and pick them.
-_PICKING: Final = frozenset(
+# Builtins that read adapters only through their predicates, or only count and select them.
+_SELECTING: Final = frozenset(
     {"all", "any", "none", "one", "filter", "count", "find", "findIndex", "findLast", "findLastIndex"}
     | {"len", "first", "last"}
 )
 
 
-def _names_in(node: Node) -> set[str]:
+def _names_in(node: ExprNode) -> set[str]:
     return {item.name for item in walk(node) if isinstance(item, Identifier)}
 
 
 def _swapped(plan: Plan | None) -> Plan | None:
-    return (lambda situation, outcome: plan(situation, not outcome)) if plan else None
+    return (lambda inputs, outcome: plan(inputs, not outcome)) if plan else None
 
 
-def _filter(source: Node, predicate: Predicate) -> Node:
+def _filter(source: ExprNode, predicate: Predicate) -> ExprNode:
     return Builtin("filter", (source, predicate))
 
 
@@ -301,8 +309,8 @@ def _negated(predicate: Predicate) -> Predicate:
     return Predicate(Unary("!", predicate.body))
 
 
-def _flatten(node: Node, operators: frozenset[str]) -> Iterable[Node]:
-    """Yield the operands of a chain such as a && b && c, however long."""
+def _flatten(node: ExprNode, operators: frozenset[str]) -> Iterable[ExprNode]:
+    """Yield the operands of a chain such as a && b && c, without recursion."""
     pending = [node]
     while pending:
         part = pending.pop()

@@ -1,4 +1,4 @@
-"""When a resource that somebody deleted may really go."""
+"""When a deleted resource may be removed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hyperfleet.model.resource import Resource
 
 
 def awaited_finalizers(resource: Resource, reports: Mapping[str, StoredReport], policy: Policy) -> tuple[str, ...]:
-    """Return the required adapters that have yet to say Finalized=True at the generation of the deletion."""
+    """Return the required adapters that have not reported Finalized=True at the generation of the deletion."""
     return tuple(
         name for name in policy.required if name not in reports or not finalizes(reports[name].report, resource)
     )
@@ -20,5 +20,5 @@ def awaited_finalizers(resource: Resource, reports: Mapping[str, StoredReport], 
 def is_removable(
     resource: Resource, reports: Mapping[str, StoredReport], policy: Policy, *, has_children: bool
 ) -> bool:
-    """Tell whether nothing is left to clean up. Whoever removes it must ask this of its parent next."""
+    """Tell whether nothing is left to clean up. After a removal, the caller must check the parent."""
     return resource.is_deleting and not has_children and not awaited_finalizers(resource, reports, policy)

@@ -1,6 +1,6 @@
 """The values behind the names of a policy's expressions, for one resource at one instant.
 
-`values_for` delivers exactly what `vocabulary.SCHEMA` declares.
+`values_for` returns exactly what `vocabulary.SCHEMA` declares.
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ from hyperfleet.documents.durations import parse_duration
 
 
 class AdaptersByName(dict[str, dict[str, Any]]):
-    """The map `adapters`: a name nobody reported under reads like an adapter that has not reported."""
+    """The map `adapters`: an unknown name reads as an adapter that has not reported."""
 
     def __missing__(self, name: str) -> dict[str, Any]:
         """Return the entry of an adapter that has not reported."""
         return entry_of(AdapterView(name))
 
 
-class Clock:
-    """Time as rules reach it: through helpers that register the instants at which their answers change."""
+class RuleClock:
+    """Time in rules: helpers that record the instants at which their results change."""
 
     __slots__ = ("_now", "_views", "instants")
 
     def __init__(self, views: Mapping[str, AdapterView], now: datetime) -> None:
-        """Answer for `views` at `now`."""
+        """Evaluate for `views` at `now`."""
         self._views = views
         self._now = now
         self.instants: list[datetime] = []
 
     def older_than(self, entry: Mapping[str, Any], duration: str) -> bool:
-        """Tell whether nothing was heard of an adapter for a while; an unreported one is never too old."""
+        """Tell whether an adapter has not been heard from for a while; an unreported one is never too old."""
         view = self._views.get(entry["adapter"])
         if view is None or not view.is_reported:
             return False
@@ -46,14 +46,16 @@ class Clock:
 
 @lru_cache(maxsize=1024)
 def constant_duration(text: str) -> timedelta:
-    """Parse a duration that stands in a rule; the loader has checked that it is one."""
+    """Parse a duration of a rule; the loader has checked it."""
     return parse_duration(text)
 
 
-def values_for(adapters: Adapters, generation: int, clock: Clock, *, with_conditions: bool = True) -> dict[str, object]:
+def values_for(
+    adapters: Adapters, generation: int, clock: RuleClock, *, with_conditions: bool = True
+) -> dict[str, object]:
     """Return the values of `SCHEMA` for one resource at one instant.
 
-    The conditions of each adapter are the most costly part; a caller that knows them unread may leave them out.
+    The conditions of adapters are the most expensive part; leave them out if no rule reads them.
     """
     required = [entry_of(view, with_conditions) for view in adapters.required]
     optional = [entry_of(view, with_conditions) for view in adapters.optional]

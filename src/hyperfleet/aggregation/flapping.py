@@ -1,12 +1,12 @@
-"""Flapping: what moves too often is marked, so that nobody takes what it says just now for how it is.
+"""Flapping: mark what moves too often, so that its current value is not mistaken for its state.
 
 `aggregate` calls `follow` with what moved; `heartbeat` calls `forget`, because time passes for it as well. A mark is
-told beside a phase or a condition and never moves one.
+shown beside a phase or a condition and never changes one.
 
-A subject (the phase, or a condition by its type) is marked when it has moved as often as its limit says within the
+A subject (the phase, or a condition by its type) is marked when it has moved as often as its limit allows within the
 window. The mark stays until fewer than half as many moves, rounded up, are left in the window, so that it does not
-flap itself; when that will be is a deadline like any other. A new generation starts the count anew: what somebody
-asked for is not flapping.
+flap itself; when that happens is a deadline like any other. A new generation resets the count: a change that was
+requested is not flapping.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ from hyperfleet.model.report import AVAILABLE
 from hyperfleet.model.status import Flapping, Flip, Flips
 
 
-class Movements(Struct, frozen=True):
-    """What moved lately, what of it is flapping, and when each mark ends if nothing moves any more."""
+class FlappingState(Struct, frozen=True):
+    """Recent moves, the marks that follow from them, and when each mark ends if nothing else moves."""
 
     flips: Mapping[str, Flips] = {}
     flapping: Mapping[str, Flapping] = {}
     instants: tuple[datetime, ...] = ()
 
 
-_STILL: Final = Movements()
-_ALWAYS_WATCHED: Final = frozenset({PHASE_SUBJECT, AVAILABLE, READY})
+_NO_MOVES: Final = FlappingState()
+_ALWAYS_TRACKED: Final = frozenset({PHASE_SUBJECT, AVAILABLE, READY})
 _NO_LIMIT: Final = FlappingLimit(transitions=0)
 
 
-def follow(situation: Situation, moves: Mapping[str, str]) -> Movements:
-    """Add what moves now, by subject, to what moved before, and mark what has moved too often."""
+def follow(situation: Situation, moves: Mapping[str, str]) -> FlappingState:
+    """Add the moves of this write, by subject, to the earlier ones, and mark what has moved too often."""
     previous = situation.previous
     if previous is None or not (moves or previous.memory.flips) or _is_new_generation(situation):
-        return _STILL
+        return _NO_MOVES
     policy, now = situation.policy, situation.now
     before = previous.memory.flips
     if previous.policy != policy.digest or not is_recent(before, policy, now):
@@ -55,7 +55,7 @@ def follow(situation: Situation, moves: Mapping[str, str]) -> Movements:
         if not limit.transitions:
             continue
         recent = before.get(subject, ())
-        # Time alone ends a mark, before this write's move counts: so a late write decides as a timely one would have.
+        # A mark may end by time before this write's move counts, so that a late write decides as a timely one would.
         mark = previous.flapping.get(subject) if len(recent) >= limit.calm_below else None
         if subject in moves:
             recent = (*recent, Flip(now, moves[subject]))[-limit.transitions :]
@@ -64,24 +64,24 @@ def follow(situation: Situation, moves: Mapping[str, str]) -> Movements:
         if mark is not None:
             flapping[subject] = mark
             instants.append(recent[-limit.calm_below].time + limit.window)
-    return Movements(flips, flapping, tuple(instants))
+    return FlappingState(flips, flapping, tuple(instants))
 
 
 def is_recent(flips: Mapping[str, Flips], policy: Policy, now: datetime) -> bool:
-    """Tell cheaply that no flip is too old to count: under the policy that they were kept by, all of them stay."""
+    """Tell cheaply whether no flip is too old to count, under the policy by which they were kept."""
     shortest = policy.flapping.window
     for rule in policy.rules:
         if rule.flapping is not None and rule.flapping.window < shortest:
             shortest = rule.flapping.window
     horizon = now - shortest
-    for recent in flips.values():  # noqa: SIM110  # asked for every heartbeat, and a generator costs more than the look
+    for recent in flips.values():  # noqa: SIM110  # called for every heartbeat; a generator is slower
         if recent[0].time <= horizon:
             return False
     return True
 
 
 def forget(flips: Mapping[str, Flips], policy: Policy, now: datetime) -> Mapping[str, Flips]:
-    """Leave out the flips that are too old to count, and those of a subject that is not watched any more."""
+    """Drop flips that are too old to count, and those of subjects that are no longer tracked."""
     kept: dict[str, Flips] = {}
     for subject, recent in flips.items():
         limit = _limit_for(subject, policy)
@@ -100,14 +100,14 @@ def _mark(
 
 
 def _limit_for(subject: str, policy: Policy) -> FlappingLimit:
-    """Return the limit of the phase or of a condition; what has no rule any more has none."""
+    """Return the limit of the phase or of a condition; a condition without a rule has none."""
     for rule in policy.rules:
         if rule.type == subject:
             return rule.flapping or policy.flapping
-    return policy.flapping if subject in _ALWAYS_WATCHED else _NO_LIMIT
+    return policy.flapping if subject in _ALWAYS_TRACKED else _NO_LIMIT
 
 
 def _is_new_generation(situation: Situation) -> bool:
-    """Tell whether somebody has asked for something else since the status before: Ready says what it was about."""
+    """Tell whether the generation has changed since the previous status, as recorded in Ready."""
     ready = situation.previous.condition(READY) if situation.previous else None
     return ready is not None and ready.observed_generation != situation.resource.generation

@@ -1,6 +1,6 @@
-"""Reports that nobody sent: what an adapter would report if it were in a given state.
+"""Hypothetical reports: what an adapter would report if it were in a given state.
 
-Used to try out what a policy makes of it: by `enumeration` (lint, diagram) and by `remedies` (what would help?).
+Used to try a policy on them: by `enumeration` (lint, diagram) and by `remedies`.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from typing import Any, Final, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hyperfleet.aggregation.adapters import Adapters, AdapterView, entry_of, observe
-from hyperfleet.aggregation.environment import AdaptersByName, Clock
+from hyperfleet.aggregation.adapters import Adapters, AdapterView, entry_of
+from hyperfleet.aggregation.environment import AdaptersByName, RuleClock
+from hyperfleet.aggregation.observation import observe
 from hyperfleet.aggregation.policy import Policy
 from hyperfleet.aggregation.situation import Situation
 from hyperfleet.aggregation.vocabulary import ADAPTERS_BY_NAME, OLDER_THAN
@@ -22,7 +23,7 @@ from hyperfleet.model.report import APPLIED, AVAILABLE, HEALTH, Report, StoredRe
 from hyperfleet.model.status import AdapterState
 
 # Available, Applied and Health of an adapter in each state in which it has reported.
-_VERDICTS: Final[Mapping[AdapterState, tuple[ConditionStatus, ConditionStatus, ConditionStatus]]] = {
+_STATUSES: Final[Mapping[AdapterState, tuple[ConditionStatus, ConditionStatus, ConditionStatus]]] = {
     "Outdated": (TRUE, TRUE, TRUE),
     "Completed": (TRUE, TRUE, TRUE),
     "Pending": (FALSE, FALSE, TRUE),
@@ -51,10 +52,10 @@ def imagine_change(
     further: Iterable[Condition],
     now: datetime,
 ) -> StoredReport:
-    """Make the report an adapter would send next to be in a state, with `further` conditions beside the required.
+    """Make the report that would put an adapter into a state, with `further` conditions besides the required ones.
 
-    What else it reported stays. It gives no reason where the state needs none: a rule that wants a certain reason
-    is not served by just any report of that state.
+    Everything else it reported stays. It has no reason where the state needs none, so that a rule that tests for a
+    certain reason is not satisfied by chance.
     """
     reason = _FAILURE_REASON if state in ("Failed", "Unhealthy") else ""
     conditions = {condition.type: condition for condition in stored.report.conditions} if stored else {}
@@ -64,7 +65,7 @@ def imagine_change(
 
 
 def _conditions(state: AdapterState, reason: str, now: datetime) -> tuple[Condition, Condition, Condition]:
-    available, applied, health = _VERDICTS[state]
+    available, applied, health = _STATUSES[state]
     return (
         Condition(AVAILABLE, available, reason, last_transition_time=now),
         Condition(APPLIED, applied, last_transition_time=now),
@@ -82,7 +83,7 @@ def _reason(state: AdapterState, policy: Policy) -> str:
 
 
 class ImaginedAdapter(Struct, frozen=True):
-    """An adapter after a report that nobody sent, as conditions and as expressions see it."""
+    """An adapter after a hypothetical report, as conditions and as expressions see it."""
 
     view: AdapterView
     entry: dict[str, Any]
@@ -97,14 +98,14 @@ def imagine_adapter(stored: StoredReport, situation: Situation) -> ImaginedAdapt
 
 
 def imagine_situation(before: Situation, changed: Iterable[ImaginedAdapter]) -> Situation:
-    """Return a situation with some adapters changed, as far as conditions look at it.
+    """Return a situation with some adapters changed, as far as conditions depend on it.
 
-    Everybody else is as read before, which makes this many times faster than to read everything again.
+    The other adapters are reused, which is many times faster than reading everything again.
     """
     changed = list(changed)
     views = {**before.by_name, **{one.view.adapter: one.view for one in changed}}
     adapters = _arrange_views(before.policy, views)
-    clock = Clock(views, before.now)
+    clock = RuleClock(views, before.now)
     values = _arrange_values(before, adapters, {one.view.adapter: one.entry for one in changed}, clock)
     return replace(before, adapters=adapters, clock=clock, values=values)
 
@@ -116,7 +117,7 @@ def _arrange_views(policy: Policy, views: Mapping[str, AdapterView]) -> Adapters
 
 
 def _arrange_values(
-    before: Situation, adapters: Adapters, changed: Mapping[str, dict[str, Any]], clock: Clock
+    before: Situation, adapters: Adapters, changed: Mapping[str, dict[str, Any]], clock: RuleClock
 ) -> Mapping[str, object]:
     known = before.values[ADAPTERS_BY_NAME]
     entries = AdaptersByName(known if isinstance(known, dict) else {})
@@ -140,9 +141,9 @@ def _in_lists(
     policy: Policy, by_name: Mapping[str, _Adapter]
 ) -> tuple[_Members[_Adapter], _Members[_Adapter], _Members[_Adapter]]:
     """Return the required, the optional and the unlisted adapters, each in its order."""
-    strangers = by_name.keys() - {*policy.required, *policy.optional}
+    unlisted = by_name.keys() - {*policy.required, *policy.optional}
     return (
         tuple([by_name[name] for name in policy.required]),
         tuple([by_name[name] for name in policy.optional if name in by_name]),
-        tuple([by_name[name] for name in sorted(strangers)]),
+        tuple([by_name[name] for name in sorted(unlisted)]),
     )

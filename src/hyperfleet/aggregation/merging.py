@@ -13,7 +13,7 @@ from hyperfleet.aggregation.policy import MirrorRule, SummaryOver, SummaryRule
 from hyperfleet.aggregation.publication import Published
 from hyperfleet.aggregation.situation import Situation
 from hyperfleet.aggregation.verdict import Verdict
-from hyperfleet.conditions import Aggregation, Source, Summary, aggregate, mirror, summarize
+from hyperfleet.conditions import Aggregation, Source, SummaryOptions, aggregate, mirror, summarize
 from hyperfleet.conditions.source import NO_REASON_REPORTED
 from hyperfleet.model.condition import FALSE, TRUE, Condition, find
 from hyperfleet.model.kind import NODE_POOL
@@ -23,11 +23,11 @@ NOTHING_TO_SUMMARIZE: Final = "NothingToSummarize"
 
 
 def judge_summary(rule: SummaryRule, situation: Situation, earlier: Sequence[Published]) -> Verdict:
-    """Merge what the rule names; nothing to merge is not a fault."""
+    """Merge the conditions that the rule names; having none to merge is not an error."""
     if rule.over is None:
-        source = _own_source(situation, earlier) if rule.adapter is None else _source_of(situation.view(rule.adapter))
-        merged = summarize(source, _summary(rule))
-        culprits = [situation.view(rule.adapter)] if rule.adapter else _culprits_of(rule, earlier, situation)
+        view = situation.adapters.view(rule.adapter) if rule.adapter else None
+        merged = summarize(_source_of(view) if view else _own_source(situation, earlier), _summary(rule))
+        culprits = [view] if view else _culprits_of(rule, earlier, situation)
         return _verdict(merged, situation, culprits)
     sources = _sources(rule.over, situation)
     if not sources:
@@ -39,10 +39,10 @@ def judge_summary(rule: SummaryRule, situation: Situation, earlier: Sequence[Pub
 
 
 def judge_mirror(rule: MirrorRule, situation: Situation) -> Verdict:
-    """Copy one adapter's condition; one that is not there is Unknown."""
-    view = situation.view(rule.adapter)
+    """Copy one adapter's condition; a missing one is Unknown."""
+    view = situation.adapters.view(rule.adapter)
     verdict = _verdict(mirror(_conditions_of(view), rule.type, target=_TARGET), situation, (view,))
-    # An adapter may leave a reason out; Kubernetes wants one of every condition.
+    # An adapter may omit the reason; Kubernetes requires one.
     verdict.reason = verdict.reason or NO_REASON_REPORTED
     return verdict
 
@@ -55,8 +55,8 @@ _WORDS: Final = {
 }
 
 
-def _summary(rule: SummaryRule) -> Summary:
-    return Summary(
+def _summary(rule: SummaryRule) -> SummaryOptions:
+    return SummaryOptions(
         target=_TARGET,
         types=rule.types,
         negative=tuple(rule.negative),
@@ -85,7 +85,7 @@ def _source_of(view: AdapterView) -> Source:
 
 
 def _own_source(situation: Situation, earlier: Sequence[Published]) -> Source:
-    """Show the resource's own conditions so far, as this aggregation publishes them."""
+    """Return the resource's own conditions so far, as this aggregation publishes them."""
     conditions = tuple(published.condition for published in earlier)
     return Source(kind=situation.resource.kind, name=situation.resource.name, conditions=conditions)
 
@@ -95,7 +95,7 @@ def _conditions_of(view: AdapterView) -> tuple[Condition, ...]:
 
 
 def _blamed(rule: SummaryRule, situation: Situation) -> list[AdapterView]:
-    """Return the adapters whose condition is not what it should be; node pools are no adapters."""
+    """Return the adapters whose condition is not good; node pools are not adapters."""
     if rule.over is None or rule.over == "nodePools":
         return []
     good = FALSE if rule.negative else TRUE
@@ -108,9 +108,9 @@ def _blamed(rule: SummaryRule, situation: Situation) -> list[AdapterView]:
 
 
 def _culprits_of(rule: SummaryRule, earlier: Sequence[Published], situation: Situation) -> Sequence[AdapterView]:
-    """Return who stands behind the conditions that the rule sums up."""
+    """Return the culprits of the conditions that the rule summarizes."""
     summed = [published.verdict for published in earlier if published.verdict.type in rule.types]
-    return situation.in_order(view for verdict in summed for view in verdict.culprits)
+    return situation.adapters.in_order(view for verdict in summed for view in verdict.culprits)
 
 
 def _verdict(

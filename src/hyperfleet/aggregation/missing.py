@@ -1,7 +1,7 @@
-"""The clock of missing adapters: how long may a required adapter stay silent before the resource has failed?
+"""The timeout of missing adapters: how long a required adapter may stay silent before the resource has failed.
 
-It starts anew with every sign of progress, and stands still while a required adapter is Running: whoever waits
-for that one is not missing.
+The clock restarts with every sign of progress and is stopped while a required adapter is Running: adapters that wait
+for that one are not missing.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ def remember(adapters: Adapters, policy: Policy, previous: Status | None, now: d
 
 
 def _has_changed(adapters: Adapters, policy: Policy, previous: Status) -> bool:
-    """Tell whether a required adapter changed its state, so that the clock starts anew."""
+    """Tell whether a required adapter changed its state, so that the clock restarts."""
     before = {summary.name: summary.state for summary in previous.adapters}
     for view in adapters.required:
         if view.state != before.get(view.adapter, "Unreported"):
             return True
     if policy.digest == previous.policy:
         return False
-    # A Running adapter that a new policy no longer requires: the clock stood still for it until now.
+    # A Running adapter that a new policy no longer requires: it had stopped the clock until now.
     was_working = any(before.get(name) == "Running" for name in previous.memory.required_since)
     return was_working and not _is_working(adapters)
 

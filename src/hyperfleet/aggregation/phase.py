@@ -1,13 +1,13 @@
-"""The phase of a resource: the first of Deleting, Degraded, Failed, Ready, Provisioning, Pending that holds.
+"""Decide the phase of a resource: the first of Deleting, Degraded, Failed, Ready, Provisioning, Pending that holds.
 
-The policy says when it wants a phase; the guards here make a mistake in a policy unable to hide a state that
-matters or to forge one that is not so. A guard yields the evidence for its phase, so that deciding (is there any?)
+The policy requires conditions for a phase. The guards here keep a mistake in a policy from hiding a state that matters
+and from claiming one that does not hold. A guard yields the evidence for its phase, so that deciding (is there any?)
 and explaining (which?) cannot disagree.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from hyperfleet.aggregation.availability import READY
@@ -15,19 +15,19 @@ from hyperfleet.aggregation.policy import PhaseRule
 from hyperfleet.aggregation.publication import Published
 from hyperfleet.aggregation.situation import Situation
 from hyperfleet.model.condition import FALSE, TRUE, ConditionStatus
-from hyperfleet.model.status import Phase
+from hyperfleet.model.phase import PHASES, Phase
 
 _NO_RULE: Final = PhaseRule()
 Guard: TypeAlias = "Callable[[PhaseInputs], Iterator[str]]"
 
 
 class PhaseInputs:
-    """What the guards look at: the situation, what is published, and who is behind it."""
+    """What the guards look at: the situation and the published conditions with their culprits."""
 
     __slots__ = ("_published", "situation")
 
     def __init__(self, situation: Situation, published: Sequence[Published]) -> None:
-        """Look at what one aggregation publishes."""
+        """Take what one aggregation publishes."""
         self.situation = situation
         self._published = {item.condition.type: item for item in published}
 
@@ -35,13 +35,13 @@ class PhaseInputs:
         """Return the published status of a condition."""
         return self._published[type_].condition.status
 
-    def wish(self, phase: Phase) -> str:
-        """Say which conditions make the policy want a phase; nothing when it does not. None required: never."""
+    def match(self, phase: Phase) -> str:
+        """Describe the conditions by which the policy matches a phase; empty if it does not match."""
         required = self.situation.policy.phases.get(phase, _NO_RULE).required_conditions
         for type_, status in required:
             if self.status_of(type_) != status:
                 return ""
-        return "the policy wants it: " + ", ".join([f"{t}={s}" for t, s in required]) if required else ""
+        return "the policy matches: " + ", ".join([f"{t}={s}" for t, s in required]) if required else ""
 
     def behind(self, phase: Phase) -> list[Published]:
         """Return the conditions that the policy requires for a phase."""
@@ -58,12 +58,12 @@ def decide_phase(inputs: PhaseInputs) -> Phase:
 
 
 def evidence_for(phase: Phase, inputs: PhaseInputs) -> list[str]:
-    """Return what speaks for a phase; nothing: it does not hold."""
+    """Return the evidence for a phase; empty: it does not hold."""
     return [evidence for name, guard in _guards(inputs) if name == phase for evidence in guard(inputs)]
 
 
 def _guards(inputs: PhaseInputs) -> Sequence[tuple[Phase, Guard]]:
-    """Return the guards by priority. A resource of which nothing is required is ready, whatever the policy says."""
+    """Return the guards by priority. A resource without required adapters is Ready, whatever the policy says."""
     situation = inputs.situation
     return _GUARDS if situation.adapters.required or situation.resource.is_deleting else _NOTHING_REQUIRED
 
@@ -75,8 +75,8 @@ def _deleting(inputs: PhaseInputs) -> Iterator[str]:
 
 def _degraded(inputs: PhaseInputs) -> Iterator[str]:
     situation = inputs.situation
-    if wish := inputs.wish("Degraded"):
-        yield wish
+    if matched := inputs.match("Degraded"):
+        yield matched
     for view in situation.adapters.required:
         if view.health == FALSE:
             yield f"the required adapter {view.adapter} has Health=False"
@@ -88,8 +88,8 @@ def _degraded(inputs: PhaseInputs) -> Iterator[str]:
 
 def _failed(inputs: PhaseInputs) -> Iterator[str]:
     yield from _failures(inputs.situation)
-    if (wish := inputs.wish("Failed")) and _blames_a_failure(inputs):
-        yield wish
+    if (matched := inputs.match("Failed")) and _blames_a_failure(inputs):
+        yield matched
 
 
 def _failures(situation: Situation) -> Iterator[str]:
@@ -101,9 +101,9 @@ def _failures(situation: Situation) -> Iterator[str]:
 
 
 def _blames_a_failure(inputs: PhaseInputs) -> bool:
-    """Tell whether a failure stands behind the policy's wish, not only work that is not done yet.
+    """Tell whether the policy matches because of a failure, not only because of unfinished work.
 
-    Who stood behind a condition that damping holds is not known any more; the phase that followed from it is.
+    The culprits of a condition that damping holds are no longer known; the phase that followed from it is.
     """
     behind, previous = inputs.behind("Failed"), inputs.situation.previous
     if not any(published.verdict.names_adapters for published in behind):
@@ -114,8 +114,8 @@ def _blames_a_failure(inputs: PhaseInputs) -> bool:
 
 
 def _ready(inputs: PhaseInputs) -> Iterator[str]:
-    if inputs.status_of(READY) == TRUE and (wish := inputs.wish("Ready")):
-        yield f"{wish}; and Ready=True"
+    if inputs.status_of(READY) == TRUE and (matched := inputs.match("Ready")):
+        yield f"{matched}; and Ready=True"
 
 
 def _provisioning(inputs: PhaseInputs) -> Iterator[str]:
@@ -123,8 +123,8 @@ def _provisioning(inputs: PhaseInputs) -> Iterator[str]:
     for view in adapters.required:
         if view.state in ("Running", "Completed"):
             yield f"the required adapter {view.adapter} is {view.state}"
-    if any(view.state == "Running" for view in adapters.all) and (wish := inputs.wish("Provisioning")):
-        yield wish
+    if any(view.state == "Running" for view in adapters.all) and (matched := inputs.match("Provisioning")):
+        yield matched
 
 
 def _pending(_: PhaseInputs) -> Iterator[str]:
@@ -135,12 +135,13 @@ def _nothing_required(_: PhaseInputs) -> Iterator[str]:
     yield "no adapters are required"
 
 
-_GUARDS: Final[Sequence[tuple[Phase, Guard]]] = (
-    ("Deleting", _deleting),
-    ("Degraded", _degraded),
-    ("Failed", _failed),
-    ("Ready", _ready),
-    ("Provisioning", _provisioning),
-    ("Pending", _pending),
-)
+_GUARD_OF: Final[Mapping[Phase, Guard]] = {
+    "Deleting": _deleting,
+    "Degraded": _degraded,
+    "Failed": _failed,
+    "Ready": _ready,
+    "Provisioning": _provisioning,
+    "Pending": _pending,
+}
+_GUARDS: Final[Sequence[tuple[Phase, Guard]]] = tuple((phase, _GUARD_OF[phase]) for phase in PHASES)
 _NOTHING_REQUIRED: Final[Sequence[tuple[Phase, Guard]]] = (("Ready", _nothing_required),)

@@ -1,7 +1,7 @@
-"""The short way to read a report: decoding straight into a structure, for bodies about which there is nothing to say.
+"""The fast path for reading a report: decode it straight into a struct, if it has no errors and no notes.
 
-Most bodies are like that. `read_plain` returns exactly what `read_report` would, or nothing: then `read_report` says
-what is wrong, or odd, with it.
+Most bodies have none. `read_plain` returns exactly what `read_report` would, or None; then `read_report` finds the
+errors and notes.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ Time = Annotated[datetime, Meta(tz=True)]
 
 
 class _Condition(Struct, forbid_unknown_fields=True, gc=False):
-    """A condition as adapters write it; what only we may set is accepted and ignored."""
+    """A condition as adapters write it; fields that only the server sets are accepted and ignored."""
 
-    type: Annotated[str, Meta(max_length=MAX_TYPE)]  # what is longer must not get into a cache
+    type: Annotated[str, Meta(max_length=MAX_TYPE)]  # longer ones must not get into a cache
     status: ConditionStatus
     reason: Annotated[str, Meta(max_length=MAX_REASON)] = ""
     message: Annotated[str, Meta(max_length=MAX_MESSAGE)] = ""
@@ -69,11 +69,11 @@ _decode_camel: Final = msgspec.json.Decoder(_respell_body()).decode
 
 
 def read_plain(raw: bytes, adapter: str = "") -> Report | None:
-    """Read one report from JSON; None if there is anything to say about it. Escapes are left to the long way.
+    """Read one report from JSON; None if it has errors, notes or escapes.
 
-    If the adapter is known from elsewhere, the body need not name it again.
+    If the caller knows the adapter, the body need not name it.
     """
-    if b"\\" in raw and b"\\u" in raw:  # one byte is found four times as fast as two
+    if b"\\" in raw and b"\\u" in raw:  # searching one byte is four times as fast as two
         return None
     decode = _decode_camel if b'"observedGeneration"' in raw else _decode_snake
     try:
@@ -95,13 +95,13 @@ def read_plain(raw: bytes, adapter: str = "") -> Report | None:
     return Report(name, generation, tuple(conditions), observed, body.data or {}, body.metadata or {})
 
 
-@lru_cache(maxsize=256)  # fewer than of other words: it may be a hundred of them
+@lru_cache(maxsize=256)  # small: an entry may have a hundred types
 def _has_usual_types(types: tuple[str, ...]) -> bool:
-    """Tell whether there is nothing to say about the types of all conditions."""
+    """Tell whether the types of all conditions are complete, unique and without notes."""
     return len(set(types)) == len(types) and _REQUIRED.issubset(types) and all(map(is_usual_type, types))
 
 
-@lru_cache(maxsize=4096)  # the few words of a fleet
+@lru_cache(maxsize=4096)  # a fleet has few reasons
 def _is_reason(text: str) -> bool:
     return not text or REASON_PATTERN.fullmatch(text) is not None
 

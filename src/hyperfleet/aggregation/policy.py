@@ -1,7 +1,7 @@
 """A policy: which adapters a resource needs, and which rules turn their reports into conditions and a phase.
 
 This is the compiled, checked value that `aggregate` works with. `policy_document` is how people write it,
-`policy_loader` makes one from the other, `lint` warns of what is legal but likely wrong.
+`policy_loader` converts it, `lint` warns of what is legal but likely wrong.
 """
 
 from __future__ import annotations
@@ -17,14 +17,15 @@ from hyperfleet.aggregation.culprits import CulpritFinder, mentioned_adapters
 from hyperfleet.aggregation.templates import Templates
 from hyperfleet.expr import Program
 from hyperfleet.model.condition import ConditionStatus
+from hyperfleet.model.phase import PHASE_TRAITS
 from hyperfleet.model.resource import Resource
 
 StaleAction = Literal["degraded", "none"]
 Polarity = Literal["Positive", "Negative"]
 SummaryOver = Literal["requiredAdapters", "optionalAdapters", "allAdapters", "nodePools"]
 
-# An adapter that reports Available=False with one of these waits for something, or is at work; with any other
-# reason it has failed. Only the reason tells these apart.
+# With Available=False, only the reason tells whether an adapter waits, works or has failed. Any other reason means
+# that it has failed.
 WAITING_REASONS: Final = frozenset({"PreconditionsNotMet", "NotStarted", "Waiting", "Pending"})
 IN_PROGRESS_REASONS: Final = frozenset(
     {
@@ -42,23 +43,13 @@ IN_PROGRESS_REASONS: Final = frozenset(
 
 
 def change_reasons(defaults: frozenset[str], changes: Sequence[str]) -> frozenset[str]:
-    """Add reasons to the defaults; `!Name` takes one away."""
+    """Add reasons to the defaults; `!Name` removes one."""
     removed = {change[1:] for change in changes if change and change.startswith("!")}
     return (defaults - removed) | {change for change in changes if change and not change.startswith("!")}
 
 
-PHASE_DESCRIPTIONS: Final[Mapping[str, str]] = {
-    "Deleting": "Being deleted; adapters are cleaning up",
-    "Degraded": "Operational but with health issues",
-    "Failed": "One or more required adapters failed",
-    "Ready": "All required adapters completed successfully",
-    "Provisioning": "One or more adapters are actively provisioning resources",
-    "Pending": "Waiting for adapters to start processing",
-}
-
-
 class ExprRule(Struct, frozen=True):
-    """A condition that is True when an expression is."""
+    """A condition that has the value of an expression."""
 
     source: str
     program: Program
@@ -90,16 +81,16 @@ class FlappingLimit(Struct, frozen=True):
     """How often something may move before it is marked as flapping."""
 
     window: timedelta = timedelta(minutes=10)
-    transitions: int = 5  # that are too many within the window; 0: no number is
+    transitions: int = 5  # within the window that count as flapping; 0: no limit
 
     @property
     def calm_below(self) -> int:
-        """Return how many moves must be left in the window for a mark to stay: half as many as made it, rounded up."""
+        """Return how many moves in the window keep a mark: half of the limit, rounded up."""
         return (self.transitions + 1) // 2
 
 
 class Rule(Struct, frozen=True):
-    """How one condition of a resource comes about."""
+    """How one condition of a resource is computed."""
 
     type: str
     by: ExprRule | SummaryRule | MirrorRule
@@ -111,7 +102,7 @@ class Rule(Struct, frozen=True):
 
     @property
     def named_adapters(self) -> tuple[str, ...]:
-        """Return the adapters that the rule names one by one."""
+        """Return the adapters that the rule names individually."""
         match self.by:
             case ExprRule(program=program):
                 return tuple(mentioned_adapters(program.tree))
@@ -120,26 +111,26 @@ class Rule(Struct, frozen=True):
         return ()
 
     def is_good(self, status: ConditionStatus) -> bool:
-        """Tell whether a status is the one to hope for."""
+        """Tell whether a status is the good one."""
         return status == ("True" if self.polarity == "Positive" else "False")
 
 
 class PhaseRule(Struct, frozen=True):
-    """When the policy wants a phase; what the guards of `phase` make of it is not the policy's business."""
+    """The conditions that a policy requires for a phase; the guards in `phase` decide whether it holds."""
 
     description: str = ""
     required_conditions: tuple[tuple[str, ConditionStatus], ...] = ()
 
 
 class Selector(Struct, frozen=True):
-    """Which resources a policy is for; what is left empty does not restrict."""
+    """Which resources a policy applies to; empty fields do not restrict."""
 
     kind: str = "Cluster"
     tenants: frozenset[str] = frozenset()
     labels: Mapping[str, str] = field(default_factory=dict)
 
     def matches(self, resource: Resource) -> bool:
-        """Tell whether the policy is for this resource."""
+        """Tell whether the policy applies to a resource."""
         return (
             resource.kind == self.kind
             and (not self.tenants or resource.tenant in self.tenants)
@@ -148,7 +139,7 @@ class Selector(Struct, frozen=True):
 
     @property
     def rank(self) -> tuple[bool, int]:
-        """Order selectors by how much they restrict: a tenant's policy first, then more labels first."""
+        """Return how specific a selector is: tenants first, then the number of labels."""
         return bool(self.tenants), len(self.labels)
 
 
@@ -165,45 +156,45 @@ class Policy(Struct, frozen=True):
     stale_after: timedelta | None = None
     stale_action: StaleAction = "none"
     missing_after: timedelta | None = None
-    reads_conditions: bool = True  # False: no rule looks at an adapter's single conditions
-    reads_data: bool = True  # False: no rule looks at what an adapter sent beside its conditions
-    reads_times: bool = True  # False: no rule looks at when an adapter reported
-    reads_children: bool = True  # False: no rule looks at node pools
+    reads_conditions: bool = True  # False: no rule reads conditions of adapters
+    reads_data: bool = True  # False: no rule reads `data` of adapters
+    reads_times: bool = True  # False: no rule reads times of adapters
+    reads_children: bool = True  # False: no rule reads node pools
     waiting_reasons: frozenset[str] = WAITING_REASONS
     in_progress_reasons: frozenset[str] = IN_PROGRESS_REASONS
     flapping: FlappingLimit = FlappingLimit()
 
     @property
     def named_adapters(self) -> tuple[str, ...]:
-        """Return the adapters that rules name one by one, each once."""
+        """Return the adapters that rules name individually, each once."""
         names = [name for rule in self.rules for name in rule.named_adapters]
         return tuple(dict.fromkeys(names))
 
     def description_of(self, phase: str) -> str:
-        """Return the text for a phase: the policy's own, else ours."""
+        """Return the description of a phase: the policy's own, or the default."""
         rule = self.phases.get(phase)
-        return (rule.description if rule else "") or PHASE_DESCRIPTIONS[phase]
+        return (rule.description if rule else "") or PHASE_TRAITS[phase].description
 
 
 class PolicySet:
-    """The policies of a fleet. The one that restricts most wins; among equals, the first."""
+    """The policies of a fleet. The most specific one wins; among equals, the first."""
 
     __slots__ = ("_by_rank", "policies")
 
     def __init__(self, policies: Sequence[Policy]) -> None:
-        """Order `policies` once, so that finding the one for a resource is a short walk."""
+        """Sort the policies by how specific they are."""
         self.policies = tuple(policies)
         self._by_rank = sorted(policies, key=lambda policy: policy.selector.rank, reverse=True)
 
     def select(self, resource: Resource) -> Policy:
-        """Return the policy for a resource; without one, nothing is required of it."""
+        """Return the policy for a resource; the default one requires nothing."""
         for policy in self._by_rank:
             if policy.selector.matches(resource):
                 return policy
         return _without_rules(resource.kind)
 
 
-@lru_cache(maxsize=64)  # kinds are few, but it is asked for with each report
+@lru_cache(maxsize=64)  # there are few kinds, and this is called for each report
 def _without_rules(kind: str) -> Policy:
     return Policy(
         f"(none for {kind})",

@@ -1,4 +1,4 @@
-"""From verdicts to published conditions: damping, and transition times that move if and only if the status does."""
+"""Publish verdicts as conditions: damping, and transition times that change if and only if the status does."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hyperfleet.model.status import RawResult, Status
 
 
 class Published(Struct, frozen=True):
-    """A verdict and the condition that stands for it; a damped one is `is_held` while it says something else."""
+    """A verdict and its published condition; `is_held` while damping holds back a different verdict."""
 
     verdict: Verdict
     condition: Condition
@@ -23,22 +23,22 @@ class Published(Struct, frozen=True):
 
 
 class Publisher:
-    """Publishes the verdicts of one aggregation, one after the other."""
+    """Publishes the verdicts of one aggregation, in order."""
 
     __slots__ = ("_before", "_now", "_previous", "instants", "moves", "published", "raw")
 
     def __init__(self, previous: Status | None, now: datetime) -> None:
-        """Go on from what was published before."""
+        """Start from the previous status."""
         self._previous = previous
         self._now = now
         self._before = {condition.type: condition for condition in previous.conditions} if previous else {}
         self.published: list[Published] = []
         self.raw: dict[str, RawResult] = {}
-        self.instants: list[datetime] = []  # when what is held will be published
-        self.moves: dict[str, ConditionStatus] = {}  # to what status; of a damped condition its raw result
+        self.instants: list[datetime] = []  # when held verdicts will be published
+        self.moves: dict[str, ConditionStatus] = {}  # the new status by type; for a damped condition, of its raw result
 
     def publish(self, verdict: Verdict, rule: Rule | None = None) -> None:
-        """Publish a verdict, or what was published before while a damped one has not held for long enough."""
+        """Publish a verdict; keep the previous condition while a damped verdict has not lasted long enough."""
         before = self._before.get(verdict.type)
         if rule is not None and (rule.go_bad_after or rule.go_good_after):
             instant = self._settles_at(verdict, rule)
@@ -50,7 +50,7 @@ class Publisher:
         self.published.append(Published(verdict, self._stamp(verdict, before)))
 
     def _stamp(self, verdict: Verdict, before: Condition | None) -> Condition:
-        """Make a condition of a verdict; it keeps its transition time while its status stays."""
+        """Make a condition from a verdict; the transition time stays while the status stays."""
         status, message = verdict.status, verdict.message
         if before is not None and before.status == status:
             since = before.last_transition_time
@@ -63,9 +63,9 @@ class Publisher:
         return Condition(verdict.type, status, verdict.reason, message, verdict.observed_generation, since)
 
     def _settles_at(self, verdict: Verdict, rule: Rule) -> datetime:
-        """Remember the raw result and return when it will have held for long enough.
+        """Record the raw result and return when it will have lasted long enough.
 
-        What counts is how long it has been good, or not good: a result that flickers between False and Unknown has
+        What counts is how long it has been good, or not good: a result that alternates between False and Unknown has
         been bad all the time.
         """
         status, is_good = verdict.status, rule.is_good(verdict.status)

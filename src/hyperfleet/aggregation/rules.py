@@ -1,6 +1,6 @@
-"""Evaluating the rules of a policy: one verdict for each, in policy order, published as it comes.
+"""Evaluate the rules of a policy: one verdict for each, in policy order, published at once.
 
-A rule that fails at run time makes its own condition Unknown and harms nothing else.
+A rule that fails at run time makes its own condition Unknown and affects nothing else.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ def judge_rules(situation: Situation, publisher: Publisher) -> None:
         if isinstance(by, ExprRule):
             verdict = _judge_expression(rule, by, situation)
         elif isinstance(by, SummaryRule):
-            verdict = _reworded(judge_summary(by, situation, publisher.published), rule, situation)
+            verdict = _with_template(judge_summary(by, situation, publisher.published), rule, situation)
         else:
-            verdict = _reworded(judge_mirror(by, situation), rule, situation)
+            verdict = _with_template(judge_mirror(by, situation), rule, situation)
         publisher.publish(verdict, rule)
 
 
-def _reworded(verdict: Verdict, rule: Rule, situation: Situation) -> Verdict:
-    """Give a merged or copied verdict its type, and the words of a template if there is one for it."""
+def _with_template(verdict: Verdict, rule: Rule, situation: Situation) -> Verdict:
+    """Give a merged or copied verdict its type and, if there is a template for it, reason and message."""
     templates = rule.templates
     verdict.type = rule.type
     template = {TRUE: templates.true, FALSE: templates.false, UNKNOWN: templates.unknown}[verdict.status]
     if verdict.status == FALSE and templates.in_progress and _is_in_progress(verdict.culprits):
         template = templates.in_progress
-    return _word(verdict, template, situation) if template else verdict
+    return _apply(verdict, template, situation) if template else verdict
 
 
 def _judge_expression(rule: Rule, by: ExprRule, situation: Situation) -> Verdict:
@@ -51,19 +51,19 @@ def _judge_expression(rule: Rule, by: ExprRule, situation: Situation) -> Verdict
         outcome = by.program.evaluate(situation.values)
     except ExprRuntimeError as error:
         verdict = Verdict(rule.type, UNKNOWN, EXPRESSION_ERROR, str(error), generation)
-        return _word(verdict, templates.unknown, situation) if templates.unknown else verdict
+        return _apply(verdict, templates.unknown, situation) if templates.unknown else verdict
     if outcome:
         verdict = Verdict(rule.type, TRUE, "", "", generation, None, finder.names_adapters, finder, situation)
-        return _word(verdict, templates.true or _default_template(rule, verdict), situation)
-    blamed = finder.find(situation, False)
+        return _apply(verdict, templates.true or _default_template(rule, verdict), situation)
+    blamed = finder.find(situation.adapters, situation.values, False)
     verdict = Verdict(rule.type, FALSE, "", "", generation, blamed, finder.names_adapters)
     if _is_in_progress(blamed):
-        return _word(verdict, templates.in_progress or _IN_PROGRESS, situation)
-    return _word(verdict, templates.false or _default_template(rule, verdict), situation)
+        return _apply(verdict, templates.in_progress or _IN_PROGRESS, situation)
+    return _apply(verdict, templates.false or _default_template(rule, verdict), situation)
 
 
 def _default_template(rule: Rule, verdict: Verdict) -> Template:
-    """Word a rule without templates after its type, and name the culprits where there is something to blame."""
+    """Make a template from the type of a rule without templates, with the culprits if it is not good."""
     reason = default_reason(rule.type)
     reason = reason if verdict.status == TRUE else f"Not{reason}"
     if rule.is_good(verdict.status) or not verdict.culprits:
@@ -72,7 +72,7 @@ def _default_template(rule: Rule, verdict: Verdict) -> Template:
 
 
 def _is_in_progress(culprits: Culprits) -> bool:
-    """Tell «not yet» from «no»: somebody who has yet to say how it went is not to blame."""
+    """Tell "not yet" from "no": all culprits are still working or have not reported."""
     for view in culprits:
         if view.state not in AWAITED_STATES:
             return False
@@ -82,8 +82,8 @@ def _is_in_progress(culprits: Culprits) -> bool:
 _IN_PROGRESS: Final = Template(IN_PROGRESS, "Waiting for %s", ("AwaitedAdapterNames",))
 
 
-def _word(verdict: Verdict, template: Template, situation: Situation) -> Verdict:
-    """Give a verdict the reason and message of a template; what it said so far is `Summary` and `Error` to it."""
+def _apply(verdict: Verdict, template: Template, situation: Situation) -> Verdict:
+    """Apply a template to a verdict; its message so far is `Summary` and `Error` in the template."""
     verdict.reason = template.reason
     verdict.message = render(template, situation, verdict)
     return verdict

@@ -10,9 +10,10 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from hyperfleet.aggregation.adapters import Adapters, AdapterView, observe
-from hyperfleet.aggregation.environment import Clock, values_for
+from hyperfleet.aggregation.adapters import Adapters, AdapterView
+from hyperfleet.aggregation.environment import RuleClock, values_for
 from hyperfleet.aggregation.missing import missing_instants, remember
+from hyperfleet.aggregation.observation import observe
 from hyperfleet.aggregation.policy import Policy
 from hyperfleet.model.condition import Condition
 from hyperfleet.model.report import StoredReport
@@ -39,7 +40,7 @@ class Situation(Struct, frozen=True):
     adapters: Adapters
     memory: Memory
     missing_at: Mapping[str, datetime]
-    clock: Clock
+    clock: RuleClock
     values: Mapping[str, object]
 
     @property
@@ -51,17 +52,6 @@ class Situation(Struct, frozen=True):
     def missing(self) -> tuple[AdapterView, ...]:
         """Return the required adapters that have been silent for too long."""
         return tuple(self.by_name[name] for name, instant in self.missing_at.items() if instant <= self.now)
-
-    def view(self, name: str) -> AdapterView:
-        """Return the view of an adapter by name; one that nobody knows has not reported."""
-        return self.by_name.get(name) or AdapterView(name)
-
-    def in_order(self, views: Iterable[AdapterView]) -> tuple[AdapterView, ...]:
-        """Return some views, each once, in policy order; unknown adapters last, by name."""
-        wanted = {view.adapter: view for view in views}
-        known = [view for name, view in self.by_name.items() if name in wanted]
-        unknown = [wanted[name] for name in sorted(wanted.keys() - self.by_name.keys())]
-        return (*known, *unknown)
 
 
 def read_situation(
@@ -76,7 +66,7 @@ def read_situation(
     now = max(now, previous.memory.written_time) if previous else now
     adapters = observe(resource, reports, policy, now)
     memory = remember(adapters, policy, previous, now)
-    clock = Clock(adapters.by_name, now)
+    clock = RuleClock(adapters.by_name, now)
     missing_at = missing_instants(resource, adapters, policy, memory)
     values = values_for(adapters, resource.generation, clock, with_conditions=policy.reads_conditions)
     return Situation(resource, policy, previous, now, tuple(children), adapters, memory, missing_at, clock, values)

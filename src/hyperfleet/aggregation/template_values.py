@@ -1,11 +1,11 @@
-"""What the variables of a template stand for, given the situation and the verdict that is to be worded."""
+"""The values of template variables, for a situation and a verdict."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from hyperfleet.aggregation.adapters import names_of, tell_reason
+from hyperfleet.aggregation.adapters import describe_reason, names_of
 from hyperfleet.aggregation.situation import Situation
 from hyperfleet.aggregation.templates import Template
 from hyperfleet.aggregation.verdict import Verdict
@@ -45,18 +45,18 @@ def _working_count(situation: Situation, _: Verdict) -> str:
 
 def _adapter_failure(situation: Situation, verdict: Verdict) -> str:
     culprits = verdict.culprits
-    return tell_reason(culprits[0], situation.resource.generation) if culprits else ""
+    return describe_reason(culprits[0], situation.resource.generation) if culprits else ""
 
 
 def _first_failure(situation: Situation, verdict: Verdict) -> str:
     for view in verdict.culprits:
         if view.state == "Failed":
-            return tell_reason(view, situation.resource.generation)
+            return describe_reason(view, situation.resource.generation)
     return _adapter_failure(situation, verdict)
 
 
-def _said_so_far(_: Situation, verdict: Verdict) -> str:
-    """Repeat what the verdict says without a template: a merged message, or an error."""
+def _message_so_far(_: Situation, verdict: Verdict) -> str:
+    """Return the message without a template: a merged message, or an error."""
     return verdict.message
 
 
@@ -69,6 +69,6 @@ _VALUES: Final[Mapping[str, Callable[[Situation, Verdict], str]]] = {
     "WorkingCount": _working_count,
     "AdapterFailureMessage": _adapter_failure,
     "FirstFailureMessage": _first_failure,
-    "Error": _said_so_far,
-    "Summary": _said_so_far,
+    "Error": _message_so_far,
+    "Summary": _message_so_far,
 }

@@ -1,6 +1,6 @@
 """Message templates of a rule: `{{.FailedCount}} of {{.TotalCount}} adapters not ready`.
 
-The loader parses them and refuses unknown variables; `template_values` knows what each stands for.
+The loader parses them and refuses unknown variables; `template_values` has the value of each.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ VARIABLES: Final[Mapping[str, str]] = {
     "TotalCount": "how many adapters are required",
     "UnhealthyAdapterNames": "the adapters with Health=False",
     "WorkingCount": "how many required adapters are Running",
-    "AdapterFailureMessage": "what the first responsible adapter says",
-    "FirstFailureMessage": "what the first responsible adapter that failed says",
-    "AwaitedAdapterNames": "the responsible adapters that have yet to say how it went",
+    "AdapterFailureMessage": "the message of the first responsible adapter",
+    "FirstFailureMessage": "the message of the first responsible adapter that failed",
+    "AwaitedAdapterNames": "the responsible adapters that have not reported a result yet",
     "Error": "why the rule could not be evaluated (in `unknown`)",
     "Summary": "the merged message (in `summary` rules)",
 }
@@ -37,7 +37,7 @@ class Template(Struct, frozen=True):
 
 
 class Templates(Struct, frozen=True):
-    """The templates of one rule, by outcome; what is not given has a default."""
+    """The templates of one rule, by outcome; a missing one has a default."""
 
     true: Template | None = None
     false: Template | None = None
@@ -46,16 +46,16 @@ class Templates(Struct, frozen=True):
 
 
 def parse_template(reason: str, message: str) -> Template:
-    """Find the variables of a message in which `find_template_faults` finds nothing."""
+    """Parse a message that has passed `find_template_faults`."""
     variables = tuple(found[1].strip()[1:] for found in _PLACEHOLDER.finditer(message))
     if not variables:
         return Template(reason, message)
-    texts = _PLACEHOLDER.split(message)[::2]  # every second part is what stands between the braces
+    texts = _PLACEHOLDER.split(message)[::2]  # every second part is the text between braces
     return Template(reason, "%s".join(text.replace("%", "%%") for text in texts), variables)
 
 
 def find_template_faults(message: str, *, allowed: Collection[str] = ()) -> Iterator[tuple[int, str]]:
-    """Yield each placeholder that is no variable for this outcome: its offset in the message, and what is wrong.
+    """Yield each invalid placeholder: its offset in the message, and what is wrong.
 
     `allowed` names the special variables that have a value here: `Error`, `Summary`.
     """
@@ -76,6 +76,6 @@ _SPECIAL: Final = frozenset({"Error", "Summary"})
 
 
 def default_reason(type_: str) -> str:
-    """Name a reason after a condition type: what Kubernetes allows in both, beginning with a letter."""
+    """Make a valid reason from a condition type."""
     name = re.sub(r"[^A-Za-z0-9]", "", type_.rpartition("/")[2])
     return name if name[:1].isalpha() else f"Condition{name}"

@@ -1,4 +1,4 @@
-"""What moved between two statuses: the entries for a resource's history."""
+"""The transitions between two statuses: the entries of a resource's history."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hyperfleet.model.status import Status
 
 
 def transitions_between(before: Status | None, after: Status) -> tuple[Transition, ...]:
-    """List every move of the phase and of a condition's status, in the order of the status."""
+    """List every change of the phase and of a condition's status, in the order of the status."""
     found = []
     if before is None or before.phase != after.phase:
         old_phase = before.phase if before else None

@@ -1,17 +1,15 @@
-"""A verdict: what a condition should say, before it is published with damping and a transition time."""
+"""A verdict: the raw result of a rule, before it is published with damping and a transition time."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from msgspec import Struct
 
 from hyperfleet.aggregation.adapters import AdapterView
+from hyperfleet.aggregation.culprits import CulpritFinder
+from hyperfleet.aggregation.situation import Situation
 from hyperfleet.model.condition import TRUE, ConditionStatus
-
-if TYPE_CHECKING:
-    from hyperfleet.aggregation.culprits import CulpritFinder
-    from hyperfleet.aggregation.situation import Situation
 
 Culprits: TypeAlias = tuple[AdapterView, ...]
 
@@ -19,7 +17,7 @@ Culprits: TypeAlias = tuple[AdapterView, ...]
 class Verdict(Struct):
     """The raw result for one condition type, and the adapters responsible for it.
 
-    Who is responsible may be left to be found out when somebody asks: most verdicts are good, and nobody does.
+    The culprits may be found lazily: most verdicts are good, and then nothing asks for them.
     """
 
     type: str
@@ -27,7 +25,7 @@ class Verdict(Struct):
     reason: str
     message: str
     observed_generation: int
-    found: Culprits | None = ()  # None: not looked for yet
+    found: Culprits | None = ()  # None: not searched for yet
     names_adapters: bool = True  # False: the rule mentions no adapter, so its culprits are a guess
     finder: CulpritFinder | None = None
     situation: Situation | None = None
@@ -36,6 +34,8 @@ class Verdict(Struct):
     def culprits(self) -> Culprits:
         """Return the adapters responsible for the status, in policy order."""
         if self.found is None:
-            finder, situation = self.finder, self.situation
-            self.found = finder.find(situation, self.status == TRUE) if finder and situation else ()
+            self.found = ()
+            if self.finder and self.situation:
+                situation = self.situation
+                self.found = self.finder.find(situation.adapters, situation.values, self.status == TRUE)
         return self.found

@@ -1,6 +1,6 @@
-"""The words of a policy's expressions: every name they may use, with its type.
+"""The names that the expressions of a policy may use, with their types.
 
-Rules are type-checked against `SCHEMA` when a policy is loaded; `environment` delivers the values behind the names.
+Rules are type-checked against `SCHEMA` when a policy is loaded; `environment` has their values.
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ def create_app(context: Context, lifespan: Lifespan[Any] | None = None) -> ASGIA
     router = Starlette(routes=routes, exception_handlers=dict.fromkeys(_ERRORS, _answer_error), lifespan=lifespan)
     router.router.redirect_slashes = False  # a redirected POST is lost on many clients
     lanes = FastLane(ReportLane(Envelope(router, context), context), context)
-    app = Traffic(Gate(lanes, context.doorkeeper, context.pace), context.measures, list_templates(context))
+    app = Traffic(Gate(lanes, context.authenticator, context.pace), context.measures, list_templates(context))
     if context.journal is None:
         return app
     return Audit(app, context, context.journal, has_reports=context.journals_reports)

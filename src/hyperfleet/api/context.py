@@ -11,7 +11,7 @@ from hyperfleet.api.pace import Pace
 from hyperfleet.model.kind import Kinds
 from hyperfleet.ports import Clock, Store
 from hyperfleet.services.audit import Journal
-from hyperfleet.services.callers import Doorkeeper
+from hyperfleet.services.callers import Authenticator
 from hyperfleet.services.committer import Committer
 from hyperfleet.services.measures import DEFAULT_ADAPTERS, Measures
 from hyperfleet.services.policies import PolicyBook
@@ -55,7 +55,7 @@ class Context(Struct, frozen=True):
     tail: Tail
     limits: Limits = Limits()
     redactor: Redactor = Redactor()
-    doorkeeper: Doorkeeper | None = None  # None: nobody is asked who they are
+    authenticator: Authenticator | None = None  # None: nobody is asked who they are
     pace: Pace | None = None  # None: everybody may ask as fast as they can
     journal: Journal | None = None  # of the audit log; None: there is none
     journals_reports: bool = True  # it has also the reports that were taken

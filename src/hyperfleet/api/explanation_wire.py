@@ -8,19 +8,20 @@ from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from hyperfleet.aggregation import Explanation
+from hyperfleet.aggregation import StatusExplanation
 from hyperfleet.aggregation.explaining.explanation import (
     AdapterExplanation,
     ConditionExplanation,
+    ExplainedTerm,
     FlappingExplanation,
-    Term,
 )
-from hyperfleet.aggregation.explaining.remedies import Remedies
-from hyperfleet.aggregation.explaining.trials import Change
+from hyperfleet.aggregation.explaining.remedies import RemedySet
+from hyperfleet.aggregation.explaining.trials import AdapterChange
 from hyperfleet.api.wire import FlappingAnswer, RawAnswer, Time
 from hyperfleet.documents.durations import format_duration
 from hyperfleet.model.condition import ConditionStatus
-from hyperfleet.model.status import AdapterState, Phase
+from hyperfleet.model.phase import Phase
+from hyperfleet.model.status import AdapterState
 from hyperfleet.services.explanations import Evidence
 
 
@@ -128,7 +129,7 @@ class ExplanationAnswer(Struct, frozen=True, rename="camel"):
     phase_flapping: Annotated[ExplainedFlapping | UnsetType, Meta(description="The phase moves too often.")] = UNSET
 
 
-def present_explanation(told: Explanation, evidence: Evidence) -> ExplanationAnswer:
+def present_explanation(told: StatusExplanation, evidence: Evidence) -> ExplanationAnswer:
     """Make the answer."""
     return ExplanationAnswer(
         told.resource_id,
@@ -168,7 +169,7 @@ def _present_flapping(told: FlappingExplanation) -> ExplainedFlapping:
     return ExplainedFlapping(mark.transitions, format_duration(mark.window), mark.since, moves)
 
 
-def _present_term(term: Term) -> TermAnswer:
+def _present_term(term: ExplainedTerm) -> TermAnswer:
     return TermAnswer(
         term.text,
         UNSET if term.error or term.is_skipped else term.value,
@@ -197,12 +198,12 @@ def _present_adapters(told: Iterable[AdapterExplanation]) -> tuple[ExplainedAdap
     )
 
 
-def _present_remedies(told: Remedies) -> RemediesAnswer:
+def _present_remedies(told: RemedySet) -> RemediesAnswer:
     sets = tuple(tuple(_present_change(change) for change in remedy) for remedy in told.sets)
     return RemediesAnswer(told.wanted, sets, told.is_exhaustive, told.is_minimal)
 
 
-def _present_change(change: Change) -> RemedyReport:
+def _present_change(change: AdapterChange) -> RemedyReport:
     further = {condition.type: condition.status for condition in change.conditions}
     return RemedyReport(change.adapter, change.state, change.generation, further or UNSET)
 

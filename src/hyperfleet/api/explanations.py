@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from hyperfleet.aggregation import BodyProblem, Explanation
+from hyperfleet.aggregation import BodyProblem, StatusExplanation
 from hyperfleet.aggregation.explaining.explanation_text import render
 from hyperfleet.api.callers import caller_of
 from hyperfleet.api.context import Context
@@ -58,7 +58,7 @@ class _Explanations(Struct, frozen=True):
         # A term may have any value that expressions have; what JSON cannot say is said in words.
         return answer_in(request, msgspec.json.encode(present_explanation(told, evidence), enc_hook=str), JSON)
 
-    def _render(self, told: Explanation, evidence: Evidence) -> str:
+    def _render(self, told: StatusExplanation, evidence: Evidence) -> str:
         """Write it as text; ages count up to now, which is never before the status was computed."""
         now = max(self.context.clock.now(), evidence.record.status.memory.written_time)
         preview = "" if evidence.is_current else "the policy has changed; when computed anew:\n"

@@ -16,7 +16,7 @@ from hyperfleet.api.callers import CALLER, OTHER_SCHEME, RECHECK, challenge
 from hyperfleet.api.exchanges import PROBES
 from hyperfleet.api.pace import Pace
 from hyperfleet.api.problems import RETRY_AFTER, Problem
-from hyperfleet.services.callers import Caller, Doorkeeper, Rejection
+from hyperfleet.services.callers import Authenticator, Caller, Rejection
 
 ANONYMOUS: Final = Caller("anonymous")  # everybody, where nobody is asked who they are
 
@@ -34,14 +34,14 @@ class Gate(Struct, frozen=True):
     """An application that knows who asks."""
 
     app: ASGIApp
-    doorkeeper: Doorkeeper | None  # None: nobody is asked
+    authenticator: Authenticator | None  # None: nobody is asked
     pace: Pace | None = None  # None: everybody may ask as fast as they can
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         """Find out who sends a request, and pass it on: at once, unless somebody must be asked who that is."""
         if scope["type"] != "http":
             return self.app(scope, receive, send)
-        found = ANONYMOUS if self.doorkeeper is None else _recognize(scope, self.doorkeeper)
+        found = ANONYMOUS if self.authenticator is None else _recognize(scope, self.authenticator)
         if isinstance(found, _Stranger):
             return self._ask(found, scope, receive, send)
         return self._pass_on(found, scope, receive, send)
@@ -52,18 +52,18 @@ class Gate(Struct, frozen=True):
 
     def _pass_on(self, found: Caller | Problem, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         scope[CALLER] = found if self.pace is None else self._admit(found, scope, self.pace)
-        if self.doorkeeper is not None:
+        if self.authenticator is not None:
             scope[RECHECK] = self._is_unchanged
         return self.app(scope, receive, send)
 
     def _admit(self, found: Caller | Problem, scope: Scope, pace: Pace) -> Caller | Problem:
         if scope["path"] in PROBES and not _is_bad_token(found):
             return found
-        return pace.admit(found, scope, is_known=self.doorkeeper is not None)
+        return pace.admit(found, scope, is_known=self.authenticator is not None)
 
     async def _is_unchanged(self, scope: Scope) -> bool:
         """Tell whether a token still lets the same caller in; while nobody can tell, it does."""
-        found = ANONYMOUS if self.doorkeeper is None else _recognize(scope, self.doorkeeper)
+        found = ANONYMOUS if self.authenticator is None else _recognize(scope, self.authenticator)
         if isinstance(found, _Stranger):
             found = await _identify(found, scope, None)
         return found == scope[CALLER] or (isinstance(found, Problem) and found.code == "IssuerUnavailable")
@@ -73,10 +73,10 @@ class _Stranger(Struct, frozen=True):
     """Somebody whose token is not known without asking."""
 
     token: bytes
-    doorkeeper: Doorkeeper
+    authenticator: Authenticator
 
 
-def _recognize(scope: Scope, doorkeeper: Doorkeeper) -> Caller | Problem | _Stranger:
+def _recognize(scope: Scope, authenticator: Authenticator) -> Caller | Problem | _Stranger:
     """Return who sends a request, as far as that is known without any work."""
     credentials = [value for name, value in scope["headers"] if name == b"authorization"]
     if not any(credentials):
@@ -89,13 +89,13 @@ def _recognize(scope: Scope, doorkeeper: Doorkeeper) -> Caller | Problem | _Stra
         return OTHER_SCHEME
     if not token:
         return _EMPTY
-    return doorkeeper.recognize(token) or _Stranger(token, doorkeeper)
+    return authenticator.recognize(token) or _Stranger(token, authenticator)
 
 
 async def _identify(stranger: _Stranger, scope: Scope, pace: Pace | None) -> Caller | Problem:
     if pace is not None and (refusal := pace.refuse_guess(scope)):
         return refusal
-    found = await stranger.doorkeeper.identify(stranger.token)
+    found = await stranger.authenticator.identify(stranger.token)
     return _turn_away(found) if isinstance(found, Rejection) else found
 
 

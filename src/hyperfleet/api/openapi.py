@@ -30,7 +30,7 @@ _PAGE_HEADERS: Final = {
 def routes(context: Context) -> list[Route]:
     """Return the routes of this module; their paths are absolute."""
     operations = list_operations(context)
-    document = describe(operations, is_asking=context.doorkeeper is not None)
+    document = describe(operations, is_asking=context.authenticator is not None)
     encoded = msgspec.json.encode(document)
 
     async def read_document(request: Request) -> Response:

@@ -13,7 +13,7 @@ from hyperfleet.api.context import Context
 from hyperfleet.api.problems import Problem, Refused
 from hyperfleet.api.responses import answer_made, answer_written
 from hyperfleet.api.shapes import PolicyFault, PolicyInForce, Recomputing
-from hyperfleet.documents.problem import Problem as DocumentProblem
+from hyperfleet.document_problem import DocumentProblem
 from hyperfleet.errors import DocumentError
 from hyperfleet.ports import PolicyVersion
 

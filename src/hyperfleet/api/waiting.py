@@ -25,7 +25,7 @@ from hyperfleet.api.shapes import WaitAnswer
 from hyperfleet.api.streams import EVENT_STREAM, HEARTBEAT, QUIET, EventStream, Frames, attend, frame
 from hyperfleet.api.wire import path_of
 from hyperfleet.documents.durations import format_duration
-from hyperfleet.errors import Forgotten, Overloaded
+from hyperfleet.errors import HistoryPruned, Overloaded
 from hyperfleet.model.kind import Kind
 from hyperfleet.ports import Scope
 from hyperfleet.services.results import Target, not_found
@@ -124,7 +124,7 @@ class _Wait(Struct, frozen=True):
             yield frame("result", msgspec.json.encode(_conclude(last, self.waiting)))
         except Refused as refused:
             yield _write_failure(refused.problem)
-        except (Overloaded, Forgotten) as error:
+        except (Overloaded, HistoryPruned) as error:
             yield _write_failure(from_error(error))
 
     async def _steps(self) -> AsyncIterator[_Step | None]:

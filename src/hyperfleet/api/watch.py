@@ -24,7 +24,7 @@ from hyperfleet.api.problems import Refused, from_code, from_header, from_query,
 from hyperfleet.api.streams import HEARTBEAT, QUIET, EventStream, Frames, frame
 from hyperfleet.api.wire import href_of
 from hyperfleet.documents.wording import quote
-from hyperfleet.errors import Forgotten
+from hyperfleet.errors import HistoryPruned
 from hyperfleet.model.kind import Kind, Kinds
 from hyperfleet.ports import Answer, Entry, Query, Scope
 from hyperfleet.services.masks import FieldMask, mask_answer
@@ -66,7 +66,7 @@ def is_watch(request: Request, without: Collection[str] = ()) -> bool:
 
 
 async def read_start(request: Request, context: Context) -> int | None:
-    """Return the position after which a watch goes on; None: it begins with a list. Raise `Forgotten` if pruned.
+    """Return the position after which a watch goes on; None: it begins with a list. Raise `HistoryPruned` if pruned.
 
     The header wins: a browser that reconnects sends it to the address it was first given.
     """
@@ -256,7 +256,7 @@ async def _follow(tail: Tail, view: View, start: int) -> Frames:
         try:
             stretch = await tail.read(cursor, spoken + QUIET - time())
             passage = view.follow(stretch) if stretch else Passage()
-        except Forgotten:
+        except HistoryPruned:
             yield frame("gone", msgspec.json.encode(from_code("Forgotten").document()))
             return
         cursor = stretch.upto if stretch else cursor

@@ -20,9 +20,10 @@ from hyperfleet.documents.durations import format_duration
 from hyperfleet.model.condition import Condition, ConditionStatus
 from hyperfleet.model.event import PHASE_SUBJECT
 from hyperfleet.model.kind import CLUSTER, NODE_POOL, Kind, Kinds
+from hyperfleet.model.phase import Phase
 from hyperfleet.model.report import StoredReport
 from hyperfleet.model.resource import Resource
-from hyperfleet.model.status import AdapterState, AdapterSummary, Flapping, Phase, RawResult, Status
+from hyperfleet.model.status import AdapterState, AdapterSummary, Flapping, RawResult, Status
 from hyperfleet.ports import Record
 from hyperfleet.services.results import Reported, Verdict
 

@@ -9,7 +9,7 @@ from hyperfleet.backends.memory_contents import Contents
 from hyperfleet.backends.memory_log import Row
 from hyperfleet.backends.past import Horizon, WalkedLog, was_there
 from hyperfleet.backends.pruning import Step, choose_victims, expired
-from hyperfleet.errors import Forgotten
+from hyperfleet.errors import HistoryPruned
 from hyperfleet.model.report import StoredReport
 from hyperfleet.ports import Draft, Entries, Entry, Pruning, Scope, Version
 
@@ -52,7 +52,7 @@ def read_version(contents: Contents, resource_id: str, at: datetime) -> Version 
     until = [entry for entry in entries if entry.time <= at]
     full = [entry for entry in until if entry.type != "Reported"]
     if not full:
-        raise Forgotten("the last full answer before then is no longer kept")
+        raise HistoryPruned("the last full answer before then is no longer kept")
     entry, last = full[-1], until[-1]
     if last is entry:
         return Version(entry, entry.position)

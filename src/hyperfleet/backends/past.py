@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from hyperfleet.backends.pulse import decode_pulse
 from hyperfleet.backends.rows import as_heard, decode_report
-from hyperfleet.errors import Forgotten
+from hyperfleet.errors import HistoryPruned
 from hyperfleet.model.event import EventType
 from hyperfleet.model.report import StoredReport
 from hyperfleet.ports import Entries, Entry, FacetChange
@@ -43,21 +43,21 @@ class Horizon(Struct, frozen=True):
     def require_position(self, after: int) -> None:
         """Raise if an event after a position is missing."""
         if after < self.position:
-            raise Forgotten(
+            raise HistoryPruned(
                 f"events up to position {self.position} are no longer all kept, and {after} comes before it"
             )
 
     def require_time(self, at: datetime) -> None:
         """Raise if what was in force at a moment may be missing."""
         if at < self.time:
-            raise Forgotten(f"what was before {self.time.isoformat()} is no longer all kept")
+            raise HistoryPruned(f"what was before {self.time.isoformat()} is no longer all kept")
 
 
 def stretch_of(entries: tuple[Entry, ...], after: int, head: int) -> Entries:
     """Return events after a position, if none is missing: another version may have pruned without a word."""
     last = entries[-1].position if entries else head
     if last > after + len(entries):
-        raise Forgotten(f"events after position {after} are no longer all kept")
+        raise HistoryPruned(f"events after position {after} are no longer all kept")
     return Entries(entries, head)
 
 
@@ -82,7 +82,7 @@ def was_there(horizon: Horizon, first: tuple[EventType, datetime], at: datetime)
         return False
     horizon.require_time(at)
     if at < time:  # it was pruned by a version that kept no horizon
-        raise Forgotten(f"what became of the resource before {time.isoformat()} is no longer kept")
+        raise HistoryPruned(f"what became of the resource before {time.isoformat()} is no longer kept")
     return True
 
 

@@ -22,7 +22,7 @@ from hyperfleet.backends.past import (
 from hyperfleet.backends.postgres_connections import SNAPSHOT, Connection, transaction
 from hyperfleet.backends.postgres_loading import SQL, as_storable
 from hyperfleet.backends.postgres_reading import record_with_reports, remembers, tenants_of
-from hyperfleet.errors import Forgotten
+from hyperfleet.errors import HistoryPruned
 from hyperfleet.model.report import StoredReport
 from hyperfleet.ports import Entries, Entry, Record, Scope, Version
 
@@ -61,7 +61,7 @@ async def read_version(
         position, time = span.end(beats)
         entries = _entries(await connection.fetch(SQL["read_full_event"], as_storable(id_), position))
         if not entries:
-            raise Forgotten("the last full answer before then is no longer kept")
+            raise HistoryPruned("the last full answer before then is no longer kept")
         (entry,) = entries
         if entry.position == position:
             return Version(entry, position)

@@ -20,9 +20,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hyperfleet.backends.rows import decode_report
+from hyperfleet.model.phase import Phase
 from hyperfleet.model.report import Report, StoredReport
 from hyperfleet.model.reports import Bodies, Body, Reports
-from hyperfleet.model.status import Flips, Phase, Status
+from hyperfleet.model.status import Flips, Status
 from hyperfleet.ports import Record
 
 

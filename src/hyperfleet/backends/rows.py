@@ -13,20 +13,11 @@ import msgspec
 from msgspec.structs import replace
 
 from hyperfleet.model.event import Transition
+from hyperfleet.model.phase import PHASE_TRAITS
 from hyperfleet.model.report import StoredReport
 from hyperfleet.model.resource import Resource
-from hyperfleet.model.status import Phase, Status
+from hyperfleet.model.status import Status
 from hyperfleet.ports import AdapterRecord, Cause, CauseKind, Recorded
-
-# The order of `severity`: worst first, so that an ascending list begins with what needs somebody.
-SEVERITIES: Final[Mapping[Phase, int]] = {
-    "Failed": 0,
-    "Degraded": 1,
-    "Provisioning": 2,
-    "Pending": 3,
-    "Deleting": 4,
-    "Ready": 5,
-}
 
 # The counters of an adapter: what a tally calls them, and the columns of `adapters` that hold them.
 COUNTERS: Final[Mapping[str, str]] = {
@@ -65,7 +56,7 @@ def from_micros(micros: int) -> datetime:
 
 def severity_of(status: Status) -> int:
     """Return the rank of a status, the worst first."""
-    return SEVERITIES[status.phase]
+    return PHASE_TRAITS[status.phase].severity
 
 
 def counts_in_order(counts: Mapping[str, int]) -> list[int]:

@@ -13,10 +13,11 @@ from typing import Any, NoReturn, cast
 from msgspec import Struct
 
 from hyperfleet.backends.pulse import Pulse
+from hyperfleet.model.phase import Phase
 from hyperfleet.model.report import Report, StoredReport
 from hyperfleet.model.reports import Bodies, Body, Reports
 from hyperfleet.model.resource import Resource
-from hyperfleet.model.status import Flips, Phase, Status
+from hyperfleet.model.status import Flips, Status
 from hyperfleet.ports import Changes, Record
 
 

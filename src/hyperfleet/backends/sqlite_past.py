@@ -24,7 +24,7 @@ from hyperfleet.backends.rows import from_micros, to_micros
 from hyperfleet.backends.sqlite_connection import SQL, transaction
 from hyperfleet.backends.sqlite_loading import read_records
 from hyperfleet.backends.sqlite_reading import remembers, tenants_of
-from hyperfleet.errors import Forgotten
+from hyperfleet.errors import HistoryPruned
 from hyperfleet.model.report import StoredReport
 from hyperfleet.ports import Entries, Entry, Record, Scope, Version
 
@@ -65,7 +65,7 @@ def read_version(
         position, time = span.end(beats)
         entries = _entries(connection.execute(SQL["read_full_event"], (id_, position)))
         if not entries:
-            raise Forgotten("the last full answer before then is no longer kept")
+            raise HistoryPruned("the last full answer before then is no longer kept")
         (entry,) = entries
         if entry.position == position:
             return Version(entry, position)

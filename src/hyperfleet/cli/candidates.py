@@ -103,7 +103,7 @@ def _complete_contexts(session: Session, context: click.Context, begun: str) -> 
 
 
 def _complete_phases(session: Session, context: click.Context, begun: str) -> Iterable[str]:
-    from hyperfleet.model.status import PHASES
+    from hyperfleet.model.phase import PHASES
 
     return [*PHASES, *(f"!{phase}" for phase in PHASES)] if begun.startswith("!") else PHASES
 

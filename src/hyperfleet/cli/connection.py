@@ -29,7 +29,7 @@ from hyperfleet.cli.failures import Misuse
 if TYPE_CHECKING:
     import httpx
 
-    from hyperfleet.cli.session import Flags
+    from hyperfleet.cli.flags import Flags
     from hyperfleet.client import Fleet
     from hyperfleet.client.endpoint import Credentials
 

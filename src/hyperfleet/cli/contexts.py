@@ -73,7 +73,7 @@ def read_config(file: Path) -> Config:
 
 
 def _unreadable(file: Path, error: OSError | UnicodeDecodeError) -> DocumentError:
-    from hyperfleet.documents import Place, Problem
+    from hyperfleet.documents import DocumentPlace, DocumentProblem
 
     reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
-    return DocumentError([Problem(Place(str(file), 0, 0), f"cannot be read: {reason}", "Unreadable")])
+    return DocumentError([DocumentProblem(DocumentPlace(str(file), 0, 0), f"cannot be read: {reason}", "Unreadable")])

@@ -18,7 +18,7 @@ from hyperfleet.cli.output.words import count_of
 from hyperfleet.cli.session import Session, pass_session
 from hyperfleet.cli.ticker import Ticker
 from hyperfleet.errors import StoreUnavailable
-from hyperfleet.settings import conceal, find_strangers, parse_database, resolve
+from hyperfleet.settings import conceal, find_unknown_variables, parse_database, resolve
 
 if TYPE_CHECKING:
     from hyperfleet.backends.sqlite_backup import Contents
@@ -196,7 +196,7 @@ def _describe(contents: Contents) -> str:
 
 
 def _find_settings(session: Session, database: str | None, config: str | None) -> Settings:
-    for warning in find_strangers(session.environment):
+    for warning in find_unknown_variables(session.environment):
         session.say(f"Warning: {warning}")
     return resolve({"--database": database}, session.environment, config).settings
 

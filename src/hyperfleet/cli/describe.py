@@ -16,7 +16,7 @@ from hyperfleet.cli.options import document_options
 from hyperfleet.cli.output.ages import tell_age
 from hyperfleet.cli.output.columns import tell_counts, tell_kinds, tell_loss, tell_skew
 from hyperfleet.cli.output.formats import Output
-from hyperfleet.cli.output.printer import print_document, separator_of, write_document
+from hyperfleet.cli.output.printer import default_look, print_document, separator_of, write_document
 from hyperfleet.cli.output.table import Column, write_table
 from hyperfleet.cli.output.tree import write_tree
 from hyperfleet.cli.resources import ADAPTER, NODE_POOL, Target, find, operations_on, parse_target
@@ -103,7 +103,7 @@ def _write(session: Session, output: Output, told: Description, *, has_all: bool
 
 def _draw(session: Session, told: Description, *, has_all: bool) -> list[str]:
     now = session.now()
-    tree = write_tree(COLUMNS, make_tree(told, now, has_all=has_all), session.look())
+    tree = write_tree(COLUMNS, make_tree(told, now, has_all=has_all), default_look(session))
     return [*write_head(told, now), "", *tree]
 
 
@@ -127,4 +127,4 @@ def _print_adapter(session: Session, output: Output, adapter: Adapter) -> None:
     if adapter.blocked:
         columns = (Column("BLOCKED"), Column("PHASE", is_coloured=True), Column("ID"))
         rows = [(each.name, each.phase, each.id) for each in adapter.blocked]
-        session.write_all(["", *write_table(columns, rows, session.look())])
+        session.write_all(["", *write_table(columns, rows, default_look(session))])

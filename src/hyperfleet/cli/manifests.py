@@ -31,7 +31,7 @@ from typing import Any, Final, Literal
 from msgspec import Struct
 
 from hyperfleet.cli.resources import CLUSTER, NODE_POOL, Noun
-from hyperfleet.documents import Document, Place, Places, Problem, bind, read, salvage
+from hyperfleet.documents import DocumentPlace, DocumentProblem, Places, YamlDocument, bind, read, salvage
 from hyperfleet.documents.nodes import ListNode, MappingNode, ScalarNode
 from hyperfleet.errors import DocumentError
 
@@ -58,7 +58,7 @@ class Manifest(Struct, frozen=True):
         """Write it as other commands take it."""
         return "/".join(part for part in (self.noun.name, self.cluster, self.name) if part)
 
-    def place(self, pointer: str) -> Place:
+    def place(self, pointer: str) -> DocumentPlace:
         """Return where something is written that the server points to."""
         return _place(self.places, pointer)
 
@@ -98,7 +98,7 @@ def read_manifests(files: Iterable[str]) -> list[Manifest]:
     Clusters come before node pools, so that a pool may stand before its cluster.
     """
     manifests: list[Manifest] = []
-    problems: list[Problem] = []
+    problems: list[DocumentProblem] = []
     for file in files:
         try:
             texts = {each: read_text(each) for each in _spread(file)}
@@ -115,7 +115,7 @@ def read_manifests(files: Iterable[str]) -> list[Manifest]:
     return sorted(manifests, key=lambda each: each.noun is NODE_POOL)
 
 
-def parse_manifests(text: str, file: str) -> tuple[list[Manifest], list[Problem]]:
+def parse_manifests(text: str, file: str) -> tuple[list[Manifest], list[DocumentProblem]]:
     """Read the manifests of a text; `file` is the name that problems carry."""
     reading = read(_as_yaml(text), file, _MOST)
     manifests: list[Manifest] = []
@@ -125,7 +125,7 @@ def parse_manifests(text: str, file: str) -> tuple[list[Manifest], list[Problem]
         manifests += [manifest] if manifest else []
         problems += wrong
     if not manifests and not problems:
-        problems.append(Problem(Place(file, 1, 1), "there is no manifest in it", "Empty"))
+        problems.append(DocumentProblem(DocumentPlace(file, 1, 1), "there is no manifest in it", "Empty"))
     return manifests, problems
 
 
@@ -182,16 +182,18 @@ def _read_input() -> bytes:
 
 
 def _unreadable(file: str, reason: str) -> DocumentError:
-    return DocumentError([Problem(Place(name_file(file), 1, 1), f"cannot be read: {reason}", "Unreadable")])
+    return DocumentError(
+        [DocumentProblem(DocumentPlace(name_file(file), 1, 1), f"cannot be read: {reason}", "Unreadable")]
+    )
 
 
-def _take_apart(documents: Iterable[Document]) -> Iterator[Document]:
+def _take_apart(documents: Iterable[YamlDocument]) -> Iterator[YamlDocument]:
     """Yield each document that is one resource; of a list, its items. An empty one is what a trailing `---` leaves."""
     for document in documents:
         root = document.root
         items = root.find("items") if isinstance(root, MappingNode) else None
         if items is not None and isinstance(items.value, ListNode) and not _has(root, "spec"):
-            yield from (Document(document.file, document.source, item) for item in items.value.items)
+            yield from (YamlDocument(document.file, document.source, item) for item in items.value.items)
         elif not (isinstance(root, ScalarNode) and root.value is None):
             yield document
 
@@ -200,7 +202,7 @@ def _has(node: object, key: str) -> bool:
     return isinstance(node, MappingNode) and node.find(key) is not None
 
 
-def _parse(document: Document) -> tuple[Manifest | None, Sequence[Problem]]:
+def _parse(document: YamlDocument) -> tuple[Manifest | None, Sequence[DocumentProblem]]:
     places = Places(document)
     if _has(document.root, "type") and not _has(document.root, "kind"):
         told, problems = bind(document, _Told)
@@ -217,19 +219,19 @@ def _parse(document: Document) -> tuple[Manifest | None, Sequence[Problem]]:
     )
 
 
-def _check(manifest: Manifest) -> tuple[Manifest | None, Sequence[Problem]]:
+def _check(manifest: Manifest) -> tuple[Manifest | None, Sequence[DocumentProblem]]:
     """Check what a type cannot say."""
     problems = list(_check_names(manifest.name, manifest.labels, manifest.place))
     if manifest.noun is NODE_POOL and not manifest.cluster:
         message = "clusterName is missing: the name or id of the cluster that this node pool is in"
-        problems.append(Problem(manifest.places.value(""), message, "MissingField"))
+        problems.append(DocumentProblem(manifest.places.value(""), message, "MissingField"))
     if manifest.noun is CLUSTER and manifest.cluster:
         message = "clusterName is only for node pools"
-        problems.append(Problem(manifest.places.key("/clusterName"), message, "UnknownField"))
+        problems.append(DocumentProblem(manifest.places.key("/clusterName"), message, "UnknownField"))
     return (None if problems else manifest), sorted(problems)
 
 
-def _check_the_good(document: Document, places: Places) -> Iterable[Problem]:
+def _check_the_good(document: YamlDocument, places: Places) -> Iterable[DocumentProblem]:
     """Check what is good of a manifest with problems, so that everything is told at once."""
     saved = salvage(document, _Written)
     if saved is None or saved.metadata is None:
@@ -238,8 +240,8 @@ def _check_the_good(document: Document, places: Places) -> Iterable[Problem]:
 
 
 def _check_names(
-    name: str | None, labels: Mapping[str, str] | None, place: Callable[[str], Place]
-) -> Iterator[Problem]:
+    name: str | None, labels: Mapping[str, str] | None, place: Callable[[str], DocumentPlace]
+) -> Iterator[DocumentProblem]:
     """Check name and labels, if they are there, as the server will."""
     from hyperfleet.api.intake import read_merge_patch
     from hyperfleet.model.kind import CLUSTER as CLUSTER_KIND
@@ -247,10 +249,10 @@ def _check_names(
     given = {"name": name, "labels": labels}
     body = {key: value for key, value in given.items() if value is not None}
     for fault in read_merge_patch(body, CLUSTER_KIND, "").errors:
-        yield Problem(place(fault.pointer), fault.message, fault.code)
+        yield DocumentProblem(place(fault.pointer), fault.message, fault.code)
 
 
-def _place(places: Places, pointer: str) -> Place:
+def _place(places: Places, pointer: str) -> DocumentPlace:
     """Return where something is written in a manifest that the server points to in its own words."""
     for theirs, ours in _PLACES:
         if (pointer == theirs or pointer.startswith(f"{theirs}/")) and not places.is_given(theirs):
@@ -258,11 +260,11 @@ def _place(places: Places, pointer: str) -> Place:
     return places.value(pointer)
 
 
-def _find_twins(manifests: Iterable[Manifest]) -> Iterator[Problem]:
+def _find_twins(manifests: Iterable[Manifest]) -> Iterator[DocumentProblem]:
     """Find what is there twice: which of them should count?"""
-    first: dict[str, Place] = {}
+    first: dict[str, DocumentPlace] = {}
     for manifest in manifests:
         place = manifest.place("/name")
         before = first.setdefault(str(manifest), place)
         if before is not place:
-            yield Problem(place, f"{manifest} is there already, at {before}", "Duplicate")
+            yield DocumentProblem(place, f"{manifest} is there already, at {before}", "Duplicate")

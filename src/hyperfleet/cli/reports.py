@@ -22,8 +22,8 @@ from hyperfleet.cli import exits
 from hyperfleet.cli.failures import Misuse
 from hyperfleet.cli.manifests import name_file, read_text
 from hyperfleet.cli.resources import CLUSTER, NODE_POOL, Target, cluster_names, find
-from hyperfleet.documents import Place, Places, Problem, read
-from hyperfleet.documents.nodes import Document, ListNode, MappingNode, Node, to_plain
+from hyperfleet.documents import DocumentPlace, DocumentProblem, Places, read
+from hyperfleet.documents.nodes import ListNode, MappingNode, Node, YamlDocument, to_plain
 from hyperfleet.errors import DocumentError
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class Written(Struct, frozen=True):
     """A report as it stands in a file."""
 
     body: Mapping[str, Any]
-    place: Place
+    place: DocumentPlace
 
 
 class Sent(Struct, frozen=True):
@@ -82,14 +82,16 @@ def read_reports(file: str) -> list[Written]:
     reports = []
     for document in reading.documents:
         for node in _items(document.root):
-            place = Places(Document(document.file, document.source, node)).value("")
+            place = Places(YamlDocument(document.file, document.source, node)).value("")
             if isinstance(node, MappingNode):
                 body: Any = to_plain(node)
                 reports.append(Written(body, place))
             else:
-                problems.append(Problem(place, "expected a report: a mapping with adapter and conditions", "WrongType"))
+                problems.append(
+                    DocumentProblem(place, "expected a report: a mapping with adapter and conditions", "WrongType")
+                )
     if not reports and not problems:
-        problems.append(Problem(Place(name, 1, 1), "there is no report in it", "Empty"))
+        problems.append(DocumentProblem(DocumentPlace(name, 1, 1), "there is no report in it", "Empty"))
     if problems:
         raise DocumentError(problems)
     return reports

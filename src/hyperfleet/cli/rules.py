@@ -79,12 +79,12 @@ def eval(expression: str, data: str | None, policy_names: bool, explain: bool, c
 
 def _compile(expression: str, values: Mapping[str, Any]) -> Program:
     """Compile for the given values; the one who asks decides what time it is, once."""
-    from hyperfleet.expr import ExprTypeError, Options, infer_schema
+    from hyperfleet.expr import ExprOptions, ExprTypeError, infer_schema
     from hyperfleet.expr import compile as compile_expr
 
     now = datetime.now(UTC)
     try:
-        return compile_expr(expression, infer_schema(values), options=Options(clock=lambda: now))
+        return compile_expr(expression, infer_schema(values), options=ExprOptions(clock=lambda: now))
     except ExprTypeError:
         if not values and _is_for_policy(expression):
             click.echo("Hint: these are names of a policy's rules; try --policy-names.", err=True)

@@ -17,7 +17,7 @@ from hyperfleet.cli.failures import Failure
 from hyperfleet.cli.manifests import name_file, read_text
 from hyperfleet.cli.options import Selection, document_options, selection_options
 from hyperfleet.cli.output.formats import Output
-from hyperfleet.cli.output.printer import print_document
+from hyperfleet.cli.output.printer import default_look, print_document
 from hyperfleet.cli.output.table import NONE, Column, Look, write_table
 from hyperfleet.cli.output.words import count_of
 from hyperfleet.cli.session import Session, pass_session
@@ -82,7 +82,7 @@ def simulate(session: Session, file: str, selection: Selection, manner: Manner, 
     """
     found = _ask(session, file, selection, manner)
     if output.format.is_table:
-        session.write_all(_write(found, session.look()))
+        session.write_all(_write(found, default_look(session)))
         session.say(_sum_up(found))
     else:
         print_document(session, output, found.raw)

@@ -14,10 +14,10 @@ import click
 from hyperfleet.cli.command import Command
 from hyperfleet.cli.exits import FALSE, OK, UNAVAILABLE, USAGE
 from hyperfleet.errors import DocumentError, HyperFleetError, PolicyError, SettingsError, StoreUnavailable
-from hyperfleet.settings import SETTINGS, Setting, conceal, find_strangers, resolve
+from hyperfleet.settings import SETTINGS, Setting, conceal, find_unknown_variables, resolve
 
 if TYPE_CHECKING:
-    from hyperfleet.documents import Problem
+    from hyperfleet.documents import DocumentProblem
     from hyperfleet.settings import Resolution, Settings
 
 _LOG: Final = logging.getLogger(__name__)
@@ -105,7 +105,7 @@ def serve(config: str | None, check: bool, insecure_listen: bool, **texts: str |
     """
     flags = {"--" + name.replace("_", "-"): text for name, text in texts.items()}
     flags["--insecure-listen"] = "true" if insecure_listen else None
-    for warning in find_strangers(os.environ):
+    for warning in find_unknown_variables(os.environ):
         click.echo(f"Warning: {warning}", err=True)
     if check:
         sys.exit(_check(flags, config))
@@ -168,8 +168,8 @@ def _check_files(settings: Settings) -> None:
     """Read what the settings point to, as a start would; warnings are told, and all errors raised together."""
     from hyperfleet import bootstrap
 
-    problems: list[Problem] = []
-    for look in (_check_policy, bootstrap.spec_checker, bootstrap.open_doorkeeper, _check_tls):
+    problems: list[DocumentProblem] = []
+    for look in (_check_policy, bootstrap.spec_checker, bootstrap.build_authenticator, _check_tls):
         try:
             look(settings)
         except DocumentError as error:

@@ -10,19 +10,19 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import click
 
+from hyperfleet.cli.flags import Flags
 from hyperfleet.cli.printable import tame
 
 if TYPE_CHECKING:
     import httpx
 
     from hyperfleet.cli.connection import Connection
-    from hyperfleet.cli.output.table import Look
     from hyperfleet.client import Fleet
 
 
@@ -30,14 +30,9 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
-class Flags:
-    """What was said on the command line for all commands."""
-
-    server: str | None = None
-    context: str | None = None
-    token: str | None = None
-    request_timeout: timedelta | None = None
-    debug: bool = False
+def wants_colour(is_terminal: bool, environment: Mapping[str, str]) -> bool:
+    """Tell whether to colour: on a terminal that can, unless NO_COLOR is set (https://no-color.org)."""
+    return is_terminal and not environment.get("NO_COLOR") and environment.get("TERM") != "dumb"
 
 
 class Session:
@@ -103,15 +98,7 @@ class Session:
     @property
     def has_colour(self) -> bool:
         """Tell whether stdout gets colours."""
-        from hyperfleet.cli.output.colours import wants_colour
-
         return wants_colour(self.is_terminal, self.environment)
-
-    def look(self, *, has_headers: bool = True, is_wide: bool = False) -> Look:
-        """Return how tables look here."""
-        from hyperfleet.cli.output.table import Look
-
-        return Look(self.has_colour, self.width, has_headers, is_wide)
 
     def write(self, *lines: str) -> None:
         """Write lines of data on stdout, at once."""

@@ -252,6 +252,6 @@ def _summarize(results: Results) -> list[tuple[str, str]]:
 
 
 def _tell(seconds: float) -> str:
-    from hyperfleet.documents.durations import tell_duration
+    from hyperfleet.documents.durations import short_duration
 
-    return tell_duration(timedelta(seconds=seconds))
+    return short_duration(timedelta(seconds=seconds))

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from msgspec import Struct, field
 
-from hyperfleet.cli.output.colours import colour_of, paint, wants_colour
-from hyperfleet.documents.durations import tell_duration
-from hyperfleet.model.status import PHASES
+from hyperfleet.cli.output.colours import colour_of, paint
+from hyperfleet.cli.session import Session, wants_colour
+from hyperfleet.documents.durations import short_duration
+from hyperfleet.model.phase import WORST_FIRST
 
 if TYPE_CHECKING:
     from rich.live import Live
 
-    from hyperfleet.cli.session import Session
 
 _BAR: Final = 48  # characters: fits beside nothing else on a narrow terminal
 _WORST: Final = 3  # causes that are named
@@ -103,7 +103,7 @@ def open_view(session: Session, *, is_terminal: bool) -> Iterator[View]:
 def write_line(glance: Glance) -> str:
     """Write a glance on one line."""
     parts = [
-        tell_duration(timedelta(seconds=glance.virtual)),
+        short_duration(timedelta(seconds=glance.virtual)),
         f"{glance.reports} reports ({glance.rate:.0f}/s)",
         f"p50 {_milliseconds(glance.p50)}, p99 {_milliseconds(glance.p99)}",
         write_counts(dict(_in_order(glance.phases))) or "no clusters yet",
@@ -127,7 +127,7 @@ def write_panel(glance: Glance, *, has_colour: bool) -> list[str]:
         ("errors", write_counts(glance.errors)),
         *(("" if number else "broken", cause) for number, cause in enumerate(glance.causes[:_WORST])),
     ]
-    lived, took = (tell_duration(timedelta(seconds=round(each))) for each in (glance.virtual, glance.seconds))
+    lived, took = (short_duration(timedelta(seconds=round(each))) for each in (glance.virtual, glance.seconds))
     lines = [f"{glance.title}: {lived} of the fleet in {took}"]
     lines += [f"  {name:<9} {text}" for name, text in rows if text]
     if glance.is_away:
@@ -148,9 +148,8 @@ def draw_bar(phases: Mapping[str, int], *, has_colour: bool) -> str:
 
 def _in_order(phases: Mapping[str, int]) -> list[tuple[str, int]]:
     """List phases from the best to the worst."""
-    order = ("Ready", "Provisioning", "Pending", "Degraded", "Failed", "Deleting")
-    known = [(phase, phases[phase]) for phase in order if phases.get(phase)]
-    return known + [(phase, count) for phase, count in phases.items() if phase not in PHASES]
+    known = [(phase, phases[phase]) for phase in reversed(WORST_FIRST) if phases.get(phase)]
+    return known + [(phase, count) for phase, count in phases.items() if phase not in WORST_FIRST]
 
 
 def write_counts(counts: Mapping[str, int]) -> str:

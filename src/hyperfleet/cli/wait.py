@@ -14,9 +14,8 @@ from msgspec import Struct
 from hyperfleet.cli import exits
 from hyperfleet.cli.command import DURATION, Command, bundle, connected
 from hyperfleet.cli.failures import Failure
-from hyperfleet.cli.output.colours import wants_colour
 from hyperfleet.cli.resources import Target, find, operations_on, parse_named
-from hyperfleet.cli.session import Session, pass_session
+from hyperfleet.cli.session import Session, pass_session, wants_colour
 
 if TYPE_CHECKING:
     from hyperfleet.client import Fleet, Resource

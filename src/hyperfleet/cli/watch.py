@@ -15,9 +15,7 @@ from hyperfleet.cli.output.formats import LabelColumns, Output
 from hyperfleet.cli.output.printer import look_of, sort_items, write_items
 from hyperfleet.cli.resources import parse_targets
 from hyperfleet.cli.session import Session, pass_session
-
-# The worst first; what is leaving comes before what is arriving, which the server's own order has the other way round.
-_SEVERITY = ("Failed", "Degraded", "Deleting", "Provisioning", "Pending", "Ready")
+from hyperfleet.model.phase import WORST_FIRST
 
 
 @click.command(
@@ -79,4 +77,4 @@ def _redraw(session: Session, subject: Subject, labels: LabelColumns, output: Ou
 
 def _rank(item: Any) -> tuple[int, str]:
     phase = getattr(item, "phase", "")
-    return (_SEVERITY.index(phase) if phase in _SEVERITY else len(_SEVERITY), item.name)
+    return (WORST_FIRST.index(phase) if phase in WORST_FIRST else len(WORST_FIRST), item.name)

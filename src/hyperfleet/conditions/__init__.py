@@ -37,33 +37,33 @@ from hyperfleet.conditions.lookup import (
     is_true,
     is_unknown,
 )
-from hyperfleet.conditions.merge import Finding, Strategy, choose_reason
+from hyperfleet.conditions.merge import RankedCondition, Strategy, choose_reason
 from hyperfleet.conditions.mirror import mirror
 from hyperfleet.conditions.order import default_order
-from hyperfleet.conditions.patch import Change, Patch, apply_patch, diff
+from hyperfleet.conditions.patch import ConditionChange, Patch, apply_patch, diff
 from hyperfleet.conditions.priority import Priority, PriorityOf, by_polarity
 from hyperfleet.conditions.source import Source
-from hyperfleet.conditions.summary import Summary, summarize
+from hyperfleet.conditions.summary import SummaryOptions, summarize
 from hyperfleet.conditions.transition import (
     delete_condition,
     keep_transition_time,
     set_condition,
     sort_conditions,
 )
-from hyperfleet.conditions.unstructured import Reading, read_conditions, read_source
+from hyperfleet.conditions.unstructured import ParsedConditions, read_conditions, read_source
 
 __all__ = [
     "Aggregation",
-    "Change",
-    "Finding",
+    "ConditionChange",
     "Flaw",
+    "ParsedConditions",
     "Patch",
     "Priority",
     "PriorityOf",
-    "Reading",
+    "RankedCondition",
     "Source",
     "Strategy",
-    "Summary",
+    "SummaryOptions",
     "aggregate",
     "apply_patch",
     "by_polarity",

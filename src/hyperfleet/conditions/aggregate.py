@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from hyperfleet.conditions.grouping import describe
 from hyperfleet.conditions.lookup import get
-from hyperfleet.conditions.merge import Statement, Strategy, merge
+from hyperfleet.conditions.merge import SourcedCondition, Strategy, merge
 from hyperfleet.conditions.message import fit
 from hyperfleet.conditions.priority import by_polarity
 from hyperfleet.conditions.source import Source, not_yet_reported
@@ -37,7 +37,7 @@ def aggregate(sources: Iterable[Source], aggregation: Aggregation) -> Condition:
     ordered = sorted(sources, key=_identity)
     _check(ordered, aggregation)
     type_ = aggregation.source_type
-    statements = [Statement(source, _stated(source, type_)) for source in ordered]
+    statements = [SourcedCondition(source, _stated(source, type_)) for source in ordered]
     merged = merge(statements, (type_,), aggregation.strategy or _default_strategy(aggregation))
     return Condition(aggregation.target or type_, merged.status, merged.reason, fit(describe(merged.findings)))
 

@@ -16,7 +16,7 @@ from hyperfleet.conditions.priority import Priority
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from hyperfleet.conditions.merge import Finding
+    from hyperfleet.conditions.merge import RankedCondition
 
 MAX_MESSAGES: Final = 3
 
@@ -27,7 +27,7 @@ _TRAILERS: Final = {
 }
 
 
-class Group(Struct, frozen=True, kw_only=True):
+class ConditionGroup(Struct, frozen=True, kw_only=True):
     """All objects of one kind that say the same."""
 
     kind: str
@@ -37,7 +37,7 @@ class Group(Struct, frozen=True, kw_only=True):
     goes_first: bool
 
 
-def describe(findings: Sequence[Finding]) -> str:
+def describe(findings: Sequence[RankedCondition]) -> str:
     """Write the message: the issues and unknowns, or when there are none the infos that say something."""
     selected = _select(findings)
     control_plane = {f.source.name for f in selected if f.source.is_control_plane_machine}
@@ -45,14 +45,14 @@ def describe(findings: Sequence[Finding]) -> str:
     return "\n".join(_lines(groups, control_plane))
 
 
-def _select(findings: Sequence[Finding]) -> list[Finding]:
+def _select(findings: Sequence[RankedCondition]) -> list[RankedCondition]:
     problems = [finding for finding in findings if finding.priority is not Priority.INFO]
     if problems:
         return sorted(problems, key=lambda finding: finding.priority)
     return [finding for finding in findings if not is_blank(finding.condition.message)]
 
 
-def _group(findings: Iterable[Finding]) -> Iterator[Group]:
+def _group(findings: Iterable[RankedCondition]) -> Iterator[ConditionGroup]:
     """Group by kind and text. How urgent a text is, is decided over all kinds that say it."""
     names: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
     priorities: dict[str, Priority] = {}
@@ -64,7 +64,7 @@ def _group(findings: Iterable[Finding]) -> Iterator[Group]:
         if finding.source.is_control_plane_machine:
             said_by_control_plane.add(text)
     for (kind, text), members in names.items():
-        yield Group(
+        yield ConditionGroup(
             kind=kind,
             text=text,
             names=tuple(members),
@@ -73,7 +73,7 @@ def _group(findings: Iterable[Finding]) -> Iterator[Group]:
         )
 
 
-def _place(group: Group) -> tuple[str, bool, Priority, int, str, str]:
+def _place(group: ConditionGroup) -> tuple[str, bool, Priority, int, str, str]:
     """Order by kind; then control plane, urgency, size; then by what makes the order the same every time."""
     return (
         group.kind,
@@ -85,7 +85,7 @@ def _place(group: Group) -> tuple[str, bool, Priority, int, str, str]:
     )
 
 
-def _lines(groups: Sequence[Group], control_plane: set[str]) -> Iterator[str]:
+def _lines(groups: Sequence[ConditionGroup], control_plane: set[str]) -> Iterator[str]:
     """Yield, kind by kind, the groups that are shown and then a count of those that are not."""
     shown, counted = groups[:MAX_MESSAGES], groups[MAX_MESSAGES:]
     for kind in dict.fromkeys(group.kind for group in groups):
@@ -93,12 +93,12 @@ def _lines(groups: Sequence[Group], control_plane: set[str]) -> Iterator[str]:
         yield from _trailers(kind, [group for group in counted if group.kind == kind])
 
 
-def _entry(group: Group, control_plane: set[str]) -> str:
+def _entry(group: ConditionGroup, control_plane: set[str]) -> str:
     names = sorted(group.names, key=lambda name: (name not in control_plane, name))
     return f"* {name_objects(group.kind, names)}:{nest(group.text)}"
 
 
-def _trailers(kind: str, counted: Sequence[Group]) -> Iterator[str]:
+def _trailers(kind: str, counted: Sequence[ConditionGroup]) -> Iterator[str]:
     for priority, trailer in _TRAILERS.items():
         count = sum(len(group.names) for group in counted if group.priority is priority)
         if count:

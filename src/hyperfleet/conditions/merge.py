@@ -33,14 +33,14 @@ _STATUS_OF_NEGATIVE_TARGET: Final[dict[Priority, ConditionStatus]] = {
 }
 
 
-class Statement(Struct, frozen=True):
+class SourcedCondition(Struct, frozen=True):
     """One condition, and the source that makes it."""
 
     source: Source
     condition: Condition
 
 
-class Finding(Struct, frozen=True):
+class RankedCondition(Struct, frozen=True):
     """A statement whose priority has been decided."""
 
     source: Source
@@ -48,7 +48,7 @@ class Finding(Struct, frozen=True):
     priority: Priority
 
 
-ReasonOf = Callable[[Sequence[Finding]], str]
+ReasonOf = Callable[[Sequence[RankedCondition]], str]
 
 
 def choose_reason(issue: str, unknown: str, info: str) -> ReasonOf:
@@ -71,10 +71,10 @@ class Merged(Struct, frozen=True):
 
     status: ConditionStatus
     reason: str
-    findings: tuple[Finding, ...]
+    findings: tuple[RankedCondition, ...]
 
 
-def merge(statements: Iterable[Statement], types: Iterable[str], strategy: Strategy) -> Merged:
+def merge(statements: Iterable[SourcedCondition], types: Iterable[str], strategy: Strategy) -> Merged:
     """Rank the statements and let the worst one decide; `types` gives the order."""
     findings = rank(statements, types, strategy.priority_of)
     if not findings:
@@ -83,17 +83,21 @@ def merge(statements: Iterable[Statement], types: Iterable[str], strategy: Strat
     return Merged(table[worst(findings)], strategy.reason_of(findings), findings)
 
 
-def rank(statements: Iterable[Statement], types: Iterable[str], priority_of: PriorityOf) -> tuple[Finding, ...]:
+def rank(
+    statements: Iterable[SourcedCondition], types: Iterable[str], priority_of: PriorityOf
+) -> tuple[RankedCondition, ...]:
     """Order statements by type, then the longest unchanged first, and decide the priority of each."""
     position = {type_: index for index, type_ in enumerate(types)}  # of a type given twice the last one counts
 
-    def place(statement: Statement) -> tuple[int, datetime]:
+    def place(statement: SourcedCondition) -> tuple[int, datetime]:
         condition = statement.condition
         return position.get(condition.type, 0), condition.last_transition_time or _ZERO_TIME
 
-    return tuple(Finding(s.source, s.condition, priority_of(s.condition)) for s in sorted(statements, key=place))
+    return tuple(
+        RankedCondition(s.source, s.condition, priority_of(s.condition)) for s in sorted(statements, key=place)
+    )
 
 
-def worst(findings: Iterable[Finding]) -> Priority:
+def worst(findings: Iterable[RankedCondition]) -> Priority:
     """Return the priority that decides."""
     return min(finding.priority for finding in findings)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from hyperfleet.model.condition import Condition
 
 
-class Change(Struct, frozen=True):
+class ConditionChange(Struct, frozen=True):
     """One type that I changed: added when there is no `before`, removed when there is no `after`."""
 
     type: str
@@ -31,13 +31,13 @@ class Change(Struct, frozen=True):
     after: Condition | None
 
 
-Patch = tuple[Change, ...]
+Patch = tuple[ConditionChange, ...]
 
 
 def diff(before: tuple[Condition, ...], after: tuple[Condition, ...]) -> Patch:
     """List what changed: additions and changes in the order of `after`, then removals."""
-    written = [Change(c.type, get(before, c.type), c) for c in after]
-    removed = [Change(c.type, c, None) for c in before if not has(after, c.type)]
+    written = [ConditionChange(c.type, get(before, c.type), c) for c in after]
+    removed = [ConditionChange(c.type, c, None) for c in before if not has(after, c.type)]
     return tuple(change for change in written + removed if change.before != change.after)
 
 
@@ -59,13 +59,13 @@ def apply_patch(
     return sort_conditions(latest, order)
 
 
-def _write(latest: tuple[Condition, ...], change: Change, now: datetime) -> tuple[Condition, ...]:
+def _write(latest: tuple[Condition, ...], change: ConditionChange, now: datetime) -> tuple[Condition, ...]:
     if change.after is None:
         return delete_condition(latest, change.type)
     return set_condition(latest, change.after, now=now, order=None)
 
 
-def _is_due(change: Change, latest: Condition | None) -> bool:
+def _is_due(change: ConditionChange, latest: Condition | None) -> bool:
     """Tell whether a change still has to be made; raise when somebody else changed the same thing."""
     if change.after is None:
         return _is_removal_due(change, latest)
@@ -77,7 +77,7 @@ def _is_due(change: Change, latest: Condition | None) -> bool:
     raise _conflict(change, latest)
 
 
-def _is_removal_due(change: Change, latest: Condition | None) -> bool:
+def _is_removal_due(change: ConditionChange, latest: Condition | None) -> bool:
     if latest is None or change.before is None:
         return False
     if has_same_state(latest, change.before):
@@ -85,6 +85,6 @@ def _is_removal_due(change: Change, latest: Condition | None) -> bool:
     raise _conflict(change, latest)
 
 
-def _conflict(change: Change, latest: Condition | None) -> MergeError:
+def _conflict(change: ConditionChange, latest: Condition | None) -> MergeError:
     found = "it is gone" if latest is None else f"it is {latest.status} ({latest.reason}) now"
     return MergeError(f"condition {change.type} was changed by someone else meanwhile: {found}")

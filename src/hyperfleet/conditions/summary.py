@@ -1,6 +1,6 @@
 """Summary: many conditions of one object become one condition of that object.
 
-Declare a `Summary` once, then `summarize` sources with it. The result has no transition time and generation:
+Declare a `SummaryOptions` once, then `summarize` sources with it. The result has no transition time and generation:
 those come with `set_condition`. (An aggregate, in contrast, looks at one condition of many objects.)
 """
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from hyperfleet.conditions.lookup import has
-from hyperfleet.conditions.merge import Finding, Merged, Statement, Strategy, merge
+from hyperfleet.conditions.merge import Merged, RankedCondition, SourcedCondition, Strategy, merge
 from hyperfleet.conditions.message import fit, is_blank, nest, text_of
 from hyperfleet.conditions.priority import Priority, by_polarity
 from hyperfleet.conditions.source import Source, not_yet_reported
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-class Summary(Struct, frozen=True, kw_only=True):
+class SummaryOptions(Struct, frozen=True, kw_only=True):
     """What to summarize. A strategy of your own decides polarity too, then `negative` has no effect."""
 
     target: str
@@ -33,11 +33,11 @@ class Summary(Struct, frozen=True, kw_only=True):
     strategy: Strategy | None = None
 
 
-def summarize(source: Source, summary: Summary) -> Condition:
+def summarize(source: Source, summary: SummaryOptions) -> Condition:
     """Compute the summary condition of one source."""
     _check(source, summary)
     strategy = summary.strategy or Strategy(priority_of=by_polarity(summary.negative))
-    statements = [Statement(source, condition) for condition in _in_scope(source, summary)]
+    statements = [SourcedCondition(source, condition) for condition in _in_scope(source, summary)]
     if not statements:
         raise MergeError("summary can't be performed when the list of conditions to be summarized is empty")
     merged = merge(statements, summary.types, strategy)
@@ -45,7 +45,7 @@ def summarize(source: Source, summary: Summary) -> Condition:
     return Condition(summary.target, merged.status, merged.reason, fit(message))
 
 
-def _check(source: Source, summary: Summary) -> None:
+def _check(source: Source, summary: SummaryOptions) -> None:
     """Refuse a summary that makes no sense; the texts are those Cluster API users know."""
     if not summary.types:
         raise MergeError("option ForConditionTypes not provided or empty")
@@ -60,7 +60,7 @@ def _check(source: Source, summary: Summary) -> None:
             raise MergeError(f"override condition {type_} must exist in source object")
 
 
-def _in_scope(source: Source, summary: Summary) -> Iterator[Condition]:
+def _in_scope(source: Source, summary: SummaryOptions) -> Iterator[Condition]:
     """Yield the listed conditions the source has, then a stand-in for each that is missing."""
     overrides = {override.type: override for override in summary.overrides}
     for condition in source.conditions:
@@ -78,7 +78,7 @@ def _entries(merged: Merged) -> Iterator[str]:
             yield f"* {finding.condition.type}:{nest(text_of(finding.condition))}"
 
 
-def _is_shown(finding: Finding, merged: Merged) -> bool:
+def _is_shown(finding: RankedCondition, merged: Merged) -> bool:
     """Show every issue and unknown; an info only when all is well and it has something to say."""
     if finding.priority is not Priority.INFO:
         return True

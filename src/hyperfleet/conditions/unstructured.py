@@ -1,7 +1,7 @@
 """Reading conditions from provider objects, which come as plain dictionaries of any quality.
 
-Each condition stands alone: a malformed one is a `Problem` and does not hide its siblings. Only who asks for
-that one (or for all of them) gets the error.
+A malformed condition becomes an `UnreadableCondition` and does not hide its siblings. Only a caller that asks for that
+one, or for all of them, gets the error.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ _STATUSES: Final[dict[str, ConditionStatus]] = {TRUE: TRUE, FALSE: FALSE, UNKNOW
 _RFC3339: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d([.,]\d+)?(Z|[+-]\d\d:\d\d)")
 
 
-class Problem(Struct, frozen=True):
+class UnreadableCondition(Struct, frozen=True):
     """Why a condition cannot be read; `type` is empty when not even that is known."""
 
     type: str
     message: str
 
 
-class Reading(Struct, frozen=True):
+class ParsedConditions(Struct, frozen=True):
     """The conditions of one object as far as they can be read, and what cannot."""
 
     conditions: tuple[Condition, ...] = ()
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[UnreadableCondition, ...] = ()
 
     def get(self, type_: str) -> Condition | None:
         """Return the condition of a type; raise when it may be there but cannot be read."""
@@ -63,12 +63,12 @@ class Reading(Struct, frozen=True):
         return mirror(self.conditions, source_type, target=target, fallback=fallback)
 
 
-def _raise_first(problems: Iterable[Problem]) -> None:
+def _raise_first(problems: Iterable[UnreadableCondition]) -> None:
     for problem in problems:
         raise MergeError(problem.message)
 
 
-def read_conditions(obj: Object | None) -> Reading:
+def read_conditions(obj: Object | None) -> ParsedConditions:
     """Read the conditions of an object, from `status.v1beta2.conditions` or else `status.conditions`."""
     if obj is None:
         raise MergeError("sourceObj is nil")
@@ -77,7 +77,7 @@ def read_conditions(obj: Object | None) -> Reading:
         if isinstance(entries, list):
             failed = f"failed to convert {'.'.join(path)} from {_kind(obj)} to []metav1.Condition"
             return _read_entries(entries, failed)
-    return Reading()
+    return ParsedConditions()
 
 
 def read_source(obj: Object) -> Source:
@@ -113,16 +113,16 @@ def _text(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _read_entries(entries: list[object], failed: str) -> Reading:
+def _read_entries(entries: list[object], failed: str) -> ParsedConditions:
     conditions: list[Condition] = []
-    problems: list[Problem] = []
+    problems: list[UnreadableCondition] = []
     for entry in entries:
         if isinstance(entry, Mapping):
             try:
                 conditions.append(_read_entry(entry))
             except MergeError as error:
-                problems.append(Problem(_text(entry.get("type")), f"{failed}: {error}"))
-    return Reading(tuple(conditions), tuple(problems))
+                problems.append(UnreadableCondition(_text(entry.get("type")), f"{failed}: {error}"))
+    return ParsedConditions(tuple(conditions), tuple(problems))
 
 
 def _read_entry(entry: Object) -> Condition:

@@ -1,7 +1,7 @@
 """Nodes to typed values: follow the type, collect every problem.
 
 The loader calls `bind`. The type is whatever msgspec can describe; there is one function per kind of type, in
-the table below. Only what a type can say is checked here; what values mean is for their owners.
+the table below. Only types are checked here; what values mean is checked by their owners.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from hyperfleet.documents.binding import INVALID, Binding
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from hyperfleet.document_problem import DocumentProblem
     from hyperfleet.documents.binding import TypeBinder
-    from hyperfleet.documents.nodes import Document
-    from hyperfleet.documents.problem import Problem
+    from hyperfleet.documents.nodes import YamlDocument
 
 T = TypeVar("T")
 
@@ -45,24 +45,24 @@ BINDERS: Final[dict[type[inspect.Type], TypeBinder]] = {
 
 
 class Bound(NamedTuple, Generic[T]):
-    """What became of a document: the value (None if there is any problem) and every problem."""
+    """The result of binding: the value (None if there is any problem) and every problem."""
 
     value: T | None
-    problems: tuple[Problem, ...]
+    problems: tuple[DocumentProblem, ...]
 
 
-def bind(document: Document, type_: type[T]) -> Bound[T]:
+def bind(document: YamlDocument, type_: type[T]) -> Bound[T]:
     """Make a value of `type_` from a document, or return None and every problem in the order of the text."""
     run = Binding(document.file, BINDERS)
     value = run.bind(inspect.type_info(type_), document.root, "")
     return Bound(None if run.problems else value, _order(run.problems))
 
 
-def salvage(document: Document, type_: type[T]) -> T | None:
-    """Make of a document with problems what can be made, so that more of it can be checked at once.
+def salvage(document: YamlDocument, type_: type[T]) -> T | None:
+    """Make as much as possible of a document with problems, so that more of it can be checked at once.
 
-    A field with a problem has its default, or is None where it has none; so is an item of a list, that the others may
-    keep their places. None altogether: too much is wrong.
+    A field with a problem has its default, or None if it has none. A list item with a problem is None, so that the
+    others keep their positions. The result is None if the document as a whole has the wrong type.
     """
     run = Binding(document.file, BINDERS, is_salvaging=True)
     value = run.bind(inspect.type_info(type_), document.root, "")
@@ -70,11 +70,11 @@ def salvage(document: Document, type_: type[T]) -> T | None:
 
 
 def good_items(items: Iterable[T]) -> Iterator[tuple[int, T]]:
-    """Enumerate the items of a list, leaving out those that `salvage` could not make."""
+    """Enumerate the items of a list, except those that `salvage` could not make."""
     return ((index, item) for index, item in enumerate(items) if item is not None)
 
 
-def _order(problems: list[Problem]) -> tuple[Problem, ...]:
-    """Sort by place; what aliases show several times is one problem, mended at one place."""
+def _order(problems: list[DocumentProblem]) -> tuple[DocumentProblem, ...]:
+    """Sort by place; a problem that aliases repeat is listed once."""
     unique = {(problem.place.line, problem.place.column, problem.message): problem for problem in problems[::-1]}
     return tuple(sorted(unique.values()))

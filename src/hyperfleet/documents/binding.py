@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from msgspec import Struct, inspect
 
+from hyperfleet.document_problem import DocumentPlace, DocumentProblem
 from hyperfleet.documents.nodes import Node, ScalarNode
-from hyperfleet.documents.problem import Place, Problem
 from hyperfleet.documents.wording import describe_expected, describe_found
 
 if TYPE_CHECKING:
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 
 class _Invalid:
-    """What binding yields in place of a value that has a problem."""
+    """Stands for a value that has a problem."""
 
 
 INVALID: Final = _Invalid()
 
 
 class Slot(Struct, frozen=True):
-    """A node, its JSON pointer, and in words what belongs there."""
+    """A node, its JSON pointer, and a description of what is expected."""
 
     node: Node
     path: str
@@ -44,34 +44,34 @@ class Binding:
         self, file: str, binders: Mapping[type[inspect.Type], TypeBinder], *, is_salvaging: bool = False
     ) -> None:
         """Start without problems; `binders` has a function for every kind of type."""
-        self.problems: list[Problem] = []
+        self.problems: list[DocumentProblem] = []
         self.is_salvaging = is_salvaging  # keep what is good of a struct or list that has problems
         self._file = file
         self._binders = binders
 
     def bind(self, info: inspect.Type, node: Node, path: str, expected: str = "") -> Any:
-        """Bind a node to a type; `expected` overrides the usual words for the type."""
+        """Bind a node to a type; `expected` overrides the description of the type."""
         binder = self._binders.get(type(info))
         if binder is None:
             raise TypeError(f"documents cannot hold values of the type {info}")
         return binder(self, info, Slot(node, path, expected or describe_expected(info)))
 
     def report(self, node: Node, path: str, code: str, message: str) -> _Invalid:
-        """Note a problem."""
-        self.problems.append(Problem(Place(self._file, node.line, node.column, path), message, code))
+        """Record a problem."""
+        self.problems.append(DocumentProblem(DocumentPlace(self._file, node.line, node.column, path), message, code))
         return INVALID
 
     def reject(self, slot: Slot, hint: str = "", code: str = "WrongType") -> _Invalid:
-        """Note that something else was expected."""
+        """Record that something else was expected."""
         message = f"expected {slot.expected}, found {describe_found(slot.node)}{hint}"
         return self.report(slot.node, slot.path, code, message)
 
     def pass_checked(self, value: object, slot: Slot, faults: Iterable[Fault]) -> object:
-        """Return the value if it has no faults, else note all of them."""
+        """Return the value if it has no faults, else record them all."""
         found = [self.report(slot.node, slot.path, code, message) for code, message in faults]
         return INVALID if found else value
 
 
 def scalar_of(node: Node) -> object:
-    """Return what a scalar stands for; INVALID for a list or a mapping."""
+    """Return the value of a scalar; INVALID for a list or a mapping."""
     return node.value if isinstance(node, ScalarNode) else INVALID

@@ -1,4 +1,4 @@
-"""How lists and mappings become lists, tuples, sets and dictionaries. Only the binder uses this."""
+"""Bind lists and mappings to lists, tuples, sets and dictionaries. Only the binder uses this."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 
 def bind_any(run: Binding, info: inspect.AnyType, slot: Slot) -> Any:
-    """Take whatever there is."""
+    """Accept any value."""
     return to_plain(slot.node)
 
 
 def bind_list(run: Binding, info: Any, slot: Slot) -> Any:
-    """Take a list whose items have one type."""
+    """Accept a list whose items have one type."""
     if not isinstance(slot.node, ListNode):
         return run.reject(slot)
     values = [run.bind(info.item_type, item, join(slot.path, index)) for index, item in enumerate(slot.node.items)]
@@ -33,13 +33,13 @@ def bind_list(run: Binding, info: Any, slot: Slot) -> Any:
 
 
 def bind_tuple(run: Binding, info: inspect.VarTupleType, slot: Slot) -> Any:
-    """Take a list whose items have one type, as a tuple."""
+    """Accept a list whose items have one type, as a tuple."""
     values = bind_list(run, info, slot)
     return values if values is INVALID else tuple(values)
 
 
 def bind_row(run: Binding, info: inspect.TupleType, slot: Slot) -> Any:
-    """Take a list with a type for each position."""
+    """Accept a list with a type for each position."""
     if not isinstance(slot.node, ListNode) or len(slot.node.items) != len(info.item_types):
         return run.reject(Slot(slot.node, slot.path, f"a list of {len(info.item_types)} items"))
     pairs = enumerate(zip(info.item_types, slot.node.items, strict=True))
@@ -48,7 +48,7 @@ def bind_row(run: Binding, info: inspect.TupleType, slot: Slot) -> Any:
 
 
 def bind_set(run: Binding, info: inspect.SetType | inspect.FrozenSetType, slot: Slot) -> Any:
-    """Take a list in which nothing is twice."""
+    """Accept a list without duplicates."""
     values = bind_list(run, info, slot)
     if values is INVALID or not isinstance(slot.node, ListNode):
         return INVALID
@@ -62,7 +62,7 @@ def bind_set(run: Binding, info: inspect.SetType | inspect.FrozenSetType, slot: 
 
 
 def bind_dict(run: Binding, info: inspect.DictType, slot: Slot) -> Any:
-    """Take a mapping with any keys, whose values have one type."""
+    """Accept a mapping with any keys, whose values have one type."""
     if not isinstance(slot.node, MappingNode):
         return run.reject(slot)
     values = {}

@@ -1,4 +1,4 @@
-"""Parser events to nodes: aliases, merge keys, duplicate keys and limits are settled here.
+"""Parser events to nodes: aliases, merge keys, duplicate keys and limits are handled here.
 
 Only the reader uses this. It works without recursion, so that no text can exhaust the stack.
 """
@@ -20,9 +20,9 @@ from ruamel.yaml.events import (
     SequenceStartEvent,
 )
 
+from hyperfleet.document_problem import DocumentPlace, DocumentProblem
 from hyperfleet.documents import pointer
-from hyperfleet.documents.nodes import Entry, ListNode, MappingNode, Node, ScalarNode
-from hyperfleet.documents.problem import Place, Problem
+from hyperfleet.documents.nodes import ListNode, MappingEntry, MappingNode, Node, ScalarNode
 from hyperfleet.documents.scalars import resolve_plain, resolve_tagged
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from hyperfleet.documents.nodes import Plain
 
-# Counted with every alias replaced by what it stands for. The largest text without aliases stays below it.
+# Counted with every alias replaced by its value. The largest text without aliases stays below it.
 MAX_VALUES: Final = 200_000
 # Policies nest about eight deep; the binder and every walk over nodes may rely on this.
 MAX_DEPTH: Final = 64
@@ -42,30 +42,30 @@ _HALF: Final = re.compile("[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff
 
 
 def _join_surrogates(text: str) -> str:
-    """Make one character of two escapes, as JSON writes it; half of a pair becomes a mark that can be shown."""
+    """Combine surrogate pairs, as JSON writes them; half a pair becomes the replacement character."""
     if not _SURROGATE.search(text):
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
-class Refusal(Exception):  # noqa: N818 - not an error of ours: it carries the problem that ends a reading
-    """The text cannot be composed any further."""
+class CompositionStopped(Exception):  # noqa: N818 - internal: it carries a problem to the reader
+    """The rest of the text cannot be composed."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: DocumentProblem) -> None:
         """Carry the problem to the reader."""
         self.problem = problem
         super().__init__(problem.message)
 
 
 class _Extent(Struct):
-    """How many values a node stands for, and how many levels, with aliases replaced."""
+    """The number of values and of levels of a node, with aliases replaced."""
 
     values: int = 1
     levels: int = 1
 
 
 class _Open(Struct):
-    """A collection whose end has not come yet; in a mapping `children` are key, value, key, value…"""
+    """A collection that is still open; in a mapping `children` are key, value, key, value…"""
 
     event: MappingStartEvent | SequenceStartEvent
     path: str
@@ -88,14 +88,14 @@ class Composer:
         """Start with nothing; `file` names the text in problems."""
         self.file = file
         self.roots: list[Node] = []
-        self.problems: list[Problem] = []
+        self.problems: list[DocumentProblem] = []
         self.position = (1, 1)
         self._values = 0
         self._open: list[_Open] = []
         self._anchors: dict[str, tuple[Node, _Extent] | None] = {}
 
     def accept(self, event: Event) -> None:
-        """Take the next event of the parser; raise Refusal if the text cannot be used."""
+        """Take the next event of the parser; raise CompositionStopped if the text cannot be used."""
         self.position = (event.start_mark.line + 1, event.start_mark.column + 1)
         handler = _HANDLERS.get(type(event))
         if handler is not None:
@@ -117,7 +117,7 @@ class Composer:
         self._finish(node, event.anchor, _Extent())
 
     def add_alias(self, event: AliasEvent) -> None:
-        """Put in what an alias stands for."""
+        """Insert the value of an alias."""
         if event.anchor not in self._anchors:
             self._refuse(f"the alias *{event.anchor} has no anchor &{event.anchor} before it", "UnknownAlias")
         target = self._anchors[event.anchor]
@@ -174,7 +174,7 @@ class Composer:
             self._refuse(f"the text is nested more than {MAX_DEPTH} levels deep", "TooDeep")
 
     def _place_at_key(self) -> None:
-        """Place an empty value at its key: the parser has it at whatever comes next, maybe lines below."""
+        """Place an empty value at its key; the parser places it at the next token, maybe lines below."""
         parent = self._open[-1] if self._open else None
         if parent and isinstance(parent.event, MappingStartEvent) and len(parent.children) % 2:
             self.position = parent.children[-1].line, parent.children[-1].column
@@ -190,10 +190,10 @@ class Composer:
             self._report(str(error), "NotAllowed", self._path)
             return None
 
-    def _entries(self, done: _Open) -> tuple[Entry, ...]:
-        """Pair keys and values; add what merge keys bring and the mapping does not say itself."""
-        own: dict[str, Entry] = {}
-        merged: list[Entry] = []
+    def _entries(self, done: _Open) -> tuple[MappingEntry, ...]:
+        """Pair keys and values; add the keys of merged mappings that are not given here."""
+        own: dict[str, MappingEntry] = {}
+        merged: list[MappingEntry] = []
         for key, value in zip(done.children[::2], done.children[1::2], strict=True):
             if not isinstance(key, ScalarNode):
                 self._report("a key must be a single value", "NotAllowed", done.path, at=key)
@@ -204,13 +204,13 @@ class Composer:
                 message = f'the key "{key.name}" is here twice, first in line {first}'
                 self._report(message, "DuplicateKey", pointer.join(done.path, key.name), at=key)
             else:
-                own[key.name] = Entry(key, value)
+                own[key.name] = MappingEntry(key, value)
         return _add_missing(own, merged)
 
-    def _merge(self, value: Node, path: str) -> list[Entry]:
+    def _merge(self, value: Node, path: str) -> list[MappingEntry]:
         """Return the entries behind a merge key; the first mapping of a list comes first."""
         sources = value.items if isinstance(value, ListNode) else (value,)
-        entries: list[Entry] = []
+        entries: list[MappingEntry] = []
         for source in sources:
             if isinstance(source, MappingNode):
                 entries += source.entries
@@ -221,13 +221,13 @@ class Composer:
 
     def _report(self, message: str, code: str, path: str, at: Node | None = None) -> None:
         line, column = (at.line, at.column) if at else self.position
-        self.problems.append(Problem(Place(self.file, line, column, path), message, code))
+        self.problems.append(DocumentProblem(DocumentPlace(self.file, line, column, path), message, code))
 
     def _refuse(self, message: str, code: str) -> NoReturn:
-        raise Refusal(Problem(Place(self.file, *self.position, self._path), message, code))
+        raise CompositionStopped(DocumentProblem(DocumentPlace(self.file, *self.position, self._path), message, code))
 
 
-def _add_missing(own: dict[str, Entry], merged: Iterable[Entry]) -> tuple[Entry, ...]:
+def _add_missing(own: dict[str, MappingEntry], merged: Iterable[MappingEntry]) -> tuple[MappingEntry, ...]:
     for entry in merged:
         own.setdefault(entry.key.name, entry)
     return tuple(own.values())

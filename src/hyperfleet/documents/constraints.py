@@ -55,7 +55,7 @@ def check_length(info: Sized, length: int, noun: str) -> Iterator[Fault]:
 
 
 def check_text(info: inspect.StrType, text: str, expected: str) -> Iterator[Fault]:
-    """Check the length and the pattern of text; `expected` says in words what it should be."""
+    """Check the length and the pattern of text; `expected` describes what it should be."""
     yield from check_length(info, len(text), "character")
     # To Python `$` also matches before a line end; to JSON Schema only the very end is the end.
     if info.pattern is not None and not re.search(re.sub(r"\$$", r"\\Z", info.pattern), text):

@@ -42,7 +42,7 @@ Duration = Annotated[timedelta, Meta(title="Duration", examples=list(EXAMPLES))]
 
 
 def parse_duration(text: str, *, allow_negative: bool = False) -> timedelta:
-    """Read a duration such as 1h30m; raise ValueError, with a sentence for people, if it is none."""
+    """Parse a duration such as 1h30m; raise ValueError with a message for people."""
     match = _DURATION.fullmatch(text) if len(text) <= MAX_CHARACTERS else None
     if match is None:
         raise ValueError(_explain(text))
@@ -66,8 +66,8 @@ def format_duration(duration: timedelta) -> str:
     return "".join(parts) + (f"{_decimal(rest, 1_000_000)}s" if rest else "") or "0s"
 
 
-def tell_duration(duration: timedelta) -> str:
-    """Write a duration for people: fractions of a second only if there is nothing else."""
+def short_duration(duration: timedelta) -> str:
+    """Write a duration for people, with fractions of a second only below one second."""
     return format_duration(duration if abs(duration) < _SECOND else duration // _SECOND * _SECOND)
 
 

@@ -1,4 +1,4 @@
-"""What the reader makes of YAML: a tree that still knows where each part is written.
+"""The nodes of a YAML document: a tree that knows where each part is written.
 
 Aliases and merge keys are already resolved: an aliased node appears in several parents and keeps the place of
 the text that a person would edit. A node is not a value yet; the binder makes values of nodes.
@@ -14,7 +14,7 @@ Plain: TypeAlias = str | int | float | bool | None
 
 
 class ScalarNode(Struct, frozen=True):
-    """A single value. `text` is what it says, `value` what YAML takes it for, `offset` where it starts."""
+    """A single value: its `text`, its `value` by the rules of YAML, and the `offset` where it starts."""
 
     line: int
     column: int
@@ -25,7 +25,7 @@ class ScalarNode(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """Return the name this scalar has as a key, where true and "true" are the same."""
+        """Return this scalar as a key, where true and "true" are the same."""
         return str(self.value).lower() if isinstance(self.value, bool) else self.text
 
 
@@ -37,7 +37,7 @@ class ListNode(Struct, frozen=True):
     items: tuple[Node, ...]
 
 
-class Entry(Struct, frozen=True):
+class MappingEntry(Struct, frozen=True):
     """One key of a mapping with its value."""
 
     key: ScalarNode
@@ -49,9 +49,9 @@ class MappingNode(Struct, frozen=True):
 
     line: int
     column: int
-    entries: tuple[Entry, ...]
+    entries: tuple[MappingEntry, ...]
 
-    def find(self, name: str) -> Entry | None:
+    def find(self, name: str) -> MappingEntry | None:
         """Return the entry with this key."""
         return next((entry for entry in self.entries if entry.key.name == name), None)
 
@@ -59,7 +59,7 @@ class MappingNode(Struct, frozen=True):
 Node: TypeAlias = ScalarNode | ListNode | MappingNode
 
 
-class Document(Struct, frozen=True):
+class YamlDocument(Struct, frozen=True):
     """One YAML document with the text it came from (all of it, when the text holds several)."""
 
     file: str

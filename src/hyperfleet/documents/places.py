@@ -1,7 +1,7 @@
-"""Where the values of a document are written, found again by JSON pointer.
+"""Find where the values of a document are written, by JSON pointer.
 
-For checks that come after binding: an unknown name, a type given twice, a fault inside an expression.
-Nothing is stored per value: a pointer is followed from the root when somebody asks.
+For checks after binding: an unknown name, a duplicate type, a fault inside an expression. Nothing is stored per value:
+a pointer is followed from the root on demand.
 """
 
 from __future__ import annotations
@@ -11,35 +11,35 @@ from typing import Final
 
 from msgspec import Struct
 
-from hyperfleet.documents.nodes import Document, Entry, ListNode, MappingNode, Node, ScalarNode
+from hyperfleet.document_problem import DocumentPlace
+from hyperfleet.documents.nodes import ListNode, MappingEntry, MappingNode, Node, ScalarNode, YamlDocument
 from hyperfleet.documents.pointer import split
-from hyperfleet.documents.problem import Place
 from hyperfleet.documents.reader import LINE_BREAK, locate
 
-# An anchor or a tag, with the space or comment lines behind it; they stand before the scalar itself.
+# Anchors and tags before a scalar, with the space and comments after them.
 _PROPERTIES: Final = re.compile(r"(?:[&!]\S*\s+(?:#[^\r\n]*\s+)*)*")
 
 
-# The character that stands in a quoted scalar for something else, by style.
+# The escape character of a quoted scalar, by style.
 _ESCAPES: Final = {"'": "'", '"': "\\"}
 
 
 class Places(Struct, frozen=True):
-    """The places of one document. A pointer to nothing yields the nearest place around it."""
+    """The places of one document. A pointer to nothing yields the nearest enclosing place."""
 
-    document: Document
+    document: YamlDocument
 
-    def value(self, pointer: str) -> Place:
+    def value(self, pointer: str) -> DocumentPlace:
         """Return where the value at a pointer starts."""
         return self._place(self._follow(pointer)[1], pointer)
 
-    def key(self, pointer: str) -> Place:
+    def key(self, pointer: str) -> DocumentPlace:
         """Return where the key of the value at a pointer starts; a list item has none, so its value does."""
         entry, node = self._follow(pointer)
         return self._place(entry.key if entry else node, pointer)
 
     def is_given(self, pointer: str) -> bool:
-        """Tell whether something is written at a pointer, be it right or wrong."""
+        """Tell whether a value is written at a pointer, valid or not."""
         node: Node = self.document.root
         for token in split(pointer):
             step = _step(node, token)
@@ -48,17 +48,17 @@ class Places(Struct, frozen=True):
             node = step[1]
         return True
 
-    def inside(self, pointer: str, line: int, column: int) -> Place:
+    def inside(self, pointer: str, line: int, column: int) -> DocumentPlace:
         """Return where a line and column (from 1) of the text at a pointer are written.
 
-        Exact while the text before it stands in the file as it is, and in every line of a literal block
-        (`|`); behind an escape or a folded line it is the start of the scalar.
+        Exact if the text before it is in the file literally, and in every line of a literal block (`|`); after an
+        escape or a folded line it is the start of the scalar.
         """
         node = self._follow(pointer)[1]
         found = self._find_inside(node, line, column) if isinstance(node, ScalarNode) else None
-        return Place(self.document.file, *found, pointer) if found else self._place(node, pointer)
+        return DocumentPlace(self.document.file, *found, pointer) if found else self._place(node, pointer)
 
-    def _follow(self, pointer: str) -> tuple[Entry | None, Node]:
+    def _follow(self, pointer: str) -> tuple[MappingEntry | None, Node]:
         entry, node = None, self.document.root
         for token in split(pointer):
             step = _step(node, token)
@@ -67,8 +67,8 @@ class Places(Struct, frozen=True):
             entry, node = step
         return entry, node
 
-    def _place(self, node: Node, pointer: str) -> Place:
-        return Place(self.document.file, node.line, node.column, pointer)
+    def _place(self, node: Node, pointer: str) -> DocumentPlace:
+        return DocumentPlace(self.document.file, node.line, node.column, pointer)
 
     def _find_inside(self, node: ScalarNode, line: int, column: int) -> tuple[int, int] | None:
         source, lines = self.document.source, node.text.split("\n")
@@ -95,7 +95,7 @@ class Places(Struct, frozen=True):
         return header + line, indentation + column
 
 
-def _step(node: Node, token: str) -> tuple[Entry | None, Node] | None:
+def _step(node: Node, token: str) -> tuple[MappingEntry | None, Node] | None:
     """Go one level down, or return None where there is nothing."""
     if isinstance(node, MappingNode):
         entry = node.find(token)

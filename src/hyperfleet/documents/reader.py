@@ -1,7 +1,7 @@
 """YAML text to documents: parse, compose nodes, and collect what is wrong with the text itself.
 
-The loader calls `read`. It never raises for what is in the text and never takes long: size, depth and the
-number of values that aliases multiply are bounded. Whether the values are the right ones is for the binder.
+The loader calls `read`. It never raises for the content of the text and never takes long: size, depth and the
+number of values after expanding aliases are bounded. The binder checks the values.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.reader import ReaderError
 
-from hyperfleet.documents.composer import Composer, Refusal
-from hyperfleet.documents.nodes import Document
-from hyperfleet.documents.problem import Place, Problem, draw_caret
+from hyperfleet.document_problem import DocumentPlace, DocumentProblem, draw_caret
+from hyperfleet.documents.composer import Composer, CompositionStopped
+from hyperfleet.documents.nodes import YamlDocument
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 # About two seconds of parsing. A large policy has 20,000 characters.
 MAX_CHARACTERS: Final = 256 * 1024
 
-# Every character YAML takes for the end of a line; places would drift if we counted fewer.
+# Every line break of YAML; places would be wrong if we counted fewer.
 LINE_BREAK: Final = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
 
-# The library writes the token it met as a Python tuple, in some messages.
+# In some messages the library writes a token as a Python tuple.
 _TOKEN_TUPLE: Final = re.compile(r"\(('.*?'),\)")
 
-# What the parser says, and what it usually means to the person who wrote the text.
+# Messages of the parser, and what usually causes them.
 _HINTS: Final = (
     ("'\\t'", "indent with spaces, not with tabs"),
     ("mapping values are not allowed", 'a value that contains ": " must be in quotes'),
@@ -43,22 +43,22 @@ _HINTS: Final = (
 )
 
 
-class Reading(Struct, frozen=True):
+class YamlReading(Struct, frozen=True):
     """The documents that could be read to their end, and what is wrong with the text."""
 
-    documents: tuple[Document, ...]
-    problems: tuple[Problem, ...]
+    documents: tuple[YamlDocument, ...]
+    problems: tuple[DocumentProblem, ...]
 
 
-def read(text: str, file: str, most: int = MAX_CHARACTERS) -> Reading:
+def read(text: str, file: str, most: int = MAX_CHARACTERS) -> YamlReading:
     """Read every document in `text`; `file` is only the name that problems carry."""
     source = text.removeprefix("\ufeff")
     if len(source) > most:
-        return Reading((), (_too_long(file, len(source), most),))
+        return YamlReading((), (_too_long(file, len(source), most),))
     composer = Composer(file)
     stop = _feed(composer, source, file)
-    documents = tuple(Document(file, source, root) for root in composer.roots)
-    return Reading(documents, tuple(sorted([*composer.problems, *stop])))
+    documents = tuple(YamlDocument(file, source, root) for root in composer.roots)
+    return YamlReading(documents, tuple(sorted([*composer.problems, *stop])))
 
 
 def locate(source: str, offset: int) -> tuple[int, int]:
@@ -69,50 +69,50 @@ def locate(source: str, offset: int) -> tuple[int, int]:
     return line, offset - start + 1
 
 
-def _feed(composer: Composer, source: str, file: str) -> list[Problem]:
-    """Hand all events to the composer; return the problem that ended this early, if any."""
+def _feed(composer: Composer, source: str, file: str) -> list[DocumentProblem]:
+    """Pass all events to the composer; return the problem that stopped it, if any."""
     try:
         for event in _parse(source):
             composer.accept(event)
-    except Refusal as refusal:
+    except CompositionStopped as refusal:
         return [refusal.problem]
     except MarkedYAMLError as error:
         return [_from_parser(error, source, file)]
     except ReaderError as error:
         return [_unprintable(source, error.position, file)]
     except (YAMLError, ValueError, AssertionError) as error:
-        # Python errors that the library lets through, for "\U00110000" and for "%YAML 1.21" for example.
-        place = Place(file, *composer.position)
-        return [Problem(place, f"this is not valid YAML after here: {error}", code="Syntax")]
+        # Python errors that the library does not catch, for example for "\U00110000" and for "%YAML 1.21".
+        place = DocumentPlace(file, *composer.position)
+        return [DocumentProblem(place, f"this is not valid YAML after here: {error}", code="Syntax")]
     return []
 
 
 def _parse(source: str) -> Iterator[Event]:
-    """Yield parser events lazily: stopping early is what keeps hostile text cheap."""
+    """Yield parser events lazily, so that stopping early keeps hostile text cheap."""
     events: Iterator[Event] = YAML(typ="safe", pure=True).parse(source)
     return events
 
 
-def _from_parser(error: MarkedYAMLError, source: str, file: str) -> Problem:
+def _from_parser(error: MarkedYAMLError, source: str, file: str) -> DocumentProblem:
     mark = error.problem_mark or error.context_mark
     line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
-    said = ", ".join(str(part) for part in (error.context, error.problem) if part)
-    said = _TOKEN_TUPLE.sub(r"\1", said)
-    hint = next((f" ({hint})" for sign, hint in _HINTS if sign in said), "")
-    return _syntax(f"this is not valid YAML: {said}{hint}", Place(file, line, column), source)
+    text = ", ".join(str(part) for part in (error.context, error.problem) if part)
+    text = _TOKEN_TUPLE.sub(r"\1", text)
+    hint = next((f" ({hint})" for sign, hint in _HINTS if sign in text), "")
+    return _syntax(f"this is not valid YAML: {text}{hint}", DocumentPlace(file, line, column), source)
 
 
-def _unprintable(source: str, offset: int, file: str) -> Problem:
+def _unprintable(source: str, offset: int, file: str) -> DocumentProblem:
     message = f"the character U+{ord(source[offset]):04X} is not allowed in YAML"
-    return _syntax(message, Place(file, *locate(source, offset)), source)
+    return _syntax(message, DocumentPlace(file, *locate(source, offset)), source)
 
 
-def _syntax(message: str, place: Place, source: str) -> Problem:
+def _syntax(message: str, place: DocumentPlace, source: str) -> DocumentProblem:
     lines = LINE_BREAK.split(source)
     line = lines[place.line - 1] if place.line <= len(lines) else ""
-    return Problem(place, message, code="Syntax", snippet=draw_caret(line, place.column))
+    return DocumentProblem(place, message, code="Syntax", snippet=draw_caret(line, place.column))
 
 
-def _too_long(file: str, length: int, most: int) -> Problem:
+def _too_long(file: str, length: int, most: int) -> DocumentProblem:
     message = f"the file has {length:,} characters, more than the {most:,} allowed"
-    return Problem(Place(file, 1, 1), message, code="TooLarge")
+    return DocumentProblem(DocumentPlace(file, 1, 1), message, code="TooLarge")

@@ -1,4 +1,4 @@
-"""How scalars become booleans, numbers, text, durations and choices. Only the binder uses this."""
+"""Bind scalars to booleans, numbers, text, durations and choices. Only the binder uses this."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 
 def bind_none(run: Binding, info: inspect.NoneType, slot: Slot) -> Any:
-    """Take an empty value."""
+    """Accept an empty value."""
     return None if scalar_of(slot.node) is None else run.reject(slot)
 
 
 def bind_bool(run: Binding, info: inspect.BoolType, slot: Slot) -> Any:
-    """Take true or false."""
+    """Accept true or false."""
     value = scalar_of(slot.node)
     if isinstance(value, bool):
         return value
@@ -32,7 +32,7 @@ def bind_bool(run: Binding, info: inspect.BoolType, slot: Slot) -> Any:
 
 
 def bind_int(run: Binding, info: inspect.IntType, slot: Slot) -> Any:
-    """Take a whole number, also written 3.0 as JSON Schema allows."""
+    """Accept a whole number, also written 3.0 as JSON Schema allows."""
     value = _number_of(slot.node)
     if value is None or value != int(value):
         return run.reject(slot)
@@ -40,7 +40,7 @@ def bind_int(run: Binding, info: inspect.IntType, slot: Slot) -> Any:
 
 
 def bind_float(run: Binding, info: inspect.FloatType, slot: Slot) -> Any:
-    """Take a finite number."""
+    """Accept a finite number."""
     value = _number_of(slot.node)
     if value is None:
         return run.reject(slot)
@@ -48,7 +48,7 @@ def bind_float(run: Binding, info: inspect.FloatType, slot: Slot) -> Any:
 
 
 def bind_text(run: Binding, info: inspect.StrType, slot: Slot) -> Any:
-    """Take text; what YAML takes for something else must be in quotes, so that nobody has to guess."""
+    """Accept text; what YAML reads as another type must be quoted, so that nothing is guessed."""
     value = scalar_of(slot.node)
     if not isinstance(value, str):
         return run.reject(slot, _advise_quotes(slot.node))
@@ -56,7 +56,7 @@ def bind_text(run: Binding, info: inspect.StrType, slot: Slot) -> Any:
 
 
 def bind_duration(run: Binding, info: inspect.TimeDeltaType, slot: Slot) -> Any:
-    """Take a duration such as 10m."""
+    """Accept a duration such as 10m."""
     value = scalar_of(slot.node)
     if not isinstance(value, str):
         number = _number_of(slot.node)
@@ -68,11 +68,11 @@ def bind_duration(run: Binding, info: inspect.TimeDeltaType, slot: Slot) -> Any:
 
 
 def bind_choice(run: Binding, info: inspect.LiteralType | inspect.EnumType, slot: Slot) -> Any:
-    """Take one of a closed set of values."""
+    """Accept one of a closed set of values."""
     node, choices = slot.node, choices_of(info)
     if not isinstance(node, ScalarNode):
         return run.reject(slot)
-    # By type as well: to Python 1 and true are equal.
+    # Compare the type as well: in Python, 1 == True.
     if any(type(node.value) is type(choice) and node.value == choice for choice in choices):
         return info.cls(node.value) if isinstance(info, inspect.EnumType) else node.value
     if not isinstance(node.value, str) and node.text in choices:
@@ -82,7 +82,7 @@ def bind_choice(run: Binding, info: inspect.LiteralType | inspect.EnumType, slot
 
 
 def _number_of(node: Node) -> int | float | None:
-    """Return the finite number a node holds; to Python a boolean is one, to people it is not."""
+    """Return the finite number a node holds; a boolean is not one."""
     value = scalar_of(node)
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         return None
@@ -90,7 +90,7 @@ def _number_of(node: Node) -> int | float | None:
 
 
 def _advise_quotes(node: Node) -> str:
-    """Say how to turn a number or a boolean into the text it was meant to be."""
+    """Suggest quotes for a number or a boolean that should be text."""
     if isinstance(node, ScalarNode) and isinstance(node.value, bool | int | float):
         return f": put it in quotes, {quote(node.text)}"
     return ""

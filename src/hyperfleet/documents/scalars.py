@@ -1,4 +1,4 @@
-"""What a YAML scalar stands for, by the core schema of YAML 1.2 (so `yes`, `1_000` and dates are text).
+"""Resolve YAML scalars by the core schema of YAML 1.2 (so `yes`, `1_000` and dates are text).
 
 The reader calls this instead of the library's own resolver, which mixes in rules of YAML 1.1.
 """
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from hyperfleet.documents.nodes import Plain
 
-# Python itself refuses to convert more digits than 4300; nothing a person counts needs even 100.
+# Python refuses to convert more than 4300 digits; real numbers do not need even 100.
 MAX_DIGITS: Final = 100
 
 _CONSTANTS: Final[dict[str, bool | None]] = {
@@ -33,7 +33,7 @@ _NUMBERS: Final[tuple[tuple[re.Pattern[str], Callable[[str], int | float]], ...]
 
 
 def resolve_plain(text: str) -> Plain:
-    """Return what a scalar without quotes stands for; raise ValueError for a number nobody can mean."""
+    """Return the value of a plain scalar; raise ValueError for an absurdly long number."""
     if text in _CONSTANTS:
         return _CONSTANTS[text]
     if text[0] not in "-+.0123456789":
@@ -46,7 +46,7 @@ def resolve_plain(text: str) -> Plain:
     return text
 
 
-# Explicit tags that a document may use, and the Python types that what follows must have.
+# Explicit tags that a document may use, and the Python types of their values.
 TAGS: Final[dict[str, tuple[type, ...]]] = {
     "tag:yaml.org,2002:null": (type(None),),
     "tag:yaml.org,2002:bool": (bool,),
@@ -57,7 +57,7 @@ TEXT_TAGS: Final = ("tag:yaml.org,2002:str", "!")
 
 
 def resolve_tagged(tag: str, text: str) -> Plain:
-    """Return what a scalar with an explicit tag stands for; raise ValueError if the tag does not fit."""
+    """Return the value of a scalar with an explicit tag; raise ValueError if the tag does not fit."""
     if tag in TEXT_TAGS:
         return text
     short = tag.replace("tag:yaml.org,2002:", "!!")

@@ -1,7 +1,7 @@
 """JSON Schema of a struct, so that editors complete and check documents while they are written.
 
 `make docs` writes the files. msgspec describes the types (title and text from `Meta` and docstrings); here it
-is fitted to YAML and to our durations. Binder and schema accept the same documents; a test holds them to it.
+is adapted to YAML and to our durations. Binder and schema accept the same documents; a test checks that.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def _walk(schema: object) -> Iterator[Schema]:
 
 
 def _adapt_duration(schema: Schema) -> None:
-    """Replace what JSON Schema calls a duration (PT10M) by ours (10m)."""
+    """Replace the duration of JSON Schema (PT10M) by ours (10m)."""
     if _is_iso_duration(schema):
         del schema["format"]
         schema.setdefault("pattern", PATTERN)
@@ -58,7 +58,7 @@ def _adapt_duration(schema: Schema) -> None:
 
 
 def _adapt_default(schema: Schema) -> None:
-    """Write a default as a person would; leave out composed ones, whose parts tell their own."""
+    """Write a default as a person would; leave out those of objects, whose fields have their own."""
     default = schema.get("default")
     if isinstance(default, str) and any(map(_is_iso_duration, (schema, *schema.get("anyOf", ())))):
         schema["default"] = format_duration(msgspec.convert(default, timedelta))

@@ -1,4 +1,4 @@
-"""How mappings become structs, and how a union finds its type. Only the binder uses this."""
+"""Bind mappings to structs, and choose the type of a union. Only the binder uses this."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from hyperfleet.documents.wording import describe_found, list_choices, quote, su
 
 
 def bind_metadata(run: Binding, info: inspect.Metadata, slot: Slot) -> Any:
-    """Bind the annotated type, in the words of the annotation."""
+    """Bind the annotated type, with the description of the annotation."""
     return run.bind(info.type, slot.node, slot.path, slot.expected)
 
 
 def bind_struct(run: Binding, info: inspect.StructType, slot: Slot) -> Any:
-    """Take a mapping whose keys are the fields of a struct."""
+    """Accept a mapping whose keys are the fields of a struct."""
     if not isinstance(slot.node, MappingNode):
         return run.reject(slot)
     before = len(run.problems)
@@ -41,7 +41,7 @@ def bind_struct(run: Binding, info: inspect.StructType, slot: Slot) -> Any:
 def _construct(run: Binding, info: inspect.StructType, values: dict[str, Any], slot: Slot) -> Any:
     try:
         return info.cls(**values)
-    except (ValueError, TypeError) as error:  # the two that msgspec, too, lets a `__post_init__` raise
+    except (ValueError, TypeError) as error:  # the errors that msgspec, too, allows in `__post_init__`
         return run.report(slot.node, slot.path, "NotAllowed", str(error))
 
 
@@ -73,7 +73,7 @@ def _check_tag(run: Binding, tag_field: str, tag: object, node: MappingNode, pat
 
 
 def bind_union(run: Binding, info: inspect.UnionType, slot: Slot) -> Any:
-    """Take what any of several types takes; msgspec allows one type for each kind of node."""
+    """Accept a value of any of several types; msgspec allows one type for each kind of node."""
     node = slot.node
     is_empty = scalar_of(node) is None
     options = [option for option in info.types if not isinstance(option, inspect.NoneType)]
@@ -105,7 +105,7 @@ def _bind_tagged(run: Binding, options: list[inspect.Type], node: MappingNode, p
 
 
 def _fits(info: inspect.Type, node: Node) -> bool:
-    """Tell whether a type takes nodes of this kind at all."""
+    """Tell whether a type accepts nodes of this kind."""
     kind = type(node.value) if isinstance(node, ScalarNode) else type(node)
     return kind in _KINDS.get(type(_unwrap(info)), ())
 

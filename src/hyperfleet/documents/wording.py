@@ -1,6 +1,6 @@
-"""How problems speak of types and of what was found instead: in the words of people who write YAML.
+"""Describe expected types and found values, in terms of YAML.
 
-Only the binder uses this. A type may bring its own words: `Meta(extra={"expected": "a name such as dns"})`.
+A type may have its own description: `Meta(extra={"expected": "a name such as dns"})`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from hyperfleet.documents.nodes import ListNode, MappingNode, Node
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-# A longer quotation hides the sentence around it.
+# A longer quotation would hide the message around it.
 MAX_QUOTE: Final = 40
 
 
@@ -27,7 +27,7 @@ def quote(text: str) -> str:
 
 
 def describe_found(node: Node) -> str:
-    """Say what a node is."""
+    """Describe a node."""
     if isinstance(node, MappingNode):
         return "a mapping"
     if isinstance(node, ListNode):
@@ -44,7 +44,7 @@ def describe_found(node: Node) -> str:
 
 
 def describe_expected(info: inspect.Type) -> str:
-    """Say what a type wants."""
+    """Describe what a type expects."""
     describe = _EXPECTED.get(type(info))
     return describe(info) if describe else "a value"
 
@@ -54,16 +54,16 @@ def list_choices(values: Iterable[object]) -> str:
     return ", ".join(map(_write, values))
 
 
-@lru_cache(maxsize=256)  # aliases and repeated items ask the same again
+@lru_cache(maxsize=256)  # aliases and repeated items repeat the lookup
 def suggest(name: str, known: tuple[str, ...]) -> str:
-    """Return a question with the likeliest correction, or nothing."""
+    """Return a "did you mean" with the closest name, or nothing."""
     by_fold = {candidate.casefold(): candidate for candidate in known}
     close = get_close_matches(name.casefold(), list(by_fold), n=1)
     return f', did you mean "{by_fold[close[0]]}"?' if close else ""
 
 
 def count(number: int, noun: str) -> str:
-    """Say `1 item`, `2 items`."""
+    """Write `1 item`, `2 items`."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 

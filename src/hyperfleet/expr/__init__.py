@@ -30,9 +30,9 @@ from hyperfleet.expr.checking.checker import check
 from hyperfleet.expr.checking.environment import Environment
 from hyperfleet.expr.compiling.folding import fold, simplify
 from hyperfleet.expr.conformity import conform
-from hyperfleet.expr.explain import Explanation, render_explanation
-from hyperfleet.expr.faults import Exhausted, Fault
-from hyperfleet.expr.options import DEFAULT, Options
+from hyperfleet.expr.explain import ExprExplanation, render_explanation
+from hyperfleet.expr.faults import BudgetExhausted, EvaluationFault
+from hyperfleet.expr.options import DEFAULT, ExprOptions
 from hyperfleet.expr.program import Program
 from hyperfleet.expr.runtime.budget import CELLS, STEPS, open_budget
 from hyperfleet.expr.runtime.jsontext import write_line
@@ -63,7 +63,7 @@ from hyperfleet.expr.types import (
 )
 
 if TYPE_CHECKING:
-    from hyperfleet.expr.nodes import Node
+    from hyperfleet.expr.nodes import ExprNode
     from hyperfleet.expr.runtime.values import Value
 
 __all__ = [
@@ -78,9 +78,10 @@ __all__ = [
     "TIME",
     "Array",
     "Duration",
-    "Explanation",
     "ExprBudgetError",
     "ExprError",
+    "ExprExplanation",
+    "ExprOptions",
     "ExprRuntimeError",
     "ExprSyntaxError",
     "ExprTypeError",
@@ -88,7 +89,6 @@ __all__ = [
     "Map",
     "Method",
     "Nullable",
-    "Options",
     "Program",
     "Schema",
     "Struct",
@@ -118,7 +118,7 @@ def compile(  # noqa: A001 - the name of what it does; `re.compile` set the cust
     env_schema: Schema | None = None,
     *,
     expect: Type | type | None = None,
-    options: Options = DEFAULT,
+    options: ExprOptions = DEFAULT,
 ) -> Program:
     """Check an expression against an environment and compile it.
 
@@ -132,7 +132,7 @@ def compile(  # noqa: A001 - the name of what it does; `re.compile` set the cust
     try:
         folded = fold(tree)
         return Program(source, (tree, folded, simplify(folded)), env_schema, wanted, options)
-    except Fault as fault:
+    except EvaluationFault as fault:
         raise error_at(ExprTypeError, source, fault.offset or 0, str(fault)) from None
     except (RecursionError, MemoryError, SyntaxError):  # what Python's own compiler says of too large a tree
         raise ExprTypeError("expression is nested too deeply") from None
@@ -146,7 +146,7 @@ def _wanted(expect: Type | type | None) -> Type | None:
     return _EXPECTED[expect]
 
 
-def parse(source: str, env_schema: Schema | None = None, *, options: Options = DEFAULT) -> Node:
+def parse(source: str, env_schema: Schema | None = None, *, options: ExprOptions = DEFAULT) -> ExprNode:
     """Return the tree of an expression, without types."""
     environment = Environment(env_schema, disabled=options.disabled)
     grammar = Grammar(
@@ -159,7 +159,7 @@ def parse(source: str, env_schema: Schema | None = None, *, options: Options = D
     return parser.parse(source, grammar)
 
 
-def format(tree: Node, env_schema: Schema | None = None) -> str:  # noqa: A001 - the counterpart of `parse`
+def format(tree: ExprNode, env_schema: Schema | None = None) -> str:  # noqa: A001 - the counterpart of `parse`
     """Return the source of a tree; parsing it with the same schema gives the tree again."""
     try:
         return format_tree(tree, Environment(env_schema).overridden())
@@ -171,7 +171,7 @@ def to_json(value: Value) -> str:
     """Write a result in one line of JSON; what JSON cannot say, as infinity, is written as a string."""
     try:
         return write_line(value, open_budget(CELLS, 10 * STEPS))
-    except Exhausted:
+    except BudgetExhausted:
         raise ExprBudgetError("the result is too large to be written") from None
     except RecursionError:
         raise ExprRuntimeError("the result is nested too deeply to be written") from None

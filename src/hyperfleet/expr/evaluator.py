@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from hyperfleet.expr.compiling.folding import FIRST_MATCH, IN_RANGE, LAST_MATCH, is_constant
-from hyperfleet.expr.faults import Fault
+from hyperfleet.expr.faults import EvaluationFault
 from hyperfleet.expr.nodes import (
     ArrayLiteral,
     Binary,
@@ -19,14 +19,14 @@ from hyperfleet.expr.nodes import (
     Call,
     Chain,
     Conditional,
+    ExprNode,
     Float,
     Identifier,
     Integer,
     Let,
     MapLiteral,
-    Member,
+    MemberAccess,
     Nil,
-    Node,
     Pointer,
     Predicate,
     Sequence,
@@ -42,7 +42,7 @@ from hyperfleet.expr.runtime.functions.collections import sort_by, sort_order
 from hyperfleet.expr.runtime.lookup import call_of, fetch_typed, look_up, operation_of, whole_environment
 from hyperfleet.expr.runtime.loops import element, elements, group, loop_weight
 from hyperfleet.expr.runtime.values import Groups, Value, as_bool, is_nil
-from hyperfleet.expr.scopes import Scope
+from hyperfleet.expr.scopes import NameScope
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -97,19 +97,19 @@ class Evaluator:
         self.whole = whole_environment(environment, schema)
         self.budget = budget
         self.now = now
-        self.variables: Scope[Value] = Scope()
+        self.variables: NameScope[Value] = NameScope()
         self.rounds: list[Round] = []
 
-    def visit(self, node: Node) -> Value:
+    def visit(self, node: ExprNode) -> Value:
         """Return the value of a node; a fault learns the place where it happened."""
         try:
             return self.dispatch(node)
-        except Fault as fault:
+        except EvaluationFault as fault:
             if fault.offset is None:
                 fault.offset = node.offset
             raise
 
-    def dispatch(self, node: Node) -> Value:
+    def dispatch(self, node: ExprNode) -> Value:
         """Evaluate a node by the method for its kind."""
         return _VISITORS[type(node)](self, node)
 
@@ -133,7 +133,7 @@ class Evaluator:
     def let(self, node: Let) -> Value:
         """Evaluate the body of a declaration with its variable in scope; a long row of them is a loop."""
         depth = len(self.variables)
-        body: Node = node
+        body: ExprNode = node
         while isinstance(body, Let):
             self.variables.declare(body.name, self.visit(body.value))
             body = body.body
@@ -167,7 +167,7 @@ class Evaluator:
             if lazy is not None:
                 return lazy(self, left, node)
             return operation_of(node)(left, self.visit(node.right), self.budget)
-        except Fault as fault:
+        except EvaluationFault as fault:
             if fault.offset is None:
                 fault.offset = node.offset
             raise
@@ -226,7 +226,7 @@ class Evaluator:
         except Skip:
             return None
 
-    def member(self, node: Member) -> Value:
+    def member(self, node: MemberAccess) -> Value:
         """Reach into a value."""
         base = self.visit(node.base)
         if node.optional and is_nil(base):
@@ -256,7 +256,7 @@ class Evaluator:
         if loop is not None:
             return loop(self, node)
         if wrong := misfit(node):
-            raise Fault(wrong)
+            raise EvaluationFault(wrong)
         arguments = [self.visit(argument) for argument in node.arguments]
         if node.name in BRANDED:
             arguments = [values.brand(arguments[0], node.arguments[0].type)]
@@ -264,7 +264,7 @@ class Evaluator:
             return self.now(*arguments)
         return FUNCTIONS[node.name](self.budget, *arguments)
 
-    def in_range(self, number: Node, low: Node, high: Node) -> bool:
+    def in_range(self, number: ExprNode, low: ExprNode, high: ExprNode) -> bool:
         """Tell whether a number lies within a range, which needs no list."""
         value = self.visit(number)
         return values.more_or_equal(value, self.visit(low)) and values.less_or_equal(value, self.visit(high))
@@ -336,7 +336,7 @@ class Evaluator:
                 is_index = node.name in ("findIndex", "findLastIndex")
                 return current.index if is_index else element(current.items[current.index])
         if node.name in (FIRST_MATCH, LAST_MATCH):
-            raise Fault("reflect: slice index out of range")
+            raise EvaluationFault("reflect: slice index out of range")
         return None
 
     def sum(self, node: Builtin) -> Value:
@@ -370,7 +370,7 @@ class Evaluator:
         if len(node.arguments) == 3:
             current.result = self.visit(node.arguments[2])
         elif not current.items:
-            raise Fault("reduce of empty array with no initial value")
+            raise EvaluationFault("reduce of empty array with no initial value")
         else:
             current.result, start = element(current.items[0]), 1
         for _ in current.go(start):
@@ -406,7 +406,7 @@ _LOOPS: dict[str, Callable[[Evaluator, Builtin], Value]] = {
     "reduce": Evaluator.reduce,
 }
 
-_VISITORS: dict[type[Node], Method] = {
+_VISITORS: dict[type[ExprNode], Method] = {
     Nil: lambda _, __: None,
     Integer: lambda _, node: float(node.value) if node.type.kind == "float" else node.value,
     Float: lambda _, node: node.value,
@@ -423,7 +423,7 @@ _VISITORS: dict[type[Node], Method] = {
     ArrayLiteral: Evaluator.array,
     MapLiteral: Evaluator.map,
     Chain: Evaluator.chain,
-    Member: Evaluator.member,
+    MemberAccess: Evaluator.member,
     Slice: Evaluator.slice,
     Call: Evaluator.call,
     Builtin: Evaluator.builtin,

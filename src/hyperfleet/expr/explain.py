@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from hyperfleet.expr.compiling.folding import CONSTANTS
 from hyperfleet.expr.evaluator import UNSUPPORTED, UNSUPPORTED_VALUE, Evaluator, Round, Skip
-from hyperfleet.expr.faults import Fault
-from hyperfleet.expr.nodes import Binary, Builtin, Bytes, Chain, Nil, Node, Pair, Predicate
+from hyperfleet.expr.faults import EvaluationFault
+from hyperfleet.expr.nodes import Binary, Builtin, Bytes, Chain, ExprNode, Nil, Pair, Predicate
 from hyperfleet.expr.runtime.budget import WORK, open_budget
 from hyperfleet.expr.runtime.text import show
 
@@ -44,32 +44,32 @@ _FAMILIES = ({"and", "&&"}, {"or", "||"})
 
 
 @dataclass(frozen=True, slots=True)
-class Element:
+class ExplainedRound:
     """One round of a loop: the element, its place, and what the predicate made of it."""
 
     index: int
     item: Value
-    body: Explanation
+    body: ExprExplanation
 
 
 @dataclass(frozen=True, slots=True)
-class Explanation:
+class ExprExplanation:
     """A term with its value, or the `error` (else empty) that kept it from having one.
 
     `skipped` is a term that was not needed: the rest of an `&&`, the other branch. `children` are the terms below in
     source order, without literals; `elements` the rounds of a loop, `omitted` how many of them are not told.
     """
 
-    node: Node
+    node: ExprNode
     text: str
     value: Value = None
     error: str = ""
     skipped: bool = False
-    children: tuple[Explanation, ...] = ()
-    elements: tuple[Element, ...] = ()
+    children: tuple[ExprExplanation, ...] = ()
+    elements: tuple[ExplainedRound, ...] = ()
     omitted: int = 0
 
-    def walk(self) -> Iterator[Explanation]:
+    def walk(self) -> Iterator[ExprExplanation]:
         """Yield this term and all below, parents first."""
         yield self
         for child in self.children:
@@ -100,7 +100,7 @@ class Explanation:
         return shown if len(shown) <= WIDTH else shown[: WIDTH - 1] + "…"
 
 
-def render_explanation(explanation: Explanation) -> str:
+def render_explanation(explanation: ExprExplanation) -> str:
     """Return an explanation as text, a line for each term."""
     return explanation.render()
 
@@ -111,7 +111,7 @@ def _shown(value: Value, budget: Budget) -> str:
     before = own[WORK]
     try:
         return f'"{value[:WIDTH]}"' if isinstance(value, str) else show(_clipped(value), own)
-    except (Fault, RecursionError, *UNSUPPORTED):
+    except (EvaluationFault, RecursionError, *UNSUPPORTED):
         return "(too large to show)"
     finally:
         budget[WORK] -= before - max(own[WORK], 0)
@@ -126,7 +126,7 @@ def _clipped(value: Value) -> Value:
 class _Record:
     """A term under evaluation."""
 
-    node: Node
+    node: ExprNode
     value: Value = None
     error: str = ""
     skipped: bool = False
@@ -148,14 +148,14 @@ class _Watcher(Evaluator):
         self.open: list[_Record] = []
         self.terms = 0
 
-    def visit(self, node: Node) -> Value:
+    def visit(self, node: ExprNode) -> Value:
         """Evaluate a node and note what came out."""
         if not _is_term(node) or self.terms >= TERMS:
             return super().visit(node)
         record = self._begin(node)
         try:
             record.value = super().visit(node)
-        except Fault as fault:
+        except EvaluationFault as fault:
             record.error = str(fault)
             raise
         except Skip:
@@ -165,11 +165,11 @@ class _Watcher(Evaluator):
             self.open.pop()
         return record.value
 
-    def dispatch(self, node: Node) -> Value:
+    def dispatch(self, node: ExprNode) -> Value:
         """Evaluate a node by the method for its kind."""
         return self.binary(node) if isinstance(node, Binary) else super().dispatch(node)
 
-    def _begin(self, node: Node) -> _Record:
+    def _begin(self, node: ExprNode) -> _Record:
         record = _Record(node)
         self.terms += 1
         (self.open[-1].below if self.open else self.top).append(record)
@@ -207,7 +207,7 @@ class _Watcher(Evaluator):
             self.terms = terms
 
 
-def _is_term(node: Node) -> bool:
+def _is_term(node: ExprNode) -> bool:
     """Tell whether a node is worth a line; the `#` that `.name` implies has no text."""
     return not isinstance(node, _UNTOLD) and node.end > node.start
 
@@ -221,37 +221,37 @@ def _operands(node: Binary) -> list[Binary]:
     return links[::-1]
 
 
-def explain(tree: Node, source: str, evaluator: Callable[[type[Evaluator]], Evaluator]) -> Explanation:
+def explain(tree: ExprNode, source: str, evaluator: Callable[[type[Evaluator]], Evaluator]) -> ExprExplanation:
     """Evaluate a tree and tell how it went; a failure is part of the explanation."""
     watcher = evaluator(_Watcher)
     if not isinstance(watcher, _Watcher):
         raise TypeError("the evaluator must be of the class it is given")
     try:
         value, error = watcher.visit(tree), ""
-    except Fault as fault:
+    except EvaluationFault as fault:
         value, error = None, str(fault)
     except RecursionError:
         value, error = None, "recursion depth exceeded"
     except UNSUPPORTED:
         value, error = None, UNSUPPORTED_VALUE
     if not watcher.top:  # the whole expression is a literal
-        return Explanation(tree, source[tree.start : tree.end], value, error)
+        return ExprExplanation(tree, source[tree.start : tree.end], value, error)
     root = watcher.top[0]
     root.error = root.error or error
     return _freeze(root, source)
 
 
-def _freeze(record: _Record, source: str) -> Explanation:
+def _freeze(record: _Record, source: str) -> ExprExplanation:
     """Return a record as an explanation, with what was not needed put in its place."""
     node = record.node
-    return Explanation(
+    return ExprExplanation(
         node,
         source[node.start : node.end],
         record.value,
         record.error,
         record.skipped,
         tuple(_freeze(child, source) for child in _complete(record)),
-        tuple(Element(index, item, _freeze(body, source)) for index, item, body in record.rounds),
+        tuple(ExplainedRound(index, item, _freeze(body, source)) for index, item, body in record.rounds),
         record.omitted,
     )
 
@@ -266,11 +266,11 @@ def _complete(record: _Record) -> list[_Record]:
     return sorted(record.below + skipped, key=lambda child: child.node.start)
 
 
-def _parts(node: Node) -> tuple[Node, ...]:
+def _parts(node: ExprNode) -> tuple[ExprNode, ...]:
     """Return the terms below a node as `binary` evaluates them."""
     if isinstance(node, Binary):
         links = _operands(node)
-        parts: tuple[Node, ...] = (links[0].left, *(link.right for link in links))
+        parts: tuple[ExprNode, ...] = (links[0].left, *(link.right for link in links))
     else:
         parts = node.children()
     return tuple(part.body if isinstance(part, Chain) else part for part in parts)

@@ -4,7 +4,7 @@ The parser builds it, the checker sets `type`, folding makes a simpler one, and 
 read it. Nodes hold no behaviour beyond comparing; that and `walk` are iterative, so a chain of 10,000 `&&` is safe.
 
 Sugar is gone after parsing: `a < b < c` is `a < b && b < c`, `a not in b` is `not (a in b)`, `a ?: b` is
-`a ? a : b`, `if` is `Conditional`, a pipe is a call, `.name` in a predicate is a `Member` of a `Pointer`.
+`a ? a : b`, `if` is `Conditional`, a pipe is a call, `.name` in a predicate is a `MemberAccess` of a `Pointer`.
 A node that desugaring needs twice (`b` and `a` above) is the same object in both places; the parser's node budget
 counts it twice, so walking every occurrence stays within that budget.
 """
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
-class Node:
+class ExprNode:
     """What every node has besides its own parts; none of it counts when trees are compared.
 
     `offset` is the place that errors name (for `a + b` the operator); `start:end` is the node's whole text.
@@ -33,7 +33,7 @@ class Node:
     end: int = 0
     type: Type = ANY
 
-    def children(self) -> tuple[Node, ...]:
+    def children(self) -> tuple[ExprNode, ...]:
         """Return the nodes directly below, in source order."""
         return ()
 
@@ -43,9 +43,9 @@ class Node:
 
     def __eq__(self, other: object) -> bool:
         """Tell whether both trees say the same, wherever they stand in a source."""
-        if not isinstance(other, Node):
+        if not isinstance(other, ExprNode):
             return NotImplemented
-        pending: list[tuple[Node, Node]] = [(self, other)]
+        pending: list[tuple[ExprNode, ExprNode]] = [(self, other)]
         while pending:
             mine, theirs = pending.pop()
             if mine is theirs:
@@ -62,7 +62,7 @@ class Node:
     __hash__ = None  # type: ignore[assignment]  # the documented way to make a class unhashable
 
 
-def walk(root: Node) -> Iterator[Node]:
+def walk(root: ExprNode) -> Iterator[ExprNode]:
     """Yield every node of a tree, parents before children, in source order."""
     pending = [root]
     while pending:
@@ -72,12 +72,12 @@ def walk(root: Node) -> Iterator[Node]:
 
 
 @dataclass(slots=True, eq=False)
-class Nil(Node):
+class Nil(ExprNode):
     """`nil`."""
 
 
 @dataclass(slots=True, eq=False)
-class Identifier(Node):
+class Identifier(ExprNode):
     """A name: a `let` variable, a part of the environment, a function, or `$env`."""
 
     name: str
@@ -88,7 +88,7 @@ class Identifier(Node):
 
 
 @dataclass(slots=True, eq=False)
-class Integer(Node):
+class Integer(ExprNode):
     """An integer literal, within int64."""
 
     value: int
@@ -99,7 +99,7 @@ class Integer(Node):
 
 
 @dataclass(slots=True, eq=False)
-class Float(Node):
+class Float(ExprNode):
     """A floating-point literal."""
 
     value: float
@@ -110,7 +110,7 @@ class Float(Node):
 
 
 @dataclass(slots=True, eq=False)
-class Boolean(Node):
+class Boolean(ExprNode):
     """`true` or `false`."""
 
     value: bool
@@ -121,7 +121,7 @@ class Boolean(Node):
 
 
 @dataclass(slots=True, eq=False)
-class String(Node):
+class String(ExprNode):
     """A string literal, unescaped; also the name in `base.name`."""
 
     value: str
@@ -132,7 +132,7 @@ class String(Node):
 
 
 @dataclass(slots=True, eq=False)
-class Bytes(Node):
+class Bytes(ExprNode):
     """A bytes literal, unescaped."""
 
     value: bytes
@@ -143,13 +143,13 @@ class Bytes(Node):
 
 
 @dataclass(slots=True, eq=False)
-class Unary(Node):
+class Unary(ExprNode):
     """`-x`, `+x`, `!x`, `not x`; the operator is spelled as in the source."""
 
     operator: str
-    operand: Node
+    operand: ExprNode
 
-    def children(self) -> tuple[Node, ...]:
+    def children(self) -> tuple[ExprNode, ...]:
         """Return the operand."""
         return (self.operand,)
 
@@ -159,14 +159,14 @@ class Unary(Node):
 
 
 @dataclass(slots=True, eq=False)
-class Binary(Node):
+class Binary(ExprNode):
     """`left operator right`; the operator is spelled as in the source (`and` is not `&&`)."""
 
     operator: str
-    left: Node
-    right: Node
+    left: ExprNode
+    right: ExprNode
 
-    def children(self) -> tuple[Node, ...]:
+    def children(self) -> tuple[ExprNode, ...]:
         """Return both operands."""
         return (self.left, self.right)
 
@@ -176,26 +176,26 @@ class Binary(Node):
 
 
 @dataclass(slots=True, eq=False)
-class Chain(Node):
+class Chain(ExprNode):
     """Accesses with at least one `?.`: when its base is nil, all of `body` is nil."""
 
-    body: Node
+    body: ExprNode
 
-    def children(self) -> tuple[Node, ...]:
+    def children(self) -> tuple[ExprNode, ...]:
         """Return the accesses."""
         return (self.body,)
 
 
 @dataclass(slots=True, eq=False)
-class Member(Node):
+class MemberAccess(ExprNode):
     """`base.name` and `base[key]`; `optional` with `?.`, `is_method` when the name is called."""
 
-    base: Node
-    key: Node
+    base: ExprNode
+    key: ExprNode
     optional: bool = False
     is_method: bool = False
 
-    def children(self) -> tuple[Node, ...]:
+    def children(self) -> tuple[ExprNode, ...]:
         """Return base and key."""
         return (self.base, self.key)
 
@@ -205,14 +205,14 @@ class Member(Node):
 
 
 @dataclass(slots=True, eq=False)
-class Slice(Node):
+class Slice(ExprNode):
     """`base[lower:upper]`; an absent bound is None."""
 
-    base: Node
-    lower: Node | None
-    upper: Node | None
+    base: ExprNode
+    lower: ExprNode | None
+    upper: ExprNode | None
 
-    def children(self) -> tuple[Node, ...]:
+    def children(self) -> tuple[ExprNode, ...]:
         """Return the base and the bounds that are there."""
         return tuple(node for node in (self.base, self.lower, self.upper) if node is not None)
 
@@ -222,25 +222,25 @@ class Slice(Node):
 
 
 @dataclass(slots=True, eq=False)
-class Call(Node):
+class Call(ExprNode):
     """A call of a function or method of the environment, or of a `let` variable; see `Builtin`."""
 
-    callee: Node
-    arguments: tuple[Node, ...]
+    callee: ExprNode
+    arguments: tuple[ExprNode, ...]
 
-    def children(self) -> tuple[Node, ...]:
+    def children(self) -> tuple[ExprNode, ...]:
         """Return callee and arguments."""
         return (self.callee, *self.arguments)
 
 
 @dataclass(slots=True, eq=False)
-class Builtin(Node):
+class Builtin(ExprNode):
     """A call of a function of the language; the argument of a predicate position is a `Predicate`."""
 
     name: str
-    arguments: tuple[Node, ...]
+    arguments: tuple[ExprNode, ...]
 
-    def children(self) -> tuple[Node, ...]:
+    def children(self) -> tuple[ExprNode, ...]:
         """Return the arguments."""
         return self.arguments
 
@@ -250,18 +250,18 @@ class Builtin(Node):
 
 
 @dataclass(slots=True, eq=False)
-class Predicate(Node):
+class Predicate(ExprNode):
     """What a builtin evaluates once for each element. Its `type` is the type of its result."""
 
-    body: Node
+    body: ExprNode
 
-    def children(self) -> tuple[Node, ...]:
+    def children(self) -> tuple[ExprNode, ...]:
         """Return the body."""
         return (self.body,)
 
 
 @dataclass(slots=True, eq=False)
-class Pointer(Node):
+class Pointer(ExprNode):
     """Inside a predicate: `#` (no name), `#index` or `#acc`."""
 
     name: str = ""
@@ -272,27 +272,27 @@ class Pointer(Node):
 
 
 @dataclass(slots=True, eq=False)
-class Conditional(Node):
+class Conditional(ExprNode):
     """`test ? then : otherwise`, in all its spellings."""
 
-    test: Node
-    then: Node
-    otherwise: Node
+    test: ExprNode
+    then: ExprNode
+    otherwise: ExprNode
 
-    def children(self) -> tuple[Node, ...]:
+    def children(self) -> tuple[ExprNode, ...]:
         """Return test and branches."""
         return (self.test, self.then, self.otherwise)
 
 
 @dataclass(slots=True, eq=False)
-class Let(Node):
+class Let(ExprNode):
     """`let name = value; body`."""
 
     name: str
-    value: Node
-    body: Node
+    value: ExprNode
+    body: ExprNode
 
-    def children(self) -> tuple[Node, ...]:
+    def children(self) -> tuple[ExprNode, ...]:
         """Return value and body."""
         return (self.value, self.body)
 
@@ -302,45 +302,45 @@ class Let(Node):
 
 
 @dataclass(slots=True, eq=False)
-class Sequence(Node):
+class Sequence(ExprNode):
     """`a; b; c`: all are evaluated, the last one counts."""
 
-    items: tuple[Node, ...]
+    items: tuple[ExprNode, ...]
 
-    def children(self) -> tuple[Node, ...]:
+    def children(self) -> tuple[ExprNode, ...]:
         """Return the items."""
         return self.items
 
 
 @dataclass(slots=True, eq=False)
-class ArrayLiteral(Node):
+class ArrayLiteral(ExprNode):
     """`[a, b, c]`."""
 
-    items: tuple[Node, ...]
+    items: tuple[ExprNode, ...]
 
-    def children(self) -> tuple[Node, ...]:
+    def children(self) -> tuple[ExprNode, ...]:
         """Return the items."""
         return self.items
 
 
 @dataclass(slots=True, eq=False)
-class Pair(Node):
+class Pair(ExprNode):
     """`key: value` in a map literal; a plain key is a `String`."""
 
-    key: Node
-    value: Node
+    key: ExprNode
+    value: ExprNode
 
-    def children(self) -> tuple[Node, ...]:
+    def children(self) -> tuple[ExprNode, ...]:
         """Return key and value."""
         return (self.key, self.value)
 
 
 @dataclass(slots=True, eq=False)
-class MapLiteral(Node):
+class MapLiteral(ExprNode):
     """`{a: 1, "b": 2, (c): 3}`."""
 
     pairs: tuple[Pair, ...]
 
-    def children(self) -> tuple[Node, ...]:
+    def children(self) -> tuple[ExprNode, ...]:
         """Return the pairs."""
         return self.pairs

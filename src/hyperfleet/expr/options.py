@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class ExprOptions:
     """Limits for compiling and evaluating, and the clock behind `now()`.
 
     `length` bounds the text, `nodes` and `nesting` the tree; `memory` (cells) and `work` (steps) one evaluation, see
@@ -32,4 +32,4 @@ class Options:
     disabled: frozenset[str] = frozenset()
 
 
-DEFAULT = Options()
+DEFAULT = ExprOptions()

@@ -12,8 +12,8 @@ from hyperfleet.errors import ExprBudgetError, ExprError, ExprRuntimeError, Hype
 from hyperfleet.expr.compiling.compiler import compile_tree
 from hyperfleet.expr.compiling.emission import FILE
 from hyperfleet.expr.evaluator import UNSUPPORTED, UNSUPPORTED_VALUE, Evaluator
-from hyperfleet.expr.explain import Explanation, explain
-from hyperfleet.expr.faults import Exhausted, Fault
+from hyperfleet.expr.explain import ExprExplanation, explain
+from hyperfleet.expr.faults import BudgetExhausted, EvaluationFault
 from hyperfleet.expr.runtime.budget import CALLS, open_budget
 from hyperfleet.expr.runtime.casts import cast_to
 from hyperfleet.expr.runtime.values import Value
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from types import TracebackType
 
-    from hyperfleet.expr.nodes import Node
-    from hyperfleet.expr.options import Options
+    from hyperfleet.expr.nodes import ExprNode
+    from hyperfleet.expr.options import ExprOptions
     from hyperfleet.expr.runtime.budget import Budget
     from hyperfleet.expr.types import Schema, Type
 
@@ -55,10 +55,10 @@ class Program:
     def __init__(
         self,
         source: str,
-        trees: tuple[Node, Node, Node],
+        trees: tuple[ExprNode, ExprNode, ExprNode],
         schema: Schema | None,
         expect: Type | None,
-        options: Options,
+        options: ExprOptions,
     ) -> None:
         """Compile the three trees of one source: as written, with constants computed, and simplified."""
         self.source = source
@@ -83,14 +83,14 @@ class Program:
     def _interpret(self, values: Mapping[str, Value], budget: Budget) -> Value:
         try:
             return self._cast(self._evaluator(values, budget).visit(self._simplified))
-        except Fault as fault:
+        except EvaluationFault as fault:
             raise self._error(fault, fault.offset or 0) from fault.__cause__
         except RecursionError:
-            raise self._error(Fault("recursion depth exceeded"), 0) from None
+            raise self._error(EvaluationFault("recursion depth exceeded"), 0) from None
         except UNSUPPORTED as error:
-            raise self._error(Fault(UNSUPPORTED_VALUE), 0) from error
+            raise self._error(EvaluationFault(UNSUPPORTED_VALUE), 0) from error
 
-    def explain(self, values: Mapping[str, Value]) -> Explanation:
+    def explain(self, values: Mapping[str, Value]) -> ExprExplanation:
         """Evaluate and tell the value of every term on the way."""
         budget = self._open_budget()
         return explain(self._folded, self.source, lambda kind: self._evaluator(values, budget, kind))
@@ -107,20 +107,20 @@ class Program:
             return value
         try:
             return cast(value)
-        except Fault as fault:
+        except EvaluationFault as fault:
             fault.offset = 0
             raise
 
     def _now(self, *arguments: Value) -> Time:
         """Return the time by the caller's clock."""
         if self._options.clock is None:
-            raise Fault("now() is not available: no clock was given")
+            raise EvaluationFault("now() is not available: no clock was given")
         moment = Time.from_datetime(self._options.clock())
         if not arguments:
             return moment
         if isinstance(arguments[0], Zone):
             return moment.within(arguments[0])
-        raise Fault(f"invalid number of arguments (expected 0, got {len(arguments)})")
+        raise EvaluationFault(f"invalid number of arguments (expected 0, got {len(arguments)})")
 
     def _recover(self, values: Mapping[str, Value], failure: Exception, budget: Budget | None) -> Value:
         """Turn what went wrong in generated code into an error with a place, or into the value after all.
@@ -132,15 +132,15 @@ class Program:
         if isinstance(failure, HyperFleetError):
             raise failure
         if isinstance(failure, RecursionError):
-            failure = Fault("recursion depth exceeded").with_traceback(failure.__traceback__)
-        if isinstance(failure, Fault):
+            failure = EvaluationFault("recursion depth exceeded").with_traceback(failure.__traceback__)
+        if isinstance(failure, EvaluationFault):
             raise self._error(failure, _offset_of(failure.__traceback__)) from failure.__cause__
         if budget is not None and budget[CALLS]:
-            raise self._error(Fault(UNSUPPORTED_VALUE), _offset_of(failure.__traceback__)) from failure
+            raise self._error(EvaluationFault(UNSUPPORTED_VALUE), _offset_of(failure.__traceback__)) from failure
         return self._interpret(values, budget if budget is not None else self._open_budget())
 
-    def _error(self, fault: Fault, offset: int) -> ExprError:
-        kind = ExprBudgetError if isinstance(fault, Exhausted) else ExprRuntimeError
+    def _error(self, fault: EvaluationFault, offset: int) -> ExprError:
+        kind = ExprBudgetError if isinstance(fault, BudgetExhausted) else ExprRuntimeError
         return error_at(kind, self.source, offset, str(fault))
 
 

@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
-class Scope(Generic[T]):
+class NameScope(Generic[T]):
     """What names stand for; of variables with one name the innermost counts."""
 
     __slots__ = ("_names", "_values")

@@ -112,7 +112,7 @@ OVERLOADS: Mapping[str, tuple[Func, ...]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class ArgumentRule:
     """A builtin with one argument of certain kinds; `result` None means: the type of the argument.
 
     `complaint` is the text about an argument of another kind.
@@ -128,21 +128,21 @@ _ARRAYS = frozenset({"any", "array"})
 _MAPS = frozenset({"any", "map"})
 _INVALID = "invalid argument for {name} (type {type})"
 
-RULES: Mapping[str, Rule] = {
-    "len": Rule(_ARRAYS | _MAPS | {"string"}, INT, _INVALID),
-    "abs": Rule(_NUMBERS, None, _INVALID),
-    "ceil": Rule(_NUMBERS, FLOAT, _INVALID),
-    "floor": Rule(_NUMBERS, FLOAT, _INVALID),
-    "round": Rule(_NUMBERS, FLOAT, _INVALID),
-    "int": Rule(_NUMBERS | {"string"}, INT, _INVALID),
-    "float": Rule(_NUMBERS | {"string"}, FLOAT, _INVALID),
-    "keys": Rule(_MAPS, ANY_ARRAY, "cannot get keys from {type}"),
-    "values": Rule(_MAPS, ANY_ARRAY, "cannot get values from {type}"),
-    "toPairs": Rule(_MAPS, ANY_ARRAY, "cannot transform {type} to pairs"),
-    "fromPairs": Rule(_ARRAYS, Map(ANY, ANY), "cannot transform {type} from pairs"),
-    "reverse": Rule(_ARRAYS, ANY_ARRAY, "cannot reverse {type}"),
-    "uniq": Rule(_ARRAYS, ANY_ARRAY, "cannot uniq {type}"),
-    "flatten": Rule(_ARRAYS, ANY_ARRAY, "cannot flatten {type}"),
+RULES: Mapping[str, ArgumentRule] = {
+    "len": ArgumentRule(_ARRAYS | _MAPS | {"string"}, INT, _INVALID),
+    "abs": ArgumentRule(_NUMBERS, None, _INVALID),
+    "ceil": ArgumentRule(_NUMBERS, FLOAT, _INVALID),
+    "floor": ArgumentRule(_NUMBERS, FLOAT, _INVALID),
+    "round": ArgumentRule(_NUMBERS, FLOAT, _INVALID),
+    "int": ArgumentRule(_NUMBERS | {"string"}, INT, _INVALID),
+    "float": ArgumentRule(_NUMBERS | {"string"}, FLOAT, _INVALID),
+    "keys": ArgumentRule(_MAPS, ANY_ARRAY, "cannot get keys from {type}"),
+    "values": ArgumentRule(_MAPS, ANY_ARRAY, "cannot get values from {type}"),
+    "toPairs": ArgumentRule(_MAPS, ANY_ARRAY, "cannot transform {type} to pairs"),
+    "fromPairs": ArgumentRule(_ARRAYS, Map(ANY, ANY), "cannot transform {type} from pairs"),
+    "reverse": ArgumentRule(_ARRAYS, ANY_ARRAY, "cannot reverse {type}"),
+    "uniq": ArgumentRule(_ARRAYS, ANY_ARRAY, "cannot uniq {type}"),
+    "flatten": ArgumentRule(_ARRAYS, ANY_ARRAY, "cannot flatten {type}"),
 }
 """Builtins that accept kinds rather than types."""
 

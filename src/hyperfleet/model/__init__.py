@@ -1,1 +1,1 @@
-"""The values everything else speaks of: immutable, without behaviour that needs a clock or the outside."""
+"""The domain values: immutable, without clock or I/O."""

@@ -1,4 +1,4 @@
-"""An event: word that something happened to a resource. It carries identity, never state: readers look."""
+"""An event: something happened to a resource. It carries identity, never state: readers fetch that."""
 
 from __future__ import annotations
 

@@ -14,4 +14,4 @@ def is_same(one: object, other: object) -> bool:
     """Tell whether two values are the same JSON. To Python, 1, 1.0 and true are equal; to JSON they are not."""
     if _encode(one) == _encode(other):
         return True
-    return one == other and _encode_in_order(one) == _encode_in_order(other)  # what Python tells apart is not the same
+    return one == other and _encode_in_order(one) == _encode_in_order(other)  # unequal in Python means unequal

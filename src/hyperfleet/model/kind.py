@@ -1,4 +1,4 @@
-"""The kinds of resources: clusters, node pools, and whatever a configuration adds.
+"""The kinds of resources: clusters, node pools, and those that a configuration adds.
 
 The core asks a kind for its place in the hierarchy only; paths and ids are made from it at the edge.
 """

@@ -28,5 +28,5 @@ class Resource(Struct, frozen=True, gc=False):
 
     @property
     def is_deleting(self) -> bool:
-        """Tell whether somebody asked for this resource to go."""
+        """Tell whether deletion of this resource was requested."""
         return self.deletion_time is not None

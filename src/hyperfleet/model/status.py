@@ -1,4 +1,4 @@
-"""A status: what we compute of one resource from all its reports and store with them.
+"""A status: computed from all reports of one resource and stored with them.
 
 Reads return a stored status as it is. Only `aggregation.aggregate` makes one.
 """
@@ -12,12 +12,7 @@ from typing import Final, Literal, TypeAlias
 from msgspec import Struct, field
 
 from hyperfleet.model.condition import Condition, ConditionStatus, find
-
-Phase = Literal["Deleting", "Degraded", "Failed", "Ready", "Provisioning", "Pending"]
-
-# In the order of priority: the first one that holds is the phase. Not configurable, so that no policy can
-# hide a state that matters.
-PHASES: Final[tuple[Phase, ...]] = ("Deleting", "Degraded", "Failed", "Ready", "Provisioning", "Pending")
+from hyperfleet.model.phase import Phase
 
 AdapterState = Literal["Unreported", "Unhealthy", "Outdated", "Completed", "Pending", "Running", "Failed"]
 ADAPTER_STATES: Final[tuple[AdapterState, ...]] = (
@@ -32,7 +27,7 @@ ADAPTER_STATES: Final[tuple[AdapterState, ...]] = (
 
 
 class AdapterSummary(Struct, frozen=True, gc=False):
-    """One adapter that reported, on one line."""
+    """A summary of one adapter that reported."""
 
     name: str
     available: ConditionStatus
@@ -44,7 +39,7 @@ class AdapterSummary(Struct, frozen=True, gc=False):
 
 
 class RawResult(Struct, frozen=True, gc=False):
-    """What a damped rule says now, beside what is still published."""
+    """The current result of a damped rule, which may not be published yet."""
 
     status: ConditionStatus
     since: datetime
@@ -52,7 +47,7 @@ class RawResult(Struct, frozen=True, gc=False):
 
 
 class Flip(Struct, frozen=True, gc=False, array_like=True):
-    """One move of the phase or of a condition's status; of a damped condition, of what its rule says."""
+    """One move of the phase or of a condition's status; for a damped condition, of its raw result."""
 
     time: datetime
     after: str
@@ -62,16 +57,16 @@ Flips: TypeAlias = tuple[Flip, ...]  # of one subject, the oldest first
 
 
 class Flapping(Struct, frozen=True, gc=False):
-    """The mark of what moves too often."""
+    """The mark of a subject that moves too often."""
 
     since: datetime  # when it was marked
-    transitions: int  # moves in all, from the first of those that led to the mark
-    window: timedelta  # within which so many are too many
+    transitions: int  # all moves, from the first one that led to the mark
+    window: timedelta  # in which moves are counted
 
 
-# What has a default here is not stored while it has that value: a settled fleet pays nothing for what might flap.
+# Defaults are not stored, so a settled fleet pays nothing for flapping.
 class Memory(Struct, frozen=True, omit_defaults=True, gc=False):
-    """What the next aggregation must know of this one and no reader needs."""
+    """What the next aggregation needs from this one, and readers do not."""
 
     written_time: datetime  # no later write may be earlier
     last_state_change: datetime  # of any required adapter; starts the clock of missing adapters
@@ -80,7 +75,7 @@ class Memory(Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 class Status(Struct, frozen=True, omit_defaults=True, gc=False):
-    """The stored answer to «how is it?»."""
+    """The stored status of one resource."""
 
     phase: Phase
     phase_description: str

@@ -43,17 +43,17 @@ class Rejection(Struct, frozen=True):
     is_passing: bool = False  # the same credentials may be accepted later
 
 
-UNKNOWN: Final = Rejection("this is not a token that is known here")
+UNKNOWN: Final = Rejection("the token is not known")
 EXPIRED: Final = Rejection("the token has expired")
 
 
-class Doorkeeper(Protocol):
-    """Knows callers by their bearer tokens."""
+class Authenticator(Protocol):
+    """Authenticates callers by their bearer tokens."""
 
     def recognize(self, token: bytes) -> Caller | None:
-        """Return whose token this is, if that is known without any work; asked for every request."""
+        """Return the caller if the token is in the cache; called for every request."""
         ...
 
     async def identify(self, token: bytes) -> Caller | Rejection:
-        """Find out whose token this is."""
+        """Check a token that is not in the cache."""
         ...

@@ -20,6 +20,7 @@ from msgspec.structs import replace
 from hyperfleet.aggregation import Policy
 from hyperfleet.aggregation.adapters import AdapterView
 from hyperfleet.aggregation.situation import read_situation
+from hyperfleet.model.phase import TROUBLED_PHASES
 from hyperfleet.model.report import HEALTH
 from hyperfleet.model.resource import Resource
 from hyperfleet.ports import Query, Record, Term
@@ -28,6 +29,7 @@ from hyperfleet.services.wordings import fold
 STALE: Final = "Stale"
 MISSING: Final = "Missing"
 
+_TROUBLED: Final = tuple(f"p:{phase}" for phase in TROUBLED_PHASES)
 _HOUR: Final = timedelta(hours=1)
 _DAY: Final = timedelta(days=1)
 
@@ -79,7 +81,7 @@ class CauseGroup(Struct, frozen=True):
 def failing(query: Query, adapters: Iterable[str]) -> Query:
     """Narrow a query to resources that may have a failing adapter; a missing one shows in the phase."""
     tokens = [token for name in adapters for token in (f"a:{name}=Failed", f"a:{name}=Unhealthy", f"s:{name}")]
-    return replace(query, terms=(*query.terms, Term(("p:Failed", "p:Degraded", *tokens))))
+    return replace(query, terms=(*query.terms, Term((*_TROUBLED, *tokens))))
 
 
 def find_failures(record: Record, policy: Policy) -> tuple[Failure, ...]:

@@ -10,7 +10,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from hyperfleet.aggregation import Child, Explanation, Policy, explain
+from hyperfleet.aggregation import Child, Policy, StatusExplanation, explain
 from hyperfleet.aggregation.availability import READY
 from hyperfleet.model.report import AVAILABLE
 from hyperfleet.ports import EVERYTHING, Record, Scope, Store
@@ -34,7 +34,7 @@ class Evidence(Struct, frozen=True):
         """Return the conditions that can be explained."""
         return (AVAILABLE, READY, *(rule.type for rule in self.policy.rules))
 
-    def explain(self, only: str | None) -> Explanation:
+    def explain(self, only: str | None) -> StatusExplanation:
         """Explain the status, or one condition of it. Takes 2 to 33 ms: call it in a thread."""
         record = self.record
         now = record.status.memory.written_time

@@ -27,8 +27,9 @@ from hyperfleet.aggregation.availability import READY
 from hyperfleet.documents.wording import quote, suggest
 from hyperfleet.model.condition import MAX_REASON, MAX_TYPE, REASON_PATTERN, STATUSES, TYPE_PATTERN
 from hyperfleet.model.event import PHASE_SUBJECT
+from hyperfleet.model.phase import PHASES
 from hyperfleet.model.report import ADAPTER_PATTERN, AVAILABLE, MAX_ADAPTER_NAME
-from hyperfleet.model.status import ADAPTER_STATES, PHASES, AdapterState
+from hyperfleet.model.status import ADAPTER_STATES, AdapterState
 from hyperfleet.ports import Term
 from hyperfleet.services.facets import whole_words
 from hyperfleet.services.parameters import Parameters, split_list

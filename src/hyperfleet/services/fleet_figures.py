@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from hyperfleet.aggregation.availability import READY
 from hyperfleet.model.kind import Kinds
-from hyperfleet.model.status import PHASES, Phase
+from hyperfleet.model.phase import PHASES, TIMED_PHASES, Phase
 from hyperfleet.ports import EVERYTHING, AdapterRecord, Group, Query, Scope, Store, Term
 from hyperfleet.services.instruments import OTHER, Family, Labels, Values
 from hyperfleet.services.measures import DEFAULT_ADAPTERS
@@ -27,7 +27,6 @@ from hyperfleet.services.policies import PolicyBook
 _MOST_VALUES: Final = 200  # of one label that policies and adapters fill
 _MOST_SCOPES: Final = 64  # whose figures are kept
 _LOOKED_AT: Final = 500  # resources of a phase that are asked for how long they are in it
-_TROUBLED: Final[tuple[Phase, ...]] = ("Deleting", "Degraded", "Failed")
 
 
 def _gauge(name: str, help_: str, *labels: str) -> Family:
@@ -135,7 +134,7 @@ class FleetFigures:
         for family, prefix, is_pair in _COUNTED:
             groups = await self._store.summarize(query, (prefix,))
             figures[family] |= _values_of(kind, groups, is_pair=is_pair)
-        for phase in _TROUBLED:
+        for phase in TIMED_PHASES:
             if phase in phases and (oldest := await self._find_oldest(kind, scope, phase)) is not None:
                 figures[OLDEST][kind, phase] = oldest.timestamp()
 

@@ -20,10 +20,10 @@ from hyperfleet.aggregation.policy import PhaseRule
 from hyperfleet.aggregation.situation import read_situation
 from hyperfleet.model.condition import TRUE
 from hyperfleet.model.event import PHASE_SUBJECT
-from hyperfleet.model.status import Phase, Status
+from hyperfleet.model.phase import PROGRESSING_PHASES
+from hyperfleet.model.status import Status
 from hyperfleet.ports import Record
 
-_ON_THE_WAY: Final[frozenset[Phase]] = frozenset({"Provisioning", "Pending"})
 _SHOWN: Final = 5  # adapters, or pieces of evidence, told by name
 _LONGEST_RULE: Final = 200  # characters
 
@@ -59,7 +59,7 @@ class Grounds:
 
     def _lacks(self) -> Iterator[str]:
         """Say what a resource that is well on its way lacks to be Ready: that adapters are done does not tell it."""
-        if self._status.phase not in _ON_THE_WAY:
+        if self._status.phase not in PROGRESSING_PHASES:
             return
         required = dict.fromkeys([*self._ready.required_conditions, (READY, TRUE)])
         lacking = [f"{type_}={status}" for type_, status in required if self._inputs.status_of(type_) != status]

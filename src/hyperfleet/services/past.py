@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from hyperfleet.errors import Forgotten
+from hyperfleet.errors import HistoryPruned
 from hyperfleet.model.condition import UNKNOWN
 from hyperfleet.model.report import AVAILABLE, StoredReport
 from hyperfleet.ports import Scope, Store, Version
@@ -38,7 +38,7 @@ async def find_version(store: Store, target: Target, scope: Scope, at: datetime)
     """Return a resource as it was; if it was not there, say since when or until when it was."""
     try:
         version = await store.read_version(target.kind.name, target.id, scope, at, target.parent_id)
-    except Forgotten as error:
+    except HistoryPruned as error:
         return _refuse_forgotten(target, at, error)
     if version is None:
         return await _refuse_unborn(store, target, scope, at)
@@ -58,7 +58,7 @@ async def find_reports(
     """
     try:
         reports = await store.read_reports_past(target.id, scope, at)
-    except Forgotten as error:
+    except HistoryPruned as error:
         return _refuse_forgotten(target, at, error)
     found = tuple(
         stored for stored in reports if stored.report.adapter in listed or stored.report.status_of(AVAILABLE) == UNKNOWN
@@ -81,7 +81,7 @@ async def _refuse_unborn(store: Store, target: Target, scope: Scope, at: datetim
     return Refusal("NotFound", f"{_name(target)} was not there yet at {write_time(at)}{later}")
 
 
-def _refuse_forgotten(target: Target, at: datetime, error: Forgotten) -> Refusal:
+def _refuse_forgotten(target: Target, at: datetime, error: HistoryPruned) -> Refusal:
     """Say that the past is not kept for that long; the store says for how long it is."""
     return Refusal("Forgotten", f"how {_name(target)} was at {write_time(at)} cannot be told any more: {error}")
 

@@ -15,7 +15,7 @@ from typing import Final
 from msgspec import Struct
 
 from hyperfleet.aggregation import PolicySet, load_policies
-from hyperfleet.documents import Problem
+from hyperfleet.documents import DocumentProblem
 from hyperfleet.model.kind import Kinds
 from hyperfleet.ports import PolicyVersion, Store
 from hyperfleet.services.policy_warnings import PolicyWarnings
@@ -84,7 +84,7 @@ class PolicyBook:
         if self.version is not None:
             self._warnings.look_for(self.version)
 
-    async def find_warnings(self, version: PolicyVersion) -> tuple[Problem, ...] | None:
+    async def find_warnings(self, version: PolicyVersion) -> tuple[DocumentProblem, ...] | None:
         """Return what is likely wrong with a policy; None: that takes longer than anybody wants to wait."""
         return await self._warnings.find(version)
 

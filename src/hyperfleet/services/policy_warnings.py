@@ -13,7 +13,7 @@ from concurrent.futures import Future
 from typing import Final
 
 from hyperfleet.aggregation.loading.policy_loader import check_policies
-from hyperfleet.documents import Problem
+from hyperfleet.documents import DocumentProblem
 from hyperfleet.model.kind import Kinds
 from hyperfleet.ports import PolicyVersion
 
@@ -29,7 +29,7 @@ class PolicyWarnings:
         self._kinds = kinds
         self._is_logged = is_logged
         self._version: PolicyVersion | None = None
-        self._found: Future[tuple[Problem, ...]] = Future()
+        self._found: Future[tuple[DocumentProblem, ...]] = Future()
 
     def look_for(self, version: PolicyVersion) -> None:
         """Begin to look at a policy, unless that was done before; what is found will be in the log."""
@@ -37,7 +37,7 @@ class PolicyWarnings:
             self._version, self._found = version, Future()
             threading.Thread(target=self._lint, args=(version, self._found), name="lint", daemon=True).start()
 
-    async def find(self, version: PolicyVersion) -> tuple[Problem, ...] | None:
+    async def find(self, version: PolicyVersion) -> tuple[DocumentProblem, ...] | None:
         """Return the warnings of a policy; None: they are not known yet, ask again later."""
         self.look_for(version)
         try:
@@ -46,7 +46,7 @@ class PolicyWarnings:
         except TimeoutError:
             return None
 
-    def _lint(self, version: PolicyVersion, found: Future[tuple[Problem, ...]]) -> None:
+    def _lint(self, version: PolicyVersion, found: Future[tuple[DocumentProblem, ...]]) -> None:
         try:
             warnings = check_policies(version.text, version.file, self._kinds).problems
         except Exception as error:  # noqa: BLE001  # a fault of the linter is no fault of the policy

@@ -14,8 +14,8 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hyperfleet.documents.durations import tell_duration
-from hyperfleet.errors import Forgotten
+from hyperfleet.documents.durations import short_duration
+from hyperfleet.errors import HistoryPruned
 from hyperfleet.model.resource import Resource
 from hyperfleet.ports import Record, Scope, Store
 from hyperfleet.services.lives import Course, Life, Living
@@ -72,7 +72,7 @@ class Story(Struct, frozen=True):
         """Say in one line what would have lasted longer or shorter: `False 12m → 3m`."""
         before, after = self.present.lasted, self.candidate.lasted
         shifts = [
-            f"{state} {tell_duration(before.get(state, _NO_TIME))} → {tell_duration(after.get(state, _NO_TIME))}"
+            f"{state} {short_duration(before.get(state, _NO_TIME))} → {short_duration(after.get(state, _NO_TIME))}"
             for state in dict.fromkeys([*before, *after])
             if before.get(state, _NO_TIME) != after.get(state, _NO_TIME)
         ]
@@ -136,7 +136,7 @@ class Replay:
         """Find out whether reports were forgotten that came after the beginning: the log itself does not tell."""
         try:
             await self._store.read_reports_past(resource_id, self._scope, self.span.begin)
-        except Forgotten:
+        except HistoryPruned:
             self.is_complete = False
 
     async def relive(self, record: Record) -> Lives | None:

@@ -16,7 +16,7 @@ from typing import Any, Final, TypeVar
 
 from msgspec import Struct, field
 
-from hyperfleet.errors import Forgotten, Overloaded, StoreError, TooManyWatches
+from hyperfleet.errors import HistoryPruned, Overloaded, StoreError, TooManyWatches
 from hyperfleet.ports import Entries, Entry, Store
 from hyperfleet.services.loops import Loop
 
@@ -139,7 +139,7 @@ class Tail:
     async def read(self, after: int, patience: float) -> Stretch | None:
         """Return the next stretch after a position, when there is one; None: not for so many seconds, or we stop.
 
-        Raises `Forgotten` if what comes after the position has been pruned.
+        Raises `HistoryPruned` if what comes after the position has been pruned.
         """
         limit = asyncio.get_running_loop().time() + patience
         while not self.is_closing:
@@ -197,7 +197,7 @@ class Tail:
         await asyncio.sleep(max(self._ready_at - asyncio.get_running_loop().time(), 0.0))
         try:
             await self._read_on()
-        except Forgotten:  # we were away for longer than the log is kept
+        except HistoryPruned:  # we were away for longer than the log is kept
             self._forget()
         return _POLL
 
@@ -265,7 +265,7 @@ class Tail:
             # However little time is left: who never had enough of it would never get on.
             async with asyncio.timeout_at(max(limit, asyncio.get_running_loop().time() + _RETRY)):
                 return await self.catch_up(after)
-        except Forgotten:
+        except HistoryPruned:
             raise
         except TimeoutError:
             return None

@@ -11,7 +11,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from hyperfleet.errors import Forgotten
+from hyperfleet.errors import HistoryPruned
 from hyperfleet.ports import Entry, Query, Scope, Term
 
 Move = Literal["added", "modified", "deleted"]
@@ -55,7 +55,7 @@ class Interest(Struct, frozen=True):
         if not self.terms:
             return was_there, is_there
         if entry.facets is None:
-            raise Forgotten(f"what event {entry.position} changed of filters was not kept")
+            raise HistoryPruned(f"what event {entry.position} changed of filters was not kept")
         kept, gained, lost = entry.facets.kept, entry.facets.gained, entry.facets.lost
         was = was_there and self._hold({*kept, *lost})
         is_now = is_there and (self._hold({*kept, *gained}) if gained or lost or not was_there else was)

@@ -24,8 +24,9 @@ from hyperfleet.aggregation import BodyProblem
 from hyperfleet.documents.durations import format_duration, parse_duration
 from hyperfleet.documents.wording import quote, suggest
 from hyperfleet.model.condition import MAX_TYPE, STATUSES, TRUE, TYPE_PATTERN
+from hyperfleet.model.phase import PHASES
 from hyperfleet.model.report import ADAPTER_PATTERN, MAX_ADAPTER_NAME
-from hyperfleet.model.status import ADAPTER_STATES, PHASES
+from hyperfleet.model.status import ADAPTER_STATES
 from hyperfleet.services.parameters import Parameters
 
 FOR: Final = "for"

@@ -1,8 +1,8 @@
-"""What a person may set, where it is read from, and what is wrong with it.
+"""The settings: what can be set, where it is read from, and what is wrong with it.
 
-In the order a newcomer meets it: `Settings` in `tree` is all that can be set, with its defaults; `resolve` puts a file,
-the environment and flags on top of these; `Address` and `Database` are what two of the texts stand for. Only what
-starts a server and the command line use this: everything below gets values as arguments.
+In the order a newcomer meets it: `Settings` in `tree` has all settings with their defaults; `resolve` applies a file,
+the environment and flags on top of the defaults; `Address` and `Database` are parsed values of two of them. Only server
+start-up and the command line use this package; everything below gets values as arguments.
 """
 
 from hyperfleet.settings.endpoints import (
@@ -15,16 +15,16 @@ from hyperfleet.settings.endpoints import (
     parse_networks,
 )
 from hyperfleet.settings.layers import Named
-from hyperfleet.settings.resolution import CONFIG_VARIABLE, Resolution, find_strangers, resolve
+from hyperfleet.settings.resolution import CONFIG_VARIABLE, Resolution, find_unknown_variables, resolve
 from hyperfleet.settings.tree import (
     AUDIT_WORDS,
     SETTINGS,
-    Auth,
-    Limits,
-    Retention,
+    AuthSettings,
+    LimitSettings,
+    RetentionSettings,
     Setting,
     Settings,
-    Tls,
+    TlsSettings,
     settings_schema,
 )
 
@@ -33,17 +33,17 @@ __all__ = [
     "CONFIG_VARIABLE",
     "SETTINGS",
     "Address",
-    "Auth",
+    "AuthSettings",
     "Database",
-    "Limits",
+    "LimitSettings",
     "Named",
     "Resolution",
-    "Retention",
+    "RetentionSettings",
     "Setting",
     "Settings",
-    "Tls",
+    "TlsSettings",
     "conceal",
-    "find_strangers",
+    "find_unknown_variables",
     "parse_address",
     "parse_collector",
     "parse_database",

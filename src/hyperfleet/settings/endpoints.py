@@ -1,7 +1,7 @@
-"""Addresses of all sorts: texts that people write for where to listen, where the data is and the like, as values.
+"""Parse addresses: where to listen, the database, the trace collector, networks.
 
-`parse_*` raise ValueError with a sentence for people. A password in the URL of a database must never be seen, so
-nothing here quotes such a URL, `str` of a `Database` has none, and `conceal` takes it out of any other text.
+`parse_*` raise ValueError with a message for people. The password in a database URL must never be shown: nothing here
+quotes such a URL, `str` of a `Database` leaves it out, and `conceal` removes it from any other text.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ _SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
 _POSTGRES_HOST: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s:\[\]]*)(:[0-9]{1,5})?")
 _POSTGRES: Final = ("postgresql", "postgres")
 
-# A password stands behind `://user:` and ends before the last @ of its line, or, in a text that was cut, at the end.
-# What is only a port (`://host:5432/`) or the inside of an IPv6 address (`@[::1]`) stays.
+# A password follows `://user:` and ends before the last @ of its line or, in a truncated text, at the end.
+# A port (`://host:5432/`) and the inside of an IPv6 address (`@[::1]`) are not passwords.
 _CREDENTIALS: Final = re.compile(
     r"(://[^\s:]*(?<![/@]\[):)(?:.*@|(?![0-9]+(?:[,/?\"'\s]|$)).+)",
     re.MULTILINE,
@@ -34,18 +34,18 @@ Network = IPv4Network | IPv6Network
 
 
 class Address(Struct, frozen=True):
-    """A host and a port to listen at; port 0 stands for any that is free."""
+    """A host and a port to listen on; port 0 means any free port."""
 
     host: str
     port: int
 
     def __str__(self) -> str:
-        """Write it as people do."""
+        """Write HOST:PORT, an IPv6 host in brackets."""
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
     @property
     def is_loopback(self) -> bool:
-        """Tell whether only this machine can reach it. A name may come to mean any address, except one."""
+        """Tell whether only this machine can reach it. Of names, only `localhost` is sure to be local."""
         try:
             return ip_address(self.host).is_loopback
         except ValueError:
@@ -66,7 +66,7 @@ def parse_address(text: str) -> Address:
 
 
 def _correct_address(text: str) -> str:
-    """Suggest what was likely meant; nothing if that cannot be guessed."""
+    """Suggest a correction; empty if there is none."""
     if re.fullmatch(r":?[0-9]{1,5}", text):
         port = text.removeprefix(":")
         return f"; write 127.0.0.1:{port} for this machine only, 0.0.0.0:{port} for every network"
@@ -91,7 +91,7 @@ def _is_ipv6(text: str) -> bool:
 
 
 class Database(Struct, frozen=True):
-    """Where the data is: `location` is the path of a file, the URL of a server, or nothing."""
+    """A database: `location` is the path of a file, the URL of a server, or empty."""
 
     engine: Literal["sqlite", "postgresql", "memory"]
     location: str = ""
@@ -120,9 +120,9 @@ def parse_database(text: str) -> Database:
         return Database("postgresql", _postgres_url(text))
     if scheme == "memory":
         if text[len("memory:") :].strip("/"):
-            raise ValueError("memory: has nothing behind the colon, as it keeps no data")
+            raise ValueError("memory: takes nothing after the colon: it stores no data")
         return Database("memory")
-    # Without a scheme that we know nobody can tell what of the text is secret.
+    # Without a known scheme, any part of the text may be secret.
     found = (
         f"found {scheme}:"
         if scheme
@@ -132,41 +132,41 @@ def parse_database(text: str) -> Database:
 
 
 def _sqlite_path(rest: str) -> str:
-    """Return the path behind `sqlite:`; behind three slashes, as in any URL, it starts at the root."""
+    """Return the path after `sqlite:`; after three slashes it is absolute, as in any URL."""
     if rest.startswith("//") and not rest.startswith("///"):
         raise ValueError(f"sqlite://{rest[2:]} names a host: write sqlite:{rest[2:]} or sqlite:///{rest[2:]}")
     path = "/" + rest.lstrip("/") if rest.startswith("///") else rest
     if path in ("", "/", ":memory:", "/:memory:"):
         raise ValueError("sqlite: needs the path of a file, such as sqlite:hyperfleet.db; memory: keeps no file")
     if "\0" in path or "?" in path:
-        raise ValueError("the path behind sqlite: cannot have a ? or a NUL in it; SQLite's own options cannot be set")
+        raise ValueError("the path after sqlite: cannot contain ? or NUL; SQLite's own options cannot be set")
     return path
 
 
 def _postgres_url(text: str) -> str:
-    """Return the URL if a driver can read it in one way only; else a part of the password might be taken for a host."""
+    """Return the URL if it is unambiguous; otherwise a driver might take part of the password for a host."""
     try:
         parts = urlsplit(text)
     except ValueError:
-        # Not chained: the library quotes what it could not read, the password among it.
-        raise ValueError(f"this is not a URL that can be read: {_ENCODE}") from None
+        # Not chained: the library quotes the URL, including the password.
+        raise ValueError(f"this URL cannot be parsed: {_ENCODE}") from None
     if not text[len(parts.scheme) :].startswith("://"):
         raise ValueError("expected postgresql://USER:PASSWORD@HOST:PORT/NAME, the two slashes are missing")
     hosts = parts.netloc.rpartition("@")[2].split(",")
-    is_clear = not (parts.fragment or "@" in parts.path + parts.query or re.search(r"\s", text))
-    if not is_clear or not all(_POSTGRES_HOST.fullmatch(host) for host in hosts):
-        raise ValueError(f"expected postgresql://USER:PASSWORD@HOST:PORT/NAME, this one cannot be read: {_ENCODE}")
+    is_valid = not (parts.fragment or "@" in parts.path + parts.query or re.search(r"\s", text))
+    if not is_valid or not all(_POSTGRES_HOST.fullmatch(host) for host in hosts):
+        raise ValueError(f"expected postgresql://USER:PASSWORD@HOST:PORT/NAME, this one cannot be parsed: {_ENCODE}")
     return "postgresql" + text[len(parts.scheme) :]
 
 
 def parse_collector(text: str) -> str:
-    """Read the URL of a collector of traces; without a path, the one that OTLP has by convention."""
+    """Parse the URL of a trace collector; the default path is that of OTLP."""
     try:
         parts = urlsplit(text)
-        is_clear = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        is_valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
-        is_clear = False
-    if not is_clear or parts.query or parts.fragment:
+        is_valid = False
+    if not is_valid or parts.query or parts.fragment:
         raise ValueError("expected the URL of a collector, such as http://localhost:4318")  # it may have a password
     return text if parts.path.strip("/") else text.rstrip("/") + "/v1/traces"
 
@@ -184,7 +184,7 @@ def _parse_network(text: str) -> Network:
 
 
 def conceal(text: str) -> str:
-    """Put *** for every password of a URL in a text; where one cannot be told from what follows, for that as well."""
+    """Replace every password of a URL in a text by ***, with what follows where its end is unclear."""
     return _PARAMETER.sub(r"\1***", _CREDENTIALS.sub(_star, text))
 
 

@@ -1,7 +1,7 @@
-"""One source of settings: a document that is bound to the whole tree, in which most is not given.
+"""One source of settings: a document bound to the whole tree, in which most keys are absent.
 
-Only `resolution` uses this. Texts of the environment and of flags become nodes, so a variable is checked by the same
-rules, in the same words, as a key of a file. Here nothing is raised: a layer carries its problems.
+Only `resolution` uses this. Values of the environment and of flags become nodes, so a variable is checked by the same
+rules, with the same messages, as a key of a file. Nothing is raised here: a layer carries its problems.
 """
 
 from __future__ import annotations
@@ -15,12 +15,31 @@ from typing import Final
 from msgspec import Struct, inspect
 from msgspec.structs import replace
 
-from hyperfleet.documents import Document, Place, Places, Problem, bind, good_items, load, read, salvage
-from hyperfleet.documents.nodes import Entry, ListNode, MappingNode, Node, Plain, ScalarNode
+from hyperfleet.documents import (
+    DocumentPlace,
+    DocumentProblem,
+    Places,
+    YamlDocument,
+    bind,
+    good_items,
+    load,
+    read,
+    salvage,
+)
+from hyperfleet.documents.nodes import ListNode, MappingEntry, MappingNode, Node, Plain, ScalarNode
 from hyperfleet.settings.endpoints import conceal, parse_database
-from hyperfleet.settings.tree import AUDIT_WORDS, BY_KEY, SETTINGS, Audit, Auth, Setting, Settings, Tls
+from hyperfleet.settings.tree import (
+    AUDIT_WORDS,
+    BY_KEY,
+    SETTINGS,
+    AuditSettings,
+    AuthSettings,
+    Setting,
+    Settings,
+    TlsSettings,
+)
 
-# What people write for yes and no in an environment; a file has YAML's own two words.
+# Booleans in the environment; a file has YAML's true and false.
 _SWITCHES: Final = {
     **dict.fromkeys(("true", "yes", "on", "1"), True),
     **dict.fromkeys(("false", "no", "off", "0"), False),
@@ -29,8 +48,8 @@ _WHOLE_NUMBER: Final = re.compile(r"[-+]?[0-9]{1,18}")
 _NUMBER: Final = re.compile(r"[-+]?[0-9]{1,18}(\.[0-9]{1,18})?")
 
 
-class Named(Place, frozen=True):
-    """A place without lines: an environment variable or a flag."""
+class Named(DocumentPlace, frozen=True):
+    """A place without a line: an environment variable or a flag."""
 
     def __str__(self) -> str:
         """Write the name alone."""
@@ -38,40 +57,40 @@ class Named(Place, frozen=True):
 
 
 class Layer(Struct, frozen=True):
-    """What one source says. `names` has what to call each setting; in a file it is called by its line and column."""
+    """The settings of one source. `names` is how problems name each setting; in a file that is line and column."""
 
     places: Places
     value: Settings
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[DocumentProblem, ...] = ()
     names: Mapping[str, str] | None = None
 
     def gives(self, setting: Setting) -> bool:
-        """Tell whether this source says anything of a setting, be it right or wrong."""
+        """Tell whether this source gives a value for a setting, valid or not."""
         return self.places.is_given(setting.pointer)
 
     def has_problem(self, setting: Setting) -> bool:
-        """Tell whether what it says of a setting is wrong already by its type."""
+        """Tell whether its value for a setting has the wrong type."""
         return any(owner_of(problem.place.path) is setting for problem in self.problems)
 
-    def place(self, setting: Setting) -> Place:
-        """Return where this source says it."""
+    def place(self, setting: Setting) -> DocumentPlace:
+        """Return where this source gives a setting."""
         if self.names is None:
             return self.places.value(setting.pointer)
         return Named(self.names[setting.key], 0, 0, setting.pointer)
 
 
 def read_file(file: str) -> Layer:
-    """Read a settings file; one in which nothing is given is fine."""
+    """Read a settings file; it may be empty."""
     try:
         text = Path(file).read_bytes().decode("utf-8")
     except OSError as error:
-        return _nothing(file, f"cannot be read: {error.strerror}")
+        return _empty_layer(file, f"cannot be read: {error.strerror}")
     except UnicodeDecodeError:
-        return _nothing(file, "is not UTF-8 text")
+        return _empty_layer(file, "is not UTF-8 text")
     loaded = load(text, Settings, file=file)
     document = loaded.places.document
     if _is_empty(document.root) and {problem.code for problem in loaded.problems} <= {"Empty", "WrongType"}:
-        return _nothing(file)
+        return _empty_layer(file)
     value = loaded.value or salvage(document, Settings) or Settings()
     problems = tuple(_conceal_problem(problem, text) for problem in loaded.problems)
     return Layer(loaded.places, anchor(value, Path(file).absolute().parent), problems)
@@ -81,14 +100,14 @@ def _is_empty(node: Node) -> bool:
     return isinstance(node, ScalarNode) and node.value is None
 
 
-def _nothing(file: str, message: str = "") -> Layer:
-    """Return the layer of a file that says nothing, or that cannot be read."""
-    problems = (Problem(Named(file, 0, 0), message, "Unreadable"),) if message else ()
-    return Layer(Places(Document(file, "", MappingNode(1, 1, ()))), Settings(), problems)
+def _empty_layer(file: str, message: str = "") -> Layer:
+    """Return the layer of a file that is empty or cannot be read."""
+    problems = (DocumentProblem(Named(file, 0, 0), message, "Unreadable"),) if message else ()
+    return Layer(Places(YamlDocument(file, "", MappingNode(1, 1, ()))), Settings(), problems)
 
 
-def _conceal_problem(problem: Problem, text: str) -> Problem:
-    """Take passwords out of a problem; a snippet of the line that has one goes altogether."""
+def _conceal_problem(problem: DocumentProblem, text: str) -> DocumentProblem:
+    """Remove passwords from a problem; drop its snippet if that line has one."""
     lines = text.splitlines()
     line = lines[problem.place.line - 1] if problem.place.line <= len(lines) else ""
     snippet = problem.snippet if conceal(line) == line else ""
@@ -96,18 +115,18 @@ def _conceal_problem(problem: Problem, text: str) -> Problem:
 
 
 def read_texts(texts: Mapping[str, str], names: Mapping[str, str]) -> Layer:
-    """Read settings that are given as texts; both mappings are by key, `names` has what to call each in a problem."""
+    """Read settings given as strings, by key; `names` is how problems name each of them."""
     root = MappingNode(0, 0, ())
     for key, text in texts.items():
         root = _insert(root, key.split("."), _to_node(BY_KEY[key].type, text))
-    document = Document("", "", root)
+    document = YamlDocument("", "", root)
     bound = bind(document, Settings)
     value = bound.value or salvage(document, Settings) or Settings()
     problems = tuple(_rename(problem, names) for problem in bound.problems)
     return Layer(Places(document), anchor(value, Path.cwd()), problems, names)
 
 
-def _rename(problem: Problem, names: Mapping[str, str]) -> Problem:
+def _rename(problem: DocumentProblem, names: Mapping[str, str]) -> DocumentProblem:
     owner = owner_of(problem.place.path)
     name = names[owner.key] if owner else problem.place.file
     return replace(problem, place=Named(name, 0, 0, problem.place.path), message=conceal(problem.message))
@@ -121,14 +140,14 @@ def _insert(root: MappingNode, keys: Sequence[str], node: Node) -> MappingNode:
         inner = before.value if before and isinstance(before.value, MappingNode) else MappingNode(0, 0, ())
         node = _insert(inner, rest, node)
     others = tuple(entry for entry in root.entries if entry is not before)
-    return MappingNode(0, 0, (*others, Entry(_scalar(first, first), node)))
+    return MappingNode(0, 0, (*others, MappingEntry(_scalar(first, first), node)))
 
 
 def _to_node(info: inspect.Type, text: str) -> Node:
-    """Take a text for what its setting wants: `Cluster=a.json,NodePool=b.json` for a mapping, `8` for a number."""
+    """Turn a string into a node of the setting's type: `Cluster=a.json,NodePool=b.json` is a mapping, `8` a number."""
     if isinstance(info, inspect.DictType):
         return MappingNode(0, 0, tuple(_to_entry(item) for item in text.split(",") if item.strip()))
-    if isinstance(info, inspect.UnionType):  # what may also be nothing
+    if isinstance(info, inspect.UnionType):  # an optional value
         return _to_node(next(_bare(each) for each in info.types if not isinstance(each, inspect.NoneType)), text)
     if isinstance(info, inspect.VarTupleType):
         return _to_list(info, text)
@@ -146,18 +165,18 @@ def _bare(info: inspect.Type) -> inspect.Type:
 
 
 def _to_list(info: inspect.VarTupleType, text: str) -> Node:
-    """Take a text for a list: `a,b` or, as in a file, `[a, b]`; one of mappings has no simpler form than YAML."""
+    """Turn a string into a list: `a,b` or, as in a file, `[a, b]`; a list of mappings must be YAML."""
     if isinstance(info.item_type, inspect.StructType) or text.lstrip().startswith("["):
         reading = read(text, "")
-        is_clear = len(reading.documents) == 1 and not reading.problems  # else the text is refused as a whole
-        return reading.documents[0].root if is_clear else _scalar(text, text)
+        is_valid = len(reading.documents) == 1 and not reading.problems  # otherwise the whole string is refused
+        return reading.documents[0].root if is_valid else _scalar(text, text)
     items = [item.strip() for item in text.split(",") if item.strip()]
     return ListNode(0, 0, tuple(_scalar(item, item) for item in items))
 
 
-def _to_entry(item: str) -> Entry:
+def _to_entry(item: str) -> MappingEntry:
     key, _, value = (part.strip() for part in item.partition("="))
-    return Entry(_scalar(key, key), _scalar(value, value or None))
+    return MappingEntry(_scalar(key, key), _scalar(value, value or None))
 
 
 def _scalar(text: str, value: Plain) -> ScalarNode:
@@ -165,7 +184,7 @@ def _scalar(text: str, value: Plain) -> ScalarNode:
 
 
 def anchor(settings: Settings, directory: Path) -> Settings:
-    """Make every path absolute, so that it means the same wherever the process goes."""
+    """Make every path absolute, so that it does not depend on the working directory."""
     schemas = {kind: os.path.abspath(directory / path) for kind, path in settings.spec_schemas.items()}
     policy = _anchor_path(settings.policy, directory)
     return replace(
@@ -179,11 +198,11 @@ def anchor(settings: Settings, directory: Path) -> Settings:
     )
 
 
-def _anchor_audit(audit: Audit, directory: Path) -> Audit:
+def _anchor_audit(audit: AuditSettings, directory: Path) -> AuditSettings:
     return audit if audit.to in AUDIT_WORDS else replace(audit, to=_anchor_path(audit.to, directory))
 
 
-def _anchor_auth(auth: Auth, directory: Path) -> Auth:
+def _anchor_auth(auth: AuthSettings, directory: Path) -> AuthSettings:
     issuers = [
         replace(
             issuer,
@@ -195,7 +214,7 @@ def _anchor_auth(auth: Auth, directory: Path) -> Auth:
     return replace(auth, tokens=_anchor_path(auth.tokens, directory), issuers=tuple(issuers))
 
 
-def _anchor_tls(tls: Tls, directory: Path) -> Tls:
+def _anchor_tls(tls: TlsSettings, directory: Path) -> TlsSettings:
     return replace(
         tls,
         certificate=_anchor_path(tls.certificate, directory),
@@ -212,7 +231,7 @@ def _anchor_database(text: str, directory: Path) -> str:
     try:
         database = parse_database(text)
     except ValueError:
-        return text  # `resolution` says what is wrong with it
+        return text  # `resolution` reports the problem
     return f"sqlite:{os.path.abspath(directory / database.location)}" if database.engine == "sqlite" else text
 
 

@@ -1,7 +1,7 @@
-"""Settings from where people write them: built-in defaults, then a file, the environment and flags; later wins.
+"""Combine all sources of settings: built-in defaults, then a file, the environment and flags; later ones win.
 
-The commands call `resolve`. Each source is a layer; here they are put on top of each other and checked for what their
-types cannot say. Everything that is wrong in any of them is raised at once, as one `SettingsError`.
+The commands call `resolve`. Each source is a layer; here the layers are merged and checked beyond their types. All
+problems of all layers are raised together, as one `SettingsError`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from msgspec import Struct
 from msgspec.structs import fields, replace
 
 from hyperfleet.access.issuer import Issuer
-from hyperfleet.documents import Place, Places, Problem
+from hyperfleet.documents import DocumentPlace, DocumentProblem, Places
 from hyperfleet.documents.pointer import join
 from hyperfleet.documents.wording import suggest
 from hyperfleet.errors import SettingsError
@@ -29,7 +29,7 @@ from hyperfleet.settings.tree import BY_KEY, BY_VARIABLE, PREFIX, SETTINGS, Sett
 
 CONFIG_VARIABLE: Final = PREFIX + "CONFIG"
 _TEST_PREFIX: Final = PREFIX + "TEST_"
-# What is ours and no setting: where the settings are, and what the command line and the client look at.
+# Variables of ours that are not settings: the settings file, and those of the command line and the client.
 _OTHER_VARIABLES: Final = frozenset(
     {CONFIG_VARIABLE}
     | {f"{PREFIX}{name}" for name in ("SERVER", "TOKEN", "CONTEXT", "CONFIG_HOME", "ALLOW_INSECURE_TOKEN")}
@@ -41,17 +41,17 @@ S = TypeVar("S", bound=Struct)
 
 
 class Resolution(Struct, frozen=True):
-    """The settings, and where each was given (by key; `default` if nowhere)."""
+    """The settings, and where each was given (by key; `default` if it was not)."""
 
     settings: Settings
     origins: Mapping[str, str]
 
 
 def resolve(flags: Mapping[str, str | None], environment: Mapping[str, str], config: str | None = None) -> Resolution:
-    """Put all sources together; raise `SettingsError` with every problem of all of them.
+    """Merge all sources; raise `SettingsError` with every problem of all of them.
 
-    `flags` has texts by flag name (`--log-level`), None for one that was not given; `config` is the file that a flag
-    names. A relative path in the file starts where the file is, any other one where the command was started.
+    `flags` has values by flag name (`--log-level`), None if not given; `config` is the file that a flag names. A
+    relative path in the file is relative to the file, any other one to the working directory.
     """
     layers = _read_layers(flags, environment, config or environment.get(CONFIG_VARIABLE))
     settings = anchor(Settings(), Path.cwd())
@@ -67,7 +67,7 @@ def resolve(flags: Mapping[str, str | None], environment: Mapping[str, str], con
 def _read_layers(
     flags: Mapping[str, str | None], environment: Mapping[str, str], file: str | None
 ) -> tuple[Layer, ...]:
-    """Read every source, the weakest first. A variable that is set to nothing is not given."""
+    """Read every source, lowest precedence first. An empty variable counts as not given."""
     variables = {setting.key: environment.get(setting.variable, "") for setting in SETTINGS}
     options = {_of_flag(flag).key: text for flag, text in flags.items() if text is not None}
     return (
@@ -79,7 +79,7 @@ def _read_layers(
     )
 
 
-# ── putting layers together ──────────────────────────────────────────────────────────────────────────────────────
+# ── merging layers ──────────────────────────────────────────────────────────────────────────────────────
 
 
 def _overlay(below: S, above: S, places: Places, pointer: str = "") -> S:
@@ -101,12 +101,12 @@ def _find_origins(layers: Sequence[Layer]) -> dict[str, str]:
     }
 
 
-# ── what a type cannot say ───────────────────────────────────────────────────────────────────────────────────────
+# ── checks beyond types ───────────────────────────────────────────────────────────────────────────────────────
 
 
 def _check_path(path: str | None) -> None:
     if path is not None and "\0" in path:
-        raise ValueError("a path cannot have a NUL in it")
+        raise ValueError("a path cannot contain NUL")
 
 
 def _check_schemas(schemas: Mapping[str, str]) -> None:
@@ -123,7 +123,7 @@ def _check_collector(url: str | None) -> None:
     parse_collector(url)
     try:
         found = importlib.util.find_spec("opentelemetry.exporter.otlp.proto.http")
-    except ImportError:  # already what it is a part of is not there
+    except ImportError:  # not even its parent package is installed
         found = None
     if found is None:
         raise ValueError("traces need packages that are not installed. Install them: pip install 'hyperfleet[tracing]'")
@@ -133,7 +133,7 @@ def _check_issuers(issuers: Sequence[Issuer]) -> None:
     names = [issuer.issuer for issuer in issuers]
     for name in names:
         if names.count(name) > 1:
-            raise ValueError(f"the issuer {name} is there twice: give it all its audiences in one entry")
+            raise ValueError(f"the issuer {name} is listed twice: give it all its audiences in one entry")
 
 
 def _check_positive(duration: timedelta) -> None:
@@ -159,65 +159,65 @@ _CHECKS: Final[dict[str, Callable[[Any], object]]] = {
 }
 
 
-_CROWDING: Final = ("limits.maxBatchReports", "limits.maxQueuedWrites")
-_CROWDED: Final = (
+_QUEUE_LIMITS: Final = ("limits.maxBatchReports", "limits.maxQueuedWrites")
+_QUEUE_TOO_SHORT: Final = (
     "a request may have {} reports (limits.maxBatchReports), but only {} writes may wait (limits.maxQueuedWrites): "
     "such a request would always be refused. Raise the second or lower the first"
 )
-_RELATED: Final = ("insecureListen", "database", "auth.tokens", "auth.issuers", *_CROWDING)
+_RELATED: Final = ("insecureListen", "database", "auth.tokens", "auth.issuers", *_QUEUE_LIMITS)
 _EXPOSED: Final = (
-    "{} can be reached from other machines, and this server does not ask anybody who they are: whoever reaches it can "
-    "change the whole fleet. Listen on 127.0.0.1; or let it ask (auth.tokens, auth.issuers; docs/security.md); or, if "
-    "something in front of it lets only the right ones through, say so with --insecure-listen (insecureListen: true)"
+    "{} can be reached from other machines, and this server does not authenticate callers: anyone who reaches it can "
+    "change the whole fleet. Listen on 127.0.0.1, or configure authentication (auth.tokens, auth.issuers; "
+    "docs/security.md), or, if a proxy in front of it authenticates, pass --insecure-listen (insecureListen: true)"
 )
-_HALF_TLS: Final = (
+_INCOMPLETE_TLS: Final = (
     "a certificate needs its key, a key its certificate, and tls.clientCa both: "
     "set tls.certificate and tls.key together"
 )
 _TLS: Final = ("tls.certificate", "tls.key", "tls.clientCa")
 
 
-def _check_values(layer: Layer) -> Iterator[Problem]:
-    """Check each value that a layer gives by itself."""
+def _check_values(layer: Layer) -> Iterator[DocumentProblem]:
+    """Check each value of a layer on its own."""
     for key, check in _CHECKS.items():
         setting = BY_KEY[key]
         if layer.gives(setting) and not layer.has_problem(setting):
             try:
                 check(setting.get(layer.value))
             except ValueError as error:
-                yield Problem(layer.place(setting), str(error), "NotAllowed")
+                yield DocumentProblem(layer.place(setting), str(error), "NotAllowed")
 
 
-def _check_together(settings: Settings, layers: Sequence[Layer]) -> Iterator[Problem]:
-    """Check values that must fit each other; where one of them has a problem already, nothing more is said."""
+def _check_together(settings: Settings, layers: Sequence[Layer]) -> Iterator[DocumentProblem]:
+    """Check values against each other; skip those that already have a problem."""
     bad = {key for key in _RELATED for layer in layers if layer.has_problem(BY_KEY[key])}
     try:
         address, database = parse_address(settings.listen), parse_database(settings.database)
     except ValueError:
         return
-    is_guarded = settings.auth.is_asking or not bad.isdisjoint(("auth.tokens", "auth.issuers"))
-    if not (address.is_loopback or is_guarded or settings.insecure_listen or "insecureListen" in bad):
-        yield Problem(_last_place(("listen",), layers), _EXPOSED.format(address), "Exposed")
+    is_authenticated = settings.auth.is_enabled or not bad.isdisjoint(("auth.tokens", "auth.issuers"))
+    if not (address.is_loopback or is_authenticated or settings.insecure_listen or "insecureListen" in bad):
+        yield DocumentProblem(_last_place(("listen",), layers), _EXPOSED.format(address), "Exposed")
     tls = settings.tls
     if (tls.certificate is None) != (tls.key is None) or (tls.client_ca and tls.certificate is None):
-        yield Problem(_last_place(_TLS, layers), _HALF_TLS, "NotAllowed")
+        yield DocumentProblem(_last_place(_TLS, layers), _INCOMPLETE_TLS, "NotAllowed")
     limits = settings.limits
-    if limits.max_batch_reports > limits.max_queued_writes and not bad.intersection(_CROWDING):
-        message = _CROWDED.format(limits.max_batch_reports, limits.max_queued_writes)
-        yield Problem(_last_place(_CROWDING, layers), message, "NotAllowed")
+    if limits.max_batch_reports > limits.max_queued_writes and not bad.intersection(_QUEUE_LIMITS):
+        message = _QUEUE_TOO_SHORT.format(limits.max_batch_reports, limits.max_queued_writes)
+        yield DocumentProblem(_last_place(_QUEUE_LIMITS, layers), message, "NotAllowed")
     if settings.workers > 1 and database.engine != "postgresql" and "database" not in bad:
-        message = f"{settings.workers} workers need PostgreSQL; with {database.engine}: there can be one"
-        yield Problem(_last_place(("workers",), layers), message, "NotAllowed")
+        message = f"{settings.workers} workers need PostgreSQL; {database.engine}: allows only one"
+        yield DocumentProblem(_last_place(("workers",), layers), message, "NotAllowed")
 
 
-def _last_place(keys: Sequence[str], layers: Sequence[Layer]) -> Place:
-    """Return where one of some settings was given last."""
+def _last_place(keys: Sequence[str], layers: Sequence[Layer]) -> DocumentPlace:
+    """Return where any of these settings was given last."""
     given = ((layer, BY_KEY[key]) for layer in reversed(layers) for key in keys)
     return next((layer.place(setting) for layer, setting in given if layer.gives(setting)), Named(keys[0], 0, 0))
 
 
-def find_strangers(environment: Mapping[str, str]) -> Iterator[str]:
-    """Yield a warning for each variable that looks like a setting and is none; it may be another program's."""
+def find_unknown_variables(environment: Mapping[str, str]) -> Iterator[str]:
+    """Yield a warning for each HYPERFLEET_ variable that is not a setting; it may belong to another program."""
     for name in sorted(environment):
         is_known = name in BY_VARIABLE or name in _OTHER_VARIABLES or name.startswith(_TEST_PREFIX)
         if name.startswith(PREFIX) and not is_known and not _SERVICE_LINK.search(name):

@@ -1,6 +1,6 @@
-"""Everything that can be set: one tree of values, and the same as a flat table.
+"""All settings: one tree of values, and the same as a flat table.
 
-The descriptions are read by people: `hyperfleet serve --help`, docs/settings.md and the JSON Schema are made of them.
+`hyperfleet serve --help`, docs/settings.md and the JSON Schema are generated from the descriptions.
 Every field has a default, so that `hyperfleet serve` works with no settings at all.
 """
 
@@ -24,7 +24,7 @@ PREFIX: Final = "HYPERFLEET_"
 KIB: Final = 1024
 MIB: Final = 1024 * KIB
 
-AUDIT_WORDS: Final = (None, "log", "none")  # any other place for the audit log is a file
+AUDIT_WORDS: Final = (None, "log", "none")  # anything else is the path of a file
 
 SchemaFile = Annotated[
     str, Meta(min_length=1, extra={"expected": "the path of a JSON Schema (in the environment: Cluster=PATH)"})
@@ -35,8 +35,8 @@ class _Group(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_f
     """A part of the tree."""
 
 
-class Limits(_Group, frozen=True, kw_only=True):
-    """How much the server takes on; beyond it a request is refused at once instead of everything becoming slow."""
+class LimitSettings(_Group, frozen=True, kw_only=True):
+    """Limits of the load. A request beyond them is refused at once, so that the others stay fast."""
 
     max_body_bytes: Annotated[
         int, Meta(ge=KIB, le=256 * MIB, description="Size of a request body, counted after decompression")
@@ -44,38 +44,43 @@ class Limits(_Group, frozen=True, kw_only=True):
     max_batch_bytes: Annotated[
         int, Meta(ge=KIB, le=256 * MIB, description="Size of the body of a request with many reports")
     ] = 8 * MIB
-    max_depth: Annotated[int, Meta(ge=8, le=256, description="How deep the JSON of a body may be nested")] = 32
+    max_depth: Annotated[int, Meta(ge=8, le=256, description="Most levels of nesting in the JSON of a body")] = 32
     max_batch_reports: Annotated[int, Meta(ge=1, le=100_000, description="Reports in one request")] = 1_000
     max_queued_writes: Annotated[
         int, Meta(ge=1, le=1_000_000, description="Writes that wait for a transaction; the next one is answered 503")
     ] = 2_000
     max_writes_per_transaction: Annotated[
-        int, Meta(ge=1, le=10_000, description="Writes committed together at most")
+        int, Meta(ge=1, le=10_000, description="Most writes committed in one transaction")
     ] = 256
     max_connections: Annotated[
         int, Meta(ge=1, le=1_000_000, description="Requests that one worker serves at once; more wait")
     ] = 1_024
     max_watches: Annotated[
-        int, Meta(ge=1, le=100_000, description="Watches and waits that one worker serves beside; more get 503")
+        int,
+        Meta(
+            ge=1,
+            le=100_000,
+            description="Watches and waits that one worker serves besides; more get 503",
+        ),
     ] = 1_000
     max_watches_per_caller: Annotated[
-        int, Meta(ge=1, le=100_000, description="Of these, how many one caller may have; more get 429")
+        int, Meta(ge=1, le=100_000, description="Watches and waits of one caller per worker; more get 429")
     ] = 100
     max_requests_per_second: Annotated[
         Annotated[int, Meta(ge=1, le=1_000_000)] | None,
-        Meta(description="Requests of one caller that one worker answers; more get 429. Without it any number"),
+        Meta(description="Requests of one caller that one worker answers; more get 429. Unlimited if not set"),
     ] = None
     max_burst: Annotated[
         Annotated[int, Meta(ge=1, le=10_000_000)] | None,
-        Meta(description="Requests that may come at once after a quiet time; without it, those of two seconds"),
+        Meta(description="Requests that one caller may send at once; two seconds' worth if not set"),
     ] = None
     request_timeout: Annotated[
-        Duration, Meta(description="After this long a request is answered 503, or 408 if its body is still awaited")
+        Duration, Meta(description="A request that takes longer is answered 503, or 408 if its body has not arrived")
     ] = timedelta(seconds=30)
 
 
-class Retention(_Group, frozen=True, kw_only=True):
-    """How long history is kept. What the present state needs is never deleted."""
+class RetentionSettings(_Group, frozen=True, kw_only=True):
+    """How long history is kept. The current state is never deleted."""
 
     events: Annotated[Duration, Meta(description="Events that watchers can resume from")] = timedelta(days=7)
     transitions: Annotated[Duration, Meta(description="When and why phases and conditions changed")] = timedelta(
@@ -87,8 +92,8 @@ class Retention(_Group, frozen=True, kw_only=True):
     ] = timedelta(days=1)
 
 
-class Tenancy(_Group, frozen=True, kw_only=True):
-    """Whose the resources are."""
+class TenancySettings(_Group, frozen=True, kw_only=True):
+    """Which tenant a resource belongs to."""
 
     label: Annotated[
         Annotated[
@@ -100,110 +105,110 @@ class Tenancy(_Group, frozen=True, kw_only=True):
             ),
         ]
         | None,
-        Meta(description="The label that names the tenant of a new resource; without one, a resource is its creator's"),
+        Meta(description="The label that names the tenant of a new resource; if not set, the creator's tenant"),
     ] = None
 
 
-class Redaction(_Group, frozen=True, kw_only=True):
-    """Secrets in reports: they are taken out on the way in, so that nobody ever sees or stores them."""
+class RedactionSettings(_Group, frozen=True, kw_only=True):
+    """Secrets in reports are removed before they are stored or shown."""
 
-    enabled: Annotated[bool, Meta(description="Put [redacted] for what looks like a secret in a report")] = True
+    enabled: Annotated[bool, Meta(description="Replace what looks like a secret in a report by [redacted]")] = True
     keys: Annotated[
         tuple[Annotated[str, Meta(min_length=1, max_length=100, extra={"expected": "a key such as pin"})], ...],
-        Meta(description="Keys of secrets beside the usual ones (in the environment: KEY,KEY)"),
+        Meta(description="Further keys of secrets, in addition to the built-in ones (in the environment: KEY,KEY)"),
     ] = ()
 
 
-class Audit(_Group, frozen=True, kw_only=True):
-    """Who wrote what, from where, and who was refused: a JSON object on one line for each."""
+class AuditSettings(_Group, frozen=True, kw_only=True):
+    """The audit log: who wrote what from where, and who was refused. One JSON object per line."""
 
     to: Annotated[
         Annotated[str, Meta(min_length=1)] | None,
-        Meta(description="log, none, or a file to append to; without it the log, if callers are asked who they are"),
+        Meta(description="log, none, or a file to append to; if not set, the log when callers are authenticated"),
     ] = None
-    reports: Annotated[bool, Meta(description="Record also reports that are taken: nearly all writes are")] = True
+    reports: Annotated[bool, Meta(description="Also record accepted reports, which are nearly all writes")] = True
 
 
-class Tracing(_Group, frozen=True, kw_only=True):
-    """Traces of requests and writes, for OpenTelemetry. Needs `pip install 'hyperfleet[tracing]'`."""
+class TracingSettings(_Group, frozen=True, kw_only=True):
+    """OpenTelemetry traces of requests and writes. Needs `pip install 'hyperfleet[tracing]'`."""
 
     endpoint: Annotated[
         Annotated[str, Meta(min_length=1)] | None,
-        Meta(description="Where traces are sent, by OTLP over HTTP: http://HOST:4318; without it there are none"),
+        Meta(description="Where to send traces, by OTLP over HTTP: http://HOST:4318; no traces if not set"),
     ] = None
     sample_ratio: Annotated[
-        float, Meta(ge=0, le=1, description="The share of requests that are traced; who traces already decides")
+        float, Meta(ge=0, le=1, description="The share of requests that are traced, unless the caller has decided")
     ] = 0.1
-    service_name: Annotated[str, Meta(min_length=1, description="What this server is called in traces")] = "hyperfleet"
+    service_name: Annotated[str, Meta(min_length=1, description="The name of this server in traces")] = "hyperfleet"
 
 
 FilePath = Annotated[str, Meta(min_length=1)]
 
 
-class Auth(_Group, frozen=True, kw_only=True):
-    """Who is let in, and how they are known. With neither tokens nor issuers nobody is asked who they are."""
+class AuthSettings(_Group, frozen=True, kw_only=True):
+    """How callers are authenticated. With neither tokens nor issuers, they are not."""
 
-    tokens: Annotated[
-        FilePath | None, Meta(description="The file with tokens, whose they are and what they may do")
-    ] = None
+    tokens: Annotated[FilePath | None, Meta(description="The file with tokens, their callers and roles")] = None
     issuers: Annotated[
-        tuple[Issuer, ...], Meta(description="Whose JWTs are taken (in the environment: a list in YAML or JSON)")
+        tuple[Issuer, ...],
+        Meta(description="Issuers of accepted JWTs (in the environment: a list in YAML or JSON)"),
     ] = ()
 
     @property
-    def is_asking(self) -> bool:
-        """Tell whether callers are asked who they are."""
+    def is_enabled(self) -> bool:
+        """Tell whether callers are authenticated."""
         return self.tokens is not None or bool(self.issuers)
 
 
-class Tls(_Group, frozen=True, kw_only=True):
-    """Encryption of what goes over the network. Changed files are read at the next start."""
+class TlsSettings(_Group, frozen=True, kw_only=True):
+    """Encryption of connections. Changed files are read at the next start."""
 
     certificate: Annotated[
-        FilePath | None, Meta(description="The file with the certificate of this server, and those above it (PEM)")
+        FilePath | None, Meta(description="The file with the certificate of this server and its chain (PEM)")
     ] = None
     key: Annotated[FilePath | None, Meta(description="The file with the key of that certificate (PEM)")] = None
     client_ca: Annotated[
-        FilePath | None, Meta(description="A file with certificates (PEM): only clients that have one of theirs get in")
+        FilePath | None,
+        Meta(description="A file with CA certificates (PEM); clients must have a certificate of one of them"),
     ] = None
-    min_version: Annotated[
-        Literal["tls1.2", "tls1.3"], Meta(description="The oldest version of TLS that is spoken")
-    ] = "tls1.3"
+    min_version: Annotated[Literal["tls1.2", "tls1.3"], Meta(description="The oldest accepted version of TLS")] = (
+        "tls1.3"
+    )
 
 
-class Metrics(_Group, frozen=True, kw_only=True):
-    """What `/metrics` tells, and whom."""
+class MetricsSettings(_Group, frozen=True, kw_only=True):
+    """What `/metrics` shows, and to whom."""
 
     public: Annotated[
         bool,
-        Meta(description="Let scrapers without a token see the figures of the server, and none of the fleet"),
+        Meta(description="Show metrics of the server, not of the fleet, to scrapers without a token"),
     ] = False
     per_resource: Annotated[
-        bool, Meta(description="Tell the conditions of every single resource, 18 lines or more for each cluster")
+        bool, Meta(description="Show the conditions of every resource, 18 lines or more for each cluster")
     ] = False
     max_resources: Annotated[
-        int, Meta(ge=1, le=1_000_000, description="Resources of a kind that are told one by one; the others are not")
+        int, Meta(ge=1, le=1_000_000, description="Most resources of a kind that are shown one by one")
     ] = 10_000
     max_adapters: Annotated[
-        int, Meta(ge=1, le=10_000, description="Adapters that are told apart; the others are counted as other")
+        int, Meta(ge=1, le=10_000, description="Most adapters that are shown by name; the rest are counted as other")
     ] = 100
     refresh_interval: Annotated[
-        Duration, Meta(description="How old the figures of the fleet may be; scrapes in between cost the store nothing")
+        Duration, Meta(description="How old metrics of the fleet may be; scrapes in between do not query the store")
     ] = timedelta(seconds=5)
 
 
 class Settings(_Group, frozen=True, kw_only=True):
     """Settings of a HyperFleet server."""
 
-    listen: Annotated[
-        str, Meta(description="Where to listen, HOST:PORT or [::1]:PORT; port 0 takes any that is free")
-    ] = "127.0.0.1:8000"
-    insecure_listen: Annotated[
-        bool, Meta(description="Listen on an address that others can reach, although nobody is asked who they are")
-    ] = False
+    listen: Annotated[str, Meta(description="Where to listen, HOST:PORT or [::1]:PORT; port 0 takes any free port")] = (
+        "127.0.0.1:8000"
+    )
+    insecure_listen: Annotated[bool, Meta(description="Allow listening on a public address without authentication")] = (
+        False
+    )
     database: Annotated[
         str,
-        Meta(description="sqlite:PATH, postgresql://USER:PASSWORD@HOST/NAME, or memory: to forget all at the end"),
+        Meta(description="sqlite:PATH, postgresql://USER:PASSWORD@HOST/NAME, or memory:, which is lost at exit"),
     ] = "sqlite:hyperfleet.db"
     pool_size: Annotated[
         int, Meta(ge=2, le=1_000, description="PostgreSQL connections of each worker; SQLite needs none")
@@ -213,39 +218,37 @@ class Settings(_Group, frozen=True, kw_only=True):
     ] = 1
     policy: Annotated[
         Annotated[str, Meta(min_length=1)] | None,
-        Meta(description="The file with the aggregation policy; without one, what is in force or else built in"),
+        Meta(description="The file with the aggregation policy; if not set, the policy in force or the built-in one"),
     ] = None
     spec_schemas: Annotated[
-        dict[str, SchemaFile], Meta(description="For a kind, the file with the JSON Schema that its specs must fit")
+        dict[str, SchemaFile], Meta(description="For each kind, the file with the JSON Schema of its specs")
     ] = field(default_factory=dict)
     log_level: Annotated[
-        Literal["debug", "info", "warning", "error"], Meta(description="The least that is worth a line in the log")
+        Literal["debug", "info", "warning", "error"], Meta(description="The lowest level that is logged")
     ] = "info"
-    log_format: Annotated[
-        Literal["text", "json"], Meta(description="Lines for people, or a JSON object on each line for machines")
-    ] = "text"
+    log_format: Annotated[Literal["text", "json"], Meta(description="Plain text, or one JSON object per line")] = "text"
     access_log: Annotated[bool, Meta(description="Log every request: route, status, duration, caller")] = False
     trusted_proxies: Annotated[
         tuple[
             Annotated[str, Meta(min_length=2, extra={"expected": "an address or a network such as 10.0.0.0/8"})], ...
         ],
-        Meta(description="Proxies whose X-Forwarded-For is believed: addresses or networks (in the environment: A,B)"),
+        Meta(description="Proxies whose X-Forwarded-For is trusted: addresses or networks (in the environment: A,B)"),
     ] = ()
     drain_timeout: Annotated[
         Duration, Meta(description="How long a stopping server waits for the requests it is serving")
     ] = timedelta(seconds=20)
-    auth: Auth = Auth()
-    tls: Tls = Tls()
-    limits: Limits = Limits()
-    retention: Retention = Retention()
-    metrics: Metrics = Metrics()
-    redaction: Redaction = Redaction()
-    audit: Audit = Audit()
-    tracing: Tracing = Tracing()
-    tenancy: Tenancy = Tenancy()
+    auth: AuthSettings = AuthSettings()
+    tls: TlsSettings = TlsSettings()
+    limits: LimitSettings = LimitSettings()
+    retention: RetentionSettings = RetentionSettings()
+    metrics: MetricsSettings = MetricsSettings()
+    redaction: RedactionSettings = RedactionSettings()
+    audit: AuditSettings = AuditSettings()
+    tracing: TracingSettings = TracingSettings()
+    tenancy: TenancySettings = TenancySettings()
 
     def __repr__(self) -> str:
-        """Show every setting but no password, for this may end up in a log."""
+        """Show every setting but no password: this may end up in a log."""
         shown = (f"{setting.key}={setting.show(self)}" for setting in SETTINGS)
         return f"Settings({', '.join(shown)})"
 
@@ -270,23 +273,23 @@ class Setting(Struct, frozen=True):
         return PREFIX + "_".join(self.attributes).upper()
 
     def get(self, settings: Settings) -> Any:
-        """Return the value that this setting has."""
+        """Return the value of this setting."""
         value: Any = settings
         for attribute in self.attributes:
             value = getattr(value, attribute)
         return value
 
     def write_default(self) -> str:
-        """Write the default as it would stand in a file."""
+        """Write the default as in a file."""
         return write_value(self.default)
 
     def show(self, settings: Settings) -> str:
-        """Write the value that this setting has, without a password."""
+        """Write the value of this setting, without passwords."""
         return write_value(self.get(settings))
 
 
 def write_value(value: object) -> str:
-    """Write a value as it is written in a file; passwords become ***."""
+    """Write a value as in a file; passwords become ***."""
     match value:
         case None:
             return "null"
@@ -312,7 +315,7 @@ def settings_schema() -> dict[str, Any]:
 def _list_settings(
     group: type[Struct], attributes: tuple[str, ...] = (), keys: tuple[str, ...] = ()
 ) -> Iterator[Setting]:
-    """Yield the leaves of the tree in the order in which they are declared."""
+    """Yield the leaves of the tree in the order of their declaration."""
     info = inspect.type_info(group)
     for each in info.fields if isinstance(info, inspect.StructType) else ():
         type_, text = _unwrap(each.type)

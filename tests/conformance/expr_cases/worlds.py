@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from hyperfleet.aggregation.vocabulary import ADAPTER, CONDITION, SCHEMA
-from hyperfleet.expr.runtime.values import Record
+from hyperfleet.expr.runtime.values import StructValue
 from hyperfleet.expr.temporal.durations import Duration, parse_duration
 from hyperfleet.expr.temporal.times import Time
 from hyperfleet.expr.temporal.zones import load_zone
@@ -47,12 +47,12 @@ _PERSON = Struct(
 )
 
 
-def _address(city: str, code: int) -> Record:
-    return Record(_ADDRESS, {"city": city, "zip": code})
+def _address(city: str, code: int) -> StructValue:
+    return StructValue(_ADDRESS, {"city": city, "zip": code})
 
 
-def _person(*fields: Any) -> Record:
-    return Record(_PERSON, dict(zip(_PERSON.fields, fields, strict=True)))
+def _person(*fields: Any) -> StructValue:
+    return StructValue(_PERSON, dict(zip(_PERSON.fields, fields, strict=True)))
 
 
 _PEOPLE = [
@@ -128,12 +128,12 @@ _RULES: dict[str, Type] = {
 }
 
 
-def _condition(kind: str, status: str, reason: str) -> Record:
+def _condition(kind: str, status: str, reason: str) -> StructValue:
     fields = {"type": kind, "status": status, "reason": reason, "message": "", "lastTransitionTime": _MOMENT}
-    return Record(_CONDITION, fields)
+    return StructValue(_CONDITION, fields)
 
 
-def _adapter(name: str, available: str, reason: str, generation: int, data: dict[str, Any]) -> Record:
+def _adapter(name: str, available: str, reason: str, generation: int, data: dict[str, Any]) -> StructValue:
     fields = {
         "adapter": name,
         "available": available,
@@ -153,7 +153,7 @@ def _adapter(name: str, available: str, reason: str, generation: int, data: dict
         "stale": False,
         "state": {"True": "Completed", "False": "Failed"}[available],
     }
-    return Record(_ADAPTER, fields)
+    return StructValue(_ADAPTER, fields)
 
 
 _REQUIRED = [

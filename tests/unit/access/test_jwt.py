@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from joserfc.jwk import OctKey
 
-from hyperfleet.access.doorkeeper import TokenDoorkeeper
+from hyperfleet.access.authenticator import TokenAuthenticator
+from hyperfleet.access.factory import build_authenticator
 from hyperfleet.access.issuer import Claims, Issuer
 from hyperfleet.access.jwt import Verifier
 from hyperfleet.access.keys import Keys, keys_of
-from hyperfleet.access.opening import open_doorkeeper
 from hyperfleet.errors import SettingsError
 from hyperfleet.ports import EVERYTHING, Scope
 from hyperfleet.services.callers import Caller, Rejection
@@ -54,9 +54,9 @@ def issuer_of(directory: Path, **more: Any) -> Issuer:
 
 
 def identify(token: str, issuer: Issuer, now: float = NOW) -> Caller | Rejection:
-    doorkeeper = open_doorkeeper(None, (issuer,), lambda: now)
-    assert doorkeeper is not None
-    return asyncio.run(doorkeeper.identify(token.encode()))
+    authenticator = build_authenticator(None, (issuer,), lambda: now)
+    assert authenticator is not None
+    return asyncio.run(authenticator.identify(token.encode()))
 
 
 def caller_of(token: str, issuer: Issuer) -> Caller:
@@ -181,7 +181,7 @@ def test_a_shared_secret_is_for_development(tmp_path: Path, caplog: pytest.LogCa
     assert isinstance(identify(sign(claims(NOW)), issuer), Rejection), "and nothing else is taken from that issuer"
     file.write_text("short")
     with pytest.raises(SettingsError, match="at least 32 bytes"):
-        open_doorkeeper(None, (issuer,), lambda: NOW)
+        build_authenticator(None, (issuer,), lambda: NOW)
 
 
 # ── keys ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -210,21 +210,21 @@ def test_a_bad_file_of_keys_ends_the_start(tmp_path: Path, content: bytes | None
         file.write_bytes(content)
     issuer = Issuer(issuer=ISSUER, audience=AUDIENCE, jwks=str(file))
     with pytest.raises(SettingsError, match=message):
-        open_doorkeeper(None, (issuer,), lambda: NOW)
+        build_authenticator(None, (issuer,), lambda: NOW)
 
 
 class Remote:
-    """A doorkeeper whose issuer tells its keys at an address, and the clock of both."""
+    """An authenticator whose issuer tells its keys at an address, and the clock of both."""
 
     def __init__(self, directory: Directory) -> None:
         self.hands = Hands()
         issuer = Issuer(issuer=ISSUER, audience=AUDIENCE, jwks=directory.url)
         self.keys: Keys = keys_of(issuer, self.hands)
-        self.doorkeeper = TokenDoorkeeper(self.hands, None, Verifier({ISSUER: (issuer, self.keys)}), [self.keys])
+        self.authenticator = TokenAuthenticator(self.hands, None, Verifier({ISSUER: (issuer, self.keys)}), [self.keys])
 
     async def ask(self, key: Any, algorithm: str = "ES256", **more: Any) -> Caller | Rejection:
         """Show a token."""
-        return await self.doorkeeper.identify(sign(claims(self.hands.now), key, algorithm, **more).encode())
+        return await self.authenticator.identify(sign(claims(self.hands.now), key, algorithm, **more).encode())
 
     def pass_time(self, seconds: float) -> None:
         """Move on."""
@@ -246,14 +246,14 @@ def test_new_keys_are_found_and_old_ones_end() -> None:
     async def run(directory: Directory) -> None:
         remote = Remote(directory)
         token = sign(claims(NOW), CURVE, "ES256").encode()
-        assert isinstance(await remote.doorkeeper.identify(token), Caller)
+        assert isinstance(await remote.authenticator.identify(token), Caller)
         directory.document = key_set(NEXT)
         assert isinstance(await remote.ask(NEXT), Rejection), "the issuer was asked a moment ago"
-        assert remote.doorkeeper.recognize(token)
+        assert remote.authenticator.recognize(token)
         remote.pass_time(31)
         assert isinstance(await remote.ask(NEXT), Caller)
-        assert remote.doorkeeper.recognize(token) is None, "what an old key let in is asked for again"
-        assert isinstance(await remote.doorkeeper.identify(token), Rejection)
+        assert remote.authenticator.recognize(token) is None, "what an old key let in is asked for again"
+        assert isinstance(await remote.authenticator.identify(token), Rejection)
         assert directory.visits == 2
 
     with publishing() as directory:
@@ -303,7 +303,7 @@ def test_an_issuer_that_never_was_there_is_not_waited_for(caplog: pytest.LogCapt
         assert found.is_passing
 
     asyncio.run(run())
-    assert "cannot be had" in caplog.text
+    assert "cannot load the keys" in caplog.text
 
 
 def test_an_address_that_is_none_is_an_issuer_that_is_away() -> None:
@@ -329,15 +329,15 @@ def test_a_changed_file_of_keys_is_read_again(tmp_path: Path) -> None:
     async def run() -> None:
         issuer = issuer_of(tmp_path)
         keys = keys_of(issuer)
-        doorkeeper = TokenDoorkeeper(lambda: NOW, None, Verifier({ISSUER: (issuer, keys)}), [keys])
+        authenticator = TokenAuthenticator(lambda: NOW, None, Verifier({ISSUER: (issuer, keys)}), [keys])
         token = sign(claims(NOW), CURVE, "ES256").encode()
-        assert isinstance(await doorkeeper.identify(token), Caller)
+        assert isinstance(await authenticator.identify(token), Caller)
         write_key_set(tmp_path, NEXT)
         await keys.refresh()
-        assert doorkeeper.recognize(token) is None
-        assert isinstance(await doorkeeper.identify(token), Rejection)
+        assert authenticator.recognize(token) is None
+        assert isinstance(await authenticator.identify(token), Rejection)
         (tmp_path / "jwks.json").write_text("{}")
         await keys.refresh()
-        assert isinstance(await doorkeeper.identify(sign(claims(NOW), NEXT, "ES256").encode()), Caller)
+        assert isinstance(await authenticator.identify(sign(claims(NOW), NEXT, "ES256").encode()), Caller)
 
     asyncio.run(run())

@@ -16,7 +16,7 @@ from hyperfleet.ports import EVERYTHING, Scope
 
 NOW = 1_800_000_000.0  # 2027-01-15
 TOKEN = "hft_0123456789abcdefghijklmnopq"  # noqa: S105  # only of tests
-TOO_SHORT = "a token has at least 20 characters, or it can be guessed; `hyperfleet token create` makes one"
+TOO_SHORT = "a token has at least 20 characters, or it can be guessed; use `hyperfleet token create`"
 UNKNOWN = (
     'unknown key "token5", did you mean "token"? '
     "Allowed here: name, roles, tenants, adapters, token, tokenSha256, expires"
@@ -70,7 +70,7 @@ def test_every_problem_is_told_with_its_place() -> None:
 - 5
 """
     assert told(text) == [
-        'tokens.yaml:1:3: a reporter reports as somebody: name its `adapters`; ["*"] stands for any',
+        'tokens.yaml:1:3: a reporter needs `adapters`, the names it reports as; ["*"] means any',
         "tokens.yaml:2:10: expected a token: text, in quotes",
         "tokens.yaml:5:26: expected the SHA-256 of a token: 64 hexadecimal digits in lower case, in quotes",
         "tokens.yaml:5:66: expected at least 1 item, found 0",
@@ -82,8 +82,8 @@ def test_every_problem_is_told_with_its_place() -> None:
         f"tokens.yaml:6:63: {UNKNOWN}",
         "tokens.yaml:7:94: a time needs its offset: write Z behind it for UTC",
         "tokens.yaml:8:3: an entry has either `tokenSha256` or `token`; `hyperfleet token create` makes one",
-        "tokens.yaml:8:3: this token is the same as that of entry 4: nobody could tell whose it is",
-        "tokens.yaml:8:102: a token has only letters, digits and - . _ ~ + /",
+        "tokens.yaml:8:3: this token is the same as that of entry 4: its caller would be ambiguous",
+        "tokens.yaml:8:102: a token may have only letters, digits and - . _ ~ + /",
         "tokens.yaml:9:3: expected a mapping, found the number 5",
     ]
     assert read_tokens(text, "tokens.yaml", NOW).tickets == {}
@@ -114,7 +114,9 @@ def test_no_problem_shows_a_token(text: str) -> None:
 
 def test_a_name_stays_on_its_line() -> None:
     text = f'- {{name: "a\\nb", token: {TOKEN}, roles: [admin], tenants: ["*"]}}'
-    assert told(text) == ["tokens.yaml:1:10: a name has only what can be shown: it stands in logs, on one line"]
+    assert told(text) == [
+        "tokens.yaml:1:10: a name may have printable characters only: it is written to logs, on one line"
+    ]
 
 
 def test_one_name_may_have_several_tokens() -> None:
@@ -182,8 +184,8 @@ def test_a_file_that_is_none_ends_the_start(tmp_path: Path, content: bytes | Non
     [
         (0o600, ""),
         (0o640, ""),
-        (0o644, "everybody on this machine can read"),
-        (0o666, "everybody on this machine can change"),
+        (0o644, "every user of this machine can read"),
+        (0o666, "every user of this machine can change"),
     ],
 )
 def test_a_file_that_others_can_read_is_told_of(

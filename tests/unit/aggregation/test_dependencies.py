@@ -119,9 +119,9 @@ def test_adapters_that_look_alike(type_: str, sent: dict[str, str], alike: bool)
     for adapter, available in sent.items():
         world.report(make_report(adapter, available))
     situation = read_situation(world.resource, world.reports, world.policy, world.status, world.now)
-    look = find(type_, world).look
-    assert look is not None
-    assert (look(situation.view("a")) == look(situation.view("b"))) is alike
+    project = find(type_, world).projection
+    assert project is not None
+    assert (project(situation.adapters.view("a")) == project(situation.adapters.view("b"))) is alike
 
 
 def test_a_summary_over_many_looks_at_its_condition() -> None:
@@ -129,11 +129,11 @@ def test_a_summary_over_many_looks_at_its_condition() -> None:
     world.report(make_report("a", "True", extra={"Zone": "True"}))
     world.report(make_report("b", "True", extra={"Zone": "False"}))
     situation = read_situation(world.resource, world.reports, world.policy, world.status, world.now)
-    look = find("OfRequired", world).look
-    assert look is not None
-    assert (look(situation.view("a")), look(situation.view("b"))) == ("True", "False")
+    project = find("OfRequired", world).projection
+    assert project is not None
+    assert (project(situation.adapters.view("a")), project(situation.adapters.view("b"))) == ("True", "False")
 
 
 @pytest.mark.parametrize("type_", ["First", "OfFirst"])
 def test_a_rule_that_may_tell_any_two_apart(type_: str) -> None:
-    assert find(type_).look is None
+    assert find(type_).projection is None

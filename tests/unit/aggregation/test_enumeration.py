@@ -120,4 +120,4 @@ def test_a_diagram_says_what_it_leaves_open() -> None:
     assert sampled[1] == "    %% a sample: 3823 of 5764801 combinations of adapter states were tried"
     assert "%%" not in draw_phases(tried("requiredAdapters: [a]\n" + DONE % ""))
     beyond = draw_phases(tried("requiredAdapters: [a]\n" + DONE.replace('.state == "Completed"', ".stale") % ""))
-    assert "    %% the rules also look at what adapter states do not tell; more moves are possible\n" in beyond
+    assert "    %% the rules depend on more than adapter states; more moves are possible\n" in beyond

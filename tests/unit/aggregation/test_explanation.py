@@ -10,12 +10,12 @@ from msgspec.structs import replace
 from hyperfleet.aggregation.explaining.explanation import (
     AdapterExplanation,
     ConditionExplanation,
-    Explanation,
-    Term,
+    ExplainedTerm,
+    StatusExplanation,
     explain,
 )
-from hyperfleet.aggregation.explaining.remedies import Remedies
-from hyperfleet.aggregation.explaining.trials import Change
+from hyperfleet.aggregation.explaining.remedies import RemedySet
+from hyperfleet.aggregation.explaining.trials import AdapterChange
 from hyperfleet.aggregation.situation import Child
 from hyperfleet.model.condition import Condition
 from hyperfleet.model.status import RawResult
@@ -58,7 +58,7 @@ def make_world() -> World:
     return world
 
 
-def tell(world: World, only: str | None = None) -> Explanation:
+def tell(world: World, only: str | None = None) -> StatusExplanation:
     return explain(
         world.resource, world.reports, world.policy, world.status, world.now, children=world.children, only=only
     )
@@ -73,7 +73,7 @@ def test_it_begins_with_the_phase_and_what_speaks_for_it() -> None:
     told = tell(make_world())
     assert (told.resource_id, told.generation, told.phase) == ("cls-123", 1, "Failed")
     assert told.phase_since == START + 2 * MINUTE
-    assert told.because == ("the required adapter network failed: No quota", "the policy wants it: AllDone=False")
+    assert told.because == ("the required adapter network failed: No quota", "the policy matches: AllDone=False")
     assert told.next_deadline == START + 11 * MINUTE, "dns was last heard of after one minute"
 
 
@@ -107,7 +107,7 @@ def test_a_condition_is_told_with_its_rule_and_everybody_behind_it() -> None:
         ),
     )
     assert told.raw is None
-    assert told.remedies == Remedies("True"), "no report makes the generation greater"
+    assert told.remedies == RemedySet("True"), "no report makes the generation greater"
 
 
 def test_the_terms_of_an_expression_have_their_values() -> None:
@@ -116,7 +116,7 @@ def test_the_terms_of_an_expression_have_their_values() -> None:
     assert (terms.value, terms.error, terms.is_skipped) == (False, "", False)
     quantifier, comparison = terms.parts
     assert (quantifier.text, quantifier.value) == ('all(requiredAdapters, {.available == "True"})', False)
-    assert comparison == Term("currentGeneration > 1", is_skipped=True), "all() had already decided"
+    assert comparison == ExplainedTerm("currentGeneration > 1", is_skipped=True), "all() had already decided"
     rounds = [part for part in quantifier.parts if ": " in part.text]
     assert [(part.text, part.value) for part in rounds] == [
         ('dns: .available == "True"', True),
@@ -157,7 +157,7 @@ clusterConditions: [{type: Small, evaluate: {expr: 'all(1..150, {# < 1000})'}}]
     )
     terms = tell_condition(world, "Small").terms
     assert terms is not None
-    assert terms.parts[-1] == Term("… and 50 more", is_skipped=True)
+    assert terms.parts[-1] == ExplainedTerm("… and 50 more", is_skipped=True)
 
 
 @pytest.mark.parametrize(
@@ -182,7 +182,7 @@ def test_a_good_condition_needs_no_remedy() -> None:
 
 def test_a_bad_condition_says_what_would_help() -> None:
     told = tell_condition(make_world(), "Ready")
-    assert told.remedies == Remedies("True", ((Change("network", "Completed", 1),),))
+    assert told.remedies == RemedySet("True", ((AdapterChange("network", "Completed", 1),),))
 
 
 def test_a_condition_of_negative_polarity_is_good_when_false() -> None:
@@ -196,10 +196,10 @@ clusterConditions:
     )
     assert tell_condition(world, "Failing").remedies is None, "nobody is told how to break things"
     world.report(make_report("dns", "False/QuotaExceeded", extra={"Pressure": "True/Load"}))
-    remedy = Change("dns", "Completed", 1)
-    assert tell_condition(world, "Failing").remedies == Remedies("False", ((remedy,),))
+    remedy = AdapterChange("dns", "Completed", 1)
+    assert tell_condition(world, "Failing").remedies == RemedySet("False", ((remedy,),))
     relief = replace(remedy, conditions=(Condition("Pressure", "False"),))
-    assert tell_condition(world, "Pressure").remedies == Remedies("False", ((relief,),))
+    assert tell_condition(world, "Pressure").remedies == RemedySet("False", ((relief,),))
 
 
 def test_the_children_count() -> None:

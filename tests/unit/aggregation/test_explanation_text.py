@@ -6,10 +6,15 @@ from datetime import timedelta
 
 import pytest
 
-from hyperfleet.aggregation.explaining.explanation import ConditionExplanation, Explanation, Term, explain
+from hyperfleet.aggregation.explaining.explanation import (
+    ConditionExplanation,
+    ExplainedTerm,
+    StatusExplanation,
+    explain,
+)
 from hyperfleet.aggregation.explaining.explanation_text import render
-from hyperfleet.aggregation.explaining.remedies import Remedies
-from hyperfleet.aggregation.explaining.trials import Change
+from hyperfleet.aggregation.explaining.remedies import RemedySet
+from hyperfleet.aggregation.explaining.trials import AdapterChange
 from tests.conformance.timeline import load_policy
 from tests.world import START, World, make_report
 
@@ -42,7 +47,7 @@ Ready=False for 5m: AdaptersMissing
 
 ALL_UP = """\
 cls-123 is Ready for 2m (generation 1)
-  because the policy wants it: NetworkUp=True; and Ready=True
+  because the policy matches: NetworkUp=True; and Ready=True
   next change by time alone in 8m
 
 NetworkUp=True for 2m: Up
@@ -150,13 +155,15 @@ def test_a_clock_that_was_set_back_makes_no_negative_age() -> None:
     assert render(told, world.now - timedelta(minutes=1)).startswith("cls-123 is Ready for 0s ")
 
 
-def make_condition(terms: Term, remedies: Remedies | None = None, message: str = "") -> Explanation:
+def make_condition(terms: ExplainedTerm, remedies: RemedySet | None = None, message: str = "") -> StatusExplanation:
     condition = ConditionExplanation("Up", "False", "Down", message, None, "", terms, (), None, remedies)
-    return Explanation("cls-1", 1, "Pending", START, (), (condition,), (), None)
+    return StatusExplanation("cls-1", 1, "Pending", START, (), (condition,), (), None)
 
 
 def test_what_is_not_known_is_left_out() -> None:
-    failing = Term("1 % x", error="integer divide by zero", parts=(Term("x", 0), Term("y", is_skipped=True)))
+    failing = ExplainedTerm(
+        "1 % x", error="integer divide by zero", parts=(ExplainedTerm("x", 0), ExplainedTerm("y", is_skipped=True))
+    )
     assert render(make_condition(failing), START) == (
         "cls-1 is Pending for 0s (generation 1)\n"
         "\n"
@@ -167,46 +174,46 @@ def test_what_is_not_known_is_left_out() -> None:
     )
 
 
-DONE = Change("dns", "Completed", 3)
+DONE = AdapterChange("dns", "Completed", 3)
 
 
 @pytest.mark.parametrize(
     ("remedies", "lines"),
     [
         pytest.param(
-            Remedies("True"),
+            RemedySet("True"),
             "  no state of an adapter found that makes it True; it may depend on other things\n",
             id="nothing found",
         ),
         pytest.param(
-            Remedies("False", is_exhaustive=False),
+            RemedySet("False", is_exhaustive=False),
             "  nothing found that makes it False; there were too many combinations to try them all\n",
             id="not everything tried",
         ),
-        pytest.param(Remedies("True", ((),)), "", id="nothing to be done but to wait"),
+        pytest.param(RemedySet("True", ((),)), "", id="nothing to be done but to wait"),
         pytest.param(
-            Remedies("False", ((DONE,),)), "  False with: dns Available=True at generation 3\n", id="the only remedy"
+            RemedySet("False", ((DONE,),)), "  False with: dns Available=True at generation 3\n", id="the only remedy"
         ),
         pytest.param(
-            Remedies("True", ((DONE, DONE),), is_exhaustive=False, is_minimal=False),
+            RemedySet("True", ((DONE, DONE),), is_exhaustive=False, is_minimal=False),
             "  True with (fewer may do): dns Available=True at generation 3 and dns Available=True at generation 3\n"
             "  … and perhaps in other ways\n",
             id="one of several, not known to be minimal",
         ),
         pytest.param(
-            Remedies("True", ((DONE,) * 12,)),
+            RemedySet("True", ((DONE,) * 12,)),
             f"  True with: {'dns Available=True at generation 3 and ' * 10}2 more\n",
             id="a large one",
         ),
     ],
 )
-def test_what_would_help(remedies: Remedies, lines: str) -> None:
-    _, told = render(make_condition(Term("x", 0), remedies), START).split("  x = 0\n")
+def test_what_would_help(remedies: RemedySet, lines: str) -> None:
+    _, told = render(make_condition(ExplainedTerm("x", 0), remedies), START).split("  x = 0\n")
     assert told == lines
 
 
 def test_a_long_message_is_cut_at_two_hundred_characters() -> None:
-    told = render(make_condition(Term("x", 0), message="a" * 200 + "\n" + "b" * 201), START)
+    told = render(make_condition(ExplainedTerm("x", 0), message="a" * 200 + "\n" + "b" * 201), START)
     assert f"\n  {'a' * 200}\n  {'b' * 199}…\n" in told
 
 
@@ -223,14 +230,14 @@ def test_of_many_adapters_with_much_to_say_the_first_are_told() -> None:
 
 
 def test_a_long_value_is_cut_at_sixty_characters() -> None:
-    whole, long = Term("a", "x" * 58), Term("b", "x" * 59)
+    whole, long = ExplainedTerm("a", "x" * 58), ExplainedTerm("b", "x" * 59)
     assert f'  a = "{"x" * 58}"\n' in render(make_condition(whole), START)
     assert f'  b = "{"x" * 58}…\n' in render(make_condition(long), START)
 
 
 def test_a_time_is_a_value_too() -> None:
-    assert '  t = "2025-10-17T12:00:00Z"\n' in render(make_condition(Term("t", START)), START)
+    assert '  t = "2025-10-17T12:00:00Z"\n' in render(make_condition(ExplainedTerm("t", START)), START)
 
 
 def test_what_json_does_not_know_is_written_as_text() -> None:
-    assert '  f = "(1+2j)"\n' in render(make_condition(Term("f", 1 + 2j)), START)
+    assert '  f = "(1+2j)"\n' in render(make_condition(ExplainedTerm("f", 1 + 2j)), START)

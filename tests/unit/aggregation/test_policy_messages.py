@@ -41,7 +41,7 @@ policies: {waitingReasons: [Baking, "!Waiting"], inProgressReasons: [Baking, "!W
 """
 
 NOW = (
-    "now() is not allowed in a policy: a status must not depend on when it is looked at; "
+    "now() is not allowed in a policy: a status must not depend on when it is read; "
     'use olderThan(adapters["name"], "7m")'
 )
 KNOWN_VARIABLES = (
@@ -95,7 +95,7 @@ EXPECTED = [
     (
         29,
         "DuplicateReason",
-        "Baking cannot mean both waiting and in progress; !Baking takes a default of inProgressReasons away",
+        "Baking cannot mean both waiting and in progress; !Baking removes a default of inProgressReasons",
     ),
     (29, "UnknownReason", f"Waiting is not among the defaults: {', '.join(sorted(IN_PROGRESS_REASONS))}"),
 ]
@@ -176,7 +176,7 @@ FINDINGS = [
         11,
         "ProvisioningWithoutRunningAdapter",
         (
-            "NotDone, Seen also matches when no adapter is Running (for example before anybody has reported); "
+            "NotDone, Seen also matches when no adapter is Running (for example before any adapter has reported); "
             'test .state == "Running"'
         ),
     ),

@@ -7,8 +7,8 @@ from datetime import timedelta
 
 import pytest
 
-from hyperfleet.aggregation.explaining.remedies import Remedies, find_remedies
-from hyperfleet.aggregation.explaining.trials import Change
+from hyperfleet.aggregation.explaining.remedies import RemedySet, find_remedies
+from hyperfleet.aggregation.explaining.trials import AdapterChange
 from hyperfleet.aggregation.hypothetical import imagine_change, imagine_report
 from hyperfleet.aggregation.situation import Child, read_situation
 from hyperfleet.model.condition import Condition, ConditionStatus
@@ -124,7 +124,7 @@ def test_node_pools_are_not_ours_to_report() -> None:
 NAMES = [f"n{number:02}" for number in range(12)]
 
 
-def find_of_many(expression: str, reported: Mapping[str, str] | None = None) -> Remedies:
+def find_of_many(expression: str, reported: Mapping[str, str] | None = None) -> RemedySet:
     """Return what makes a rule True for twelve adapters, which have 4095 sets: more than are tried."""
     policy = load_policy(f"""
 requiredAdapters: [{", ".join(NAMES)}]
@@ -196,8 +196,10 @@ clusterConditions:
 
     def test_to_have_found_nothing_is_not_to_have_tried_everything(self) -> None:
         nowhere = 'all(requiredAdapters, {.data["region"] == "eu"})'
-        assert find_of_many(nowhere) == Remedies("True", (), is_exhaustive=False)
-        assert find_of_many('any(requiredAdapters, {.state == "Nonsense"})') == Remedies("True", (), is_exhaustive=True)
+        assert find_of_many(nowhere) == RemedySet("True", (), is_exhaustive=False)
+        assert find_of_many('any(requiredAdapters, {.state == "Nonsense"})') == RemedySet(
+            "True", (), is_exhaustive=True
+        )
 
 
 @pytest.mark.parametrize(
@@ -283,8 +285,8 @@ def test_a_change_reads_as_people_speak() -> None:
         "Failed": "dns Available=False and failed at generation 3",
         "Unhealthy": "dns Health=False, neither available nor applied at generation 3",
     }
-    assert {state: str(Change("dns", state, 3)) for state in said} == said
-    with_zone = Change("dns", "Completed", 3, (Condition("Zone", "True"), Condition("Load", "False")))
+    assert {state: str(AdapterChange("dns", state, 3)) for state in said} == said
+    with_zone = AdapterChange("dns", "Completed", 3, (Condition("Zone", "True"), Condition("Load", "False")))
     assert str(with_zone) == "dns Available=True, Zone=True, Load=False at generation 3"
 
 

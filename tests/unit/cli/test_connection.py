@@ -13,7 +13,8 @@ from hyperfleet.cli import run
 from hyperfleet.cli.connection import choose, read_token
 from hyperfleet.cli.contexts import Config, Context, locate, read_config
 from hyperfleet.cli.failures import Misuse
-from hyperfleet.cli.session import Flags, Session
+from hyperfleet.cli.flags import Flags
+from hyperfleet.cli.session import Session
 from hyperfleet.errors import DocumentError
 
 SECRET = "geheim-4711"  # noqa: S105  # what must not be seen anywhere

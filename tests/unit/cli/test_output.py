@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from hyperfleet.cli.output.ages import tell_age, tell_length
-from hyperfleet.cli.output.colours import wants_colour
 from hyperfleet.cli.output.formats import parse_format
 from hyperfleet.cli.output.jsonpath import PathError, compile_path, compile_template
 from hyperfleet.cli.output.outline import Item, write_outline
 from hyperfleet.cli.output.table import Column, Look, RunningTable, cut, width_of, write_table
 from hyperfleet.cli.output.tree import Node, write_tree
+from hyperfleet.cli.session import wants_colour
 
 NOW = datetime(2025, 10, 17, 12, 0, 0, tzinfo=UTC)
 

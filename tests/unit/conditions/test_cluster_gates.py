@@ -3,15 +3,15 @@
 import pytest
 
 from hyperfleet.conditions import Flaw
-from hyperfleet.conditions.cluster import Gate, Scope, gates_in_force, lint_gates
+from hyperfleet.conditions.cluster import AvailabilityGate, ClusterScope, gates_in_force, lint_gates
 
 
-def gates(*types: str) -> tuple[Gate, ...]:
-    return tuple(Gate(condition_type=type_) for type_ in types)
+def gates(*types: str) -> tuple[AvailabilityGate, ...]:
+    return tuple(AvailabilityGate(condition_type=type_) for type_ in types)
 
 
 def test_no_gates_at_all() -> None:
-    assert gates_in_force(Scope()) == ()
+    assert gates_in_force(ClusterScope()) == ()
 
 
 @pytest.mark.parametrize(

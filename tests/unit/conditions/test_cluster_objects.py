@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from hyperfleet.conditions.cluster import (
-    Cluster,
-    Endpoint,
-    Gate,
+    AvailabilityGate,
+    ClusterObject,
+    ControlPlaneEndpoint,
     Machine,
     MachineGroup,
     Provider,
@@ -22,7 +22,7 @@ from hyperfleet.conditions.cluster import (
     read_provider,
 )
 from hyperfleet.conditions.cluster.versions import merge_versions
-from hyperfleet.conditions.unstructured import Reading
+from hyperfleet.conditions.unstructured import ParsedConditions
 from hyperfleet.model.condition import Condition
 
 OWNED = {
@@ -56,7 +56,7 @@ def test_a_cluster() -> None:
         },
         "status": {"initialization": {"infrastructureProvisioned": True, "controlPlaneInitialized": True}},
     }
-    assert read_cluster(obj) == Cluster(
+    assert read_cluster(obj) == ClusterObject(
         name="c1",
         namespace="ns",
         generation=3,
@@ -66,15 +66,18 @@ def test_a_cluster() -> None:
         has_topology=True,
         infrastructure_ref=Reference(kind="Infra", name="i", api_group="infra.example.com"),
         control_plane_ref=Reference(kind="Plane", name="p", api_group="cp.example.com"),
-        control_plane_endpoint=Endpoint("h", 6443),
+        control_plane_endpoint=ControlPlaneEndpoint("h", 6443),
         infrastructure_provisioned=True,
         control_plane_initialized=True,
-        availability_gates=(Gate(condition_type="A"), Gate(condition_type="B", polarity="Negative")),
+        availability_gates=(
+            AvailabilityGate(condition_type="A"),
+            AvailabilityGate(condition_type="B", polarity="Negative"),
+        ),
     )
 
 
 def test_an_empty_cluster() -> None:
-    assert read_cluster({"spec": {"topology": {}}}) == Cluster(generation=0)
+    assert read_cluster({"spec": {"topology": {}}}) == ClusterObject(generation=0)
 
 
 def test_the_core_group_has_no_name() -> None:
@@ -84,7 +87,7 @@ def test_the_core_group_has_no_name() -> None:
 
 
 def test_a_cluster_that_nobody_deleted() -> None:
-    assert read_cluster({"metadata": {"name": "c1"}}) == Cluster(name="c1", generation=0)
+    assert read_cluster({"metadata": {"name": "c1"}}) == ClusterObject(name="c1", generation=0)
 
 
 @pytest.mark.parametrize(("entries", "gates"), [(None, None), ({}, None), ([], ())])
@@ -111,7 +114,7 @@ def test_a_provider() -> None:
         kind="Plane",
         name="p",
         namespace="ns",
-        reading=Reading((Condition("Available", "True", "Ok"),)),
+        reading=ParsedConditions((Condition("Available", "True", "Ok"),)),
         initialized=True,
         replicas=Replicas(
             desired=3,

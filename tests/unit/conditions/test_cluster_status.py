@@ -9,14 +9,14 @@ from hyperfleet.conditions import apply_patch, diff, get, is_true, set_condition
 from hyperfleet.conditions.cluster import (
     OWNED_TYPES,
     Absence,
-    Cluster,
+    ClusterObject,
+    ClusterScope,
     ClusterStatus,
+    ControlPlaneEndpoint,
     Descendants,
-    Endpoint,
     Probe,
     Provider,
     Reference,
-    Scope,
     Topology,
     Upgrade,
     WorkerUpgrade,
@@ -26,19 +26,19 @@ from hyperfleet.conditions.cluster import (
     topology_reconciled,
     use_wire_reason,
 )
-from hyperfleet.conditions.unstructured import Reading
+from hyperfleet.conditions.unstructured import ParsedConditions
 from hyperfleet.model.condition import Condition
 
 NOW = datetime(2026, 8, 21, 12, 0, tzinfo=UTC)
 LATER = NOW + timedelta(minutes=5)
 LONG_AGO = NOW - timedelta(days=30)
 
-SCOPE = Scope(
-    cluster=Cluster(
+SCOPE = ClusterScope(
+    cluster=ClusterObject(
         generation=4,
         infrastructure_ref=Reference(kind="DockerCluster"),
         control_plane_ref=Reference(kind="KubeadmControlPlane"),
-        control_plane_endpoint=Endpoint("example.com", 6443),
+        control_plane_endpoint=ControlPlaneEndpoint("example.com", 6443),
         infrastructure_provisioned=True,
         control_plane_initialized=True,
     ),
@@ -88,7 +88,7 @@ def test_only_what_changed_gets_a_new_time() -> None:
 
 
 def test_a_mirrored_condition_brings_its_own_time() -> None:
-    reading = Reading((Condition("Ready", "False", "Broken", "no", 9, LONG_AGO),))
+    reading = ParsedConditions((Condition("Ready", "False", "Broken", "no", 9, LONG_AGO),))
     scope = replace(SCOPE, infrastructure=Provider(kind="DockerCluster", reading=reading))
     mirrored = get(compute_status(scope, HEALTHY, NOW).conditions, "InfrastructureReady")
     assert mirrored == Condition("InfrastructureReady", "False", "Broken", "no", 4, LONG_AGO)
@@ -131,7 +131,7 @@ def test_the_result_is_stored_with_a_patch_of_the_owned_types() -> None:
 )
 def test_the_phases_of_the_capt_design(true: list[str], is_deleting: bool, phase: str) -> None:
     conditions = tuple(Condition(type_, "True") for type_ in true)
-    assert capt_phase(Cluster(is_deleting=is_deleting), conditions) == phase
+    assert capt_phase(ClusterObject(is_deleting=is_deleting), conditions) == phase
 
 
 @pytest.mark.parametrize(
@@ -159,13 +159,13 @@ def test_an_alias_is_never_shown() -> None:
 
 
 def test_paused_of_an_object_of_another_kind() -> None:
-    assert paused_object(Cluster(is_paused=True), "MachineDeployment", has_annotation=True) == Condition(
+    assert paused_object(ClusterObject(is_paused=True), "MachineDeployment", has_annotation=True) == Condition(
         "Paused",
         "True",
         "Paused",
         "Cluster spec.paused is set to true, MachineDeployment has the cluster.x-k8s.io/paused annotation",
     )
-    assert paused_object(Cluster(has_paused_annotation=True), "Machine", has_annotation=False).status == "False"
+    assert paused_object(ClusterObject(has_paused_annotation=True), "Machine", has_annotation=False).status == "False"
 
 
 @pytest.mark.parametrize(

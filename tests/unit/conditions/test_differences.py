@@ -13,7 +13,7 @@ from hyperfleet.conditions import (
     Aggregation,
     Source,
     Strategy,
-    Summary,
+    SummaryOptions,
     aggregate,
     get,
     read_conditions,
@@ -22,7 +22,8 @@ from hyperfleet.conditions import (
 )
 from hyperfleet.conditions.cluster import (
     Absence,
-    Cluster,
+    ClusterObject,
+    ClusterScope,
     ClusterStatus,
     Descendants,
     Machine,
@@ -30,7 +31,6 @@ from hyperfleet.conditions.cluster import (
     Probe,
     Provider,
     Reference,
-    Scope,
     Topology,
     compute_status,
     read_provider,
@@ -41,12 +41,12 @@ from hyperfleet.errors import MergeError
 from hyperfleet.model.condition import MAX_MESSAGE, Condition
 
 NOW = datetime(2026, 8, 21, 12, 0, tzinfo=UTC)
-REFERENCED = Cluster(
+REFERENCED = ClusterObject(
     infrastructure_ref=Reference(kind="Infra"), control_plane_ref=Reference(kind="ControlPlane"), generation=2
 )
 
 
-def decided(scope: Scope, type_: str, previous: tuple[Condition, ...] = ()) -> Condition:
+def decided(scope: ClusterScope, type_: str, previous: tuple[Condition, ...] = ()) -> Condition:
     condition = get(compute_status(scope, ClusterStatus(conditions=previous), NOW).conditions, type_)
     assert condition
     return condition
@@ -58,7 +58,7 @@ def ready(name: str, message: str, reason: str = "Reason") -> Source:
 
 def summary_message(message: str) -> str:
     source = Source(kind="Cluster", conditions=(Condition("A", "False", "R", message),))
-    return summarize(source, Summary(target="T", types=("A",))).message
+    return summarize(source, SummaryOptions(target="T", types=("A",))).message
 
 
 def test_wrong_types_are_errors() -> None:
@@ -70,7 +70,7 @@ def test_wrong_types_are_errors() -> None:
 def test_one_bad_condition_does_not_hide_the_others() -> None:
     entries = [{"type": "Other", "status": "Maybe"}, {"type": "Ready", "status": "True", "reason": "Ok"}]
     infrastructure = read_provider({"kind": "Infra", "status": {"conditions": entries}})
-    scope = Scope(cluster=REFERENCED, infrastructure=infrastructure)
+    scope = ClusterScope(cluster=REFERENCED, infrastructure=infrastructure)
     assert decided(scope, "InfrastructureReady").status == "True"
 
 
@@ -112,29 +112,31 @@ def test_long_messages_are_cut() -> None:
 
 def test_times_are_in_utc() -> None:
     local = (NOW - timedelta(hours=1)).astimezone(timezone(timedelta(hours=2)))
-    probe = decided(Scope(probe=Probe(last_success=local)), "RemoteConnectionProbe")
+    probe = decided(ClusterScope(probe=Probe(last_success=local)), "RemoteConnectionProbe")
     assert probe.message.endswith("probe last succeeded at 2026-08-21T11:00:00Z")
 
 
 def test_the_right_argument() -> None:
-    scope = Scope(cluster=REFERENCED, control_plane=Absence.NOT_FOUND, infrastructure=Provider(kind="Infra"))
+    scope = ClusterScope(cluster=REFERENCED, control_plane=Absence.NOT_FOUND, infrastructure=Provider(kind="Infra"))
     initialized = decided(scope, "ControlPlaneInitialized")
     assert (initialized.reason, initialized.message) == ("ObjectDoesNotExist", "ControlPlane does not exist")
 
 
 def test_no_infrastructure_is_no_issue() -> None:
-    assert decided(Scope(), "InfrastructureReady") == Condition("InfrastructureReady", "True", "Ready", "", 1, NOW)
+    assert decided(ClusterScope(), "InfrastructureReady") == Condition(
+        "InfrastructureReady", "True", "Ready", "", 1, NOW
+    )
 
 
 def test_stand_alone_machines_make_a_control_plane() -> None:
     machine = Machine(name="m", is_control_plane_machine=True, conditions=(Condition("Available", "True"),))
-    scope = Scope(descendants=Descendants(machines=(machine,)), probe=Probe(last_success=NOW))
+    scope = ClusterScope(descendants=Descendants(machines=(machine,)), probe=Probe(last_success=NOW))
     assert decided(scope, "ControlPlaneAvailable").status == "True"
     assert decided(scope, "Available").status == "True"
 
 
 def test_awaiting_a_topology_is_no_internal_error() -> None:
-    status = compute_status(Scope(cluster=Cluster(has_topology=True)), ClusterStatus(), NOW)
+    status = compute_status(ClusterScope(cluster=ClusterObject(has_topology=True)), ClusterStatus(), NOW)
     assert all(condition.reason != "InternalError" for condition in status.conditions)
 
 
@@ -144,19 +146,19 @@ def test_machine_pools_that_report_take_part() -> None:
         MachineGroup(kind="MachinePool", name="silent"),
         MachineGroup(kind="MachinePool", name="p1", conditions=(unwell,)),
     )
-    workers = decided(Scope(descendants=Descendants(machine_pools=pools)), "WorkersAvailable")
+    workers = decided(ClusterScope(descendants=Descendants(machine_pools=pools)), "WorkersAvailable")
     assert (workers.status, workers.message) == ("False", "* MachinePool p1: no nodes")
 
 
 def test_what_stays_is_still_observed() -> None:
     before = Condition("ControlPlaneInitialized", "True", "Initialized", "", 1, NOW - timedelta(days=1))
-    after = decided(Scope(cluster=REFERENCED), "ControlPlaneInitialized", (before,))
+    after = decided(ClusterScope(cluster=REFERENCED), "ControlPlaneInitialized", (before,))
     assert after == replace(before, observed_generation=2)
 
 
 def test_unpausing_needs_no_second_round() -> None:
     paused = (Condition("Paused", "True", "Paused", "", 1, NOW),)
-    assert decided(Scope(), "Deleting", paused).status == "False"
+    assert decided(ClusterScope(), "Deleting", paused).status == "False"
 
 
 def test_the_class_that_is_behind_is_told_by_its_numbers() -> None:

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 from msgspec.structs import replace
 
-from hyperfleet.conditions import Change, apply_patch, diff
+from hyperfleet.conditions import ConditionChange, apply_patch, diff
 from hyperfleet.errors import MergeError
 from hyperfleet.model.condition import Condition
 
@@ -22,9 +22,9 @@ ADD, CHANGE, REMOVE = diff((), (NEW,)), diff((OLD,), (NEW,)), diff((OLD,), ())
 def test_diff_lists_additions_and_changes_then_removals() -> None:
     added, kept, gone = Condition("Added", "True"), Condition("Kept", "True"), Condition("Gone", "True")
     assert diff((gone, kept, OLD), (added, NEW, kept)) == (
-        Change("Added", None, added),
-        Change("A", OLD, NEW),
-        Change("Gone", gone, None),
+        ConditionChange("Added", None, added),
+        ConditionChange("A", OLD, NEW),
+        ConditionChange("Gone", gone, None),
     )
 
 
@@ -57,7 +57,7 @@ def test_nothing_to_apply_leaves_the_list_alone_unsorted() -> None:
     ],
 )
 def test_changes_of_types_one_does_not_own(
-    patch: tuple[Change, ...], latest: tuple[Condition, ...], expected: tuple[Condition, ...], because: str
+    patch: tuple[ConditionChange, ...], latest: tuple[Condition, ...], expected: tuple[Condition, ...], because: str
 ) -> None:
     assert apply_patch(latest, patch, now=NOW) == expected, because
 
@@ -72,7 +72,7 @@ def test_changes_of_types_one_does_not_own(
         (REMOVE, (THEIRS,), "it is Unknown (Theirs) now"),
     ],
 )
-def test_conflicts(patch: tuple[Change, ...], latest: tuple[Condition, ...], found: str) -> None:
+def test_conflicts(patch: tuple[ConditionChange, ...], latest: tuple[Condition, ...], found: str) -> None:
     with pytest.raises(MergeError) as caught:
         apply_patch(latest, patch, now=NOW)
     assert str(caught.value) == f"condition A was changed by someone else meanwhile: {found}"
@@ -90,7 +90,7 @@ def test_conflicts(patch: tuple[Change, ...], latest: tuple[Condition, ...], fou
     ],
 )
 def test_owned_or_forced_changes_are_simply_written(
-    patch: tuple[Change, ...],
+    patch: tuple[ConditionChange, ...],
     latest: tuple[Condition, ...],
     expected: tuple[Condition, ...],
     options: dict[str, object],

@@ -4,12 +4,12 @@ from datetime import UTC, datetime
 
 import pytest
 
-from hyperfleet.conditions import Priority, Source, Strategy, Summary, by_polarity, choose_reason, summarize
+from hyperfleet.conditions import Priority, Source, Strategy, SummaryOptions, by_polarity, choose_reason, summarize
 from hyperfleet.conditions.merge import merge
 from hyperfleet.errors import MergeError
 from hyperfleet.model.condition import Condition
 
-AB = Summary(target="Ready", types=("A", "B"))
+AB = SummaryOptions(target="Ready", types=("A", "B"))
 
 
 def at(day: int) -> datetime:
@@ -70,13 +70,13 @@ def test_summary(conditions: list[Condition], expected: Condition, because: str)
 
 
 def test_types_that_may_be_missing() -> None:
-    summary = Summary(target="Ready", types=("A", "B"), ignore_if_missing=("B",))
+    summary = SummaryOptions(target="Ready", types=("A", "B"), ignore_if_missing=("B",))
     assert summarize(source(Condition("A", "True")), summary).status == "True"
     assert summarize(source(Condition("A", "True"), Condition("B", "False")), summary).status == "False"
 
 
 def test_negative_polarity() -> None:
-    summary = Summary(target="Ready", types=("A", "Deleting"), negative=("Deleting",))
+    summary = SummaryOptions(target="Ready", types=("A", "Deleting"), negative=("Deleting",))
     well = source(Condition("A", "True"), Condition("Deleting", "False", "No", "not shown? shown"))
     assert summarize(well, summary) == Condition("Ready", "True", "InfoReported", "* Deleting: not shown? shown")
     unwell = source(Condition("A", "True"), Condition("Deleting", "True", "Yes", "going"))
@@ -89,14 +89,14 @@ def test_a_strategy_of_ones_own_decides_polarity_reasons_and_entries() -> None:
         reason_of=choose_reason("NotReady", "ReadyUnknown", "Ready"),
         edit_entries=lambda entries: [entry.upper() for entry in entries],
     )
-    summary = Summary(target="Ready", types=("A", "B"), negative=("B",), strategy=strategy)
+    summary = SummaryOptions(target="Ready", types=("A", "B"), negative=("B",), strategy=strategy)
     conditions = source(Condition("A", "False", "Harmless", "shown"), Condition("B", "True"))
     assert summarize(conditions, summary) == Condition("Ready", "True", "Ready", "* A: SHOWN")
 
 
 def test_overrides_replace_what_the_object_says() -> None:
     override = Condition("A", "False", "Overridden", "for the summary only")
-    summary = Summary(target="Ready", types=("A",), overrides=(override,))
+    summary = SummaryOptions(target="Ready", types=("A",), overrides=(override,))
     assert summarize(source(Condition("A", "True")), summary) == Condition(
         "Ready", "False", "IssuesReported", "* A: for the summary only"
     )
@@ -105,26 +105,26 @@ def test_overrides_replace_what_the_object_says() -> None:
 @pytest.mark.parametrize(
     ("summary", "error"),
     [
-        (Summary(target="Ready", types=()), "option ForConditionTypes not provided or empty"),
+        (SummaryOptions(target="Ready", types=()), "option ForConditionTypes not provided or empty"),
         (
-            Summary(target="Ready", types=("A", "Ready")),
+            SummaryOptions(target="Ready", types=("A", "Ready")),
             "option ForConditionTypes cannot include Ready (target condition type)",
         ),
         (
-            Summary(target="Ready", types=("A",), overrides=(Condition("A", "True"), Condition("A", "False"))),
+            SummaryOptions(target="Ready", types=("A",), overrides=(Condition("A", "True"), Condition("A", "False"))),
             "override condition A specified multiple times",
         ),
         (
-            Summary(target="Ready", types=("A",), overrides=(Condition("X", "True"),)),
+            SummaryOptions(target="Ready", types=("A",), overrides=(Condition("X", "True"),)),
             "override condition X must exist in source object",
         ),
         (
-            Summary(target="Ready", types=("X",), ignore_if_missing=("X",)),
+            SummaryOptions(target="Ready", types=("X",), ignore_if_missing=("X",)),
             "summary can't be performed when the list of conditions to be summarized is empty",
         ),
     ],
 )
-def test_errors(summary: Summary, error: str) -> None:
+def test_errors(summary: SummaryOptions, error: str) -> None:
     with pytest.raises(MergeError) as caught:
         summarize(source(Condition("A", "True")), summary)
     assert str(caught.value) == error
@@ -141,12 +141,12 @@ def test_of_one_type_the_longest_unchanged_comes_first_and_no_time_before_that()
         Condition("A", "False", "R", "old", last_transition_time=at(1)),
         Condition("A", "False", "R", "never"),
     )
-    summary = Summary(target="Ready", types=("A",))
+    summary = SummaryOptions(target="Ready", types=("A",))
     assert summarize(conditions, summary).message == "* A: never\n* A: old\n* A: new"
 
 
 def test_a_type_listed_twice_takes_its_last_place_and_is_missed_once() -> None:
-    summary = Summary(target="Ready", types=("A", "B", "A"))
+    summary = SummaryOptions(target="Ready", types=("A", "B", "A"))
     assert summarize(source(Condition("B", "False", "Bad")), summary).message == (
         "* B: Bad\n* A: Condition not yet reported"
     )
@@ -154,7 +154,7 @@ def test_a_type_listed_twice_takes_its_last_place_and_is_missed_once() -> None:
 
 def test_a_negative_target_is_true_when_there_is_an_issue() -> None:
     strategy = Strategy(target_is_negative=True)
-    summary = Summary(target="Trouble", types=("A", "B"), strategy=strategy)
+    summary = SummaryOptions(target="Trouble", types=("A", "B"), strategy=strategy)
     issue = source(Condition("A", "False", "Bad"), Condition("B", "True", "Good", "fine"))
     assert summarize(issue, summary) == Condition("Trouble", "True", "IssuesReported", "* A: Bad\n* B: fine")
     well = source(Condition("A", "True", "Good", "fine"), Condition("B", "True"))

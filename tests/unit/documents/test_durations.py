@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from hyperfleet.documents.durations import MAX_DURATION, format_duration, parse_duration, tell_duration
+from hyperfleet.documents.durations import MAX_DURATION, format_duration, parse_duration, short_duration
 
 
 @pytest.mark.parametrize(
@@ -87,4 +87,4 @@ def test_format(duration: timedelta, text: str) -> None:
     [(0, "0s"), (0.25, "250ms"), (1, "1s"), (14.46697, "14s"), (598.062521, "9m58s"), (3600.5, "1h")],
 )
 def test_people_are_spared_fractions(seconds: float, text: str) -> None:
-    assert tell_duration(timedelta(seconds=seconds)) == text
+    assert short_duration(timedelta(seconds=seconds)) == text

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from hyperfleet.document_problem import DocumentPlace, DocumentProblem, draw_caret, has_errors
 from hyperfleet.documents import pointer
 from hyperfleet.documents.places import Places
-from hyperfleet.documents.problem import Place, Problem, draw_caret, has_errors
 from hyperfleet.documents.reader import read
 
 TEXT = """\
@@ -57,8 +57,8 @@ def places() -> Places:
     ],
 )
 def test_keys_and_values(places: Places, path: str, key: tuple[int, int], value: tuple[int, int]) -> None:
-    assert places.key(path) == Place("f.yaml", *key, path)
-    assert places.value(path) == Place("f.yaml", *value, path)
+    assert places.key(path) == DocumentPlace("f.yaml", *key, path)
+    assert places.value(path) == DocumentPlace("f.yaml", *value, path)
 
 
 @pytest.mark.parametrize(
@@ -86,12 +86,12 @@ def test_keys_and_values(places: Places, path: str, key: tuple[int, int], value:
     ],
 )
 def test_inside(places: Places, path: str, inside: tuple[int, int], expected: tuple[int, int], because: str) -> None:
-    assert places.inside(path, *inside) == Place("f.yaml", *expected, path), because
+    assert places.inside(path, *inside) == DocumentPlace("f.yaml", *expected, path), because
 
 
 def test_windows_line_ends() -> None:
     (document,) = read("a: 1\r\nb: |\r\n  x\r\n  yz\r\n", "f.yaml").documents
-    assert Places(document).inside("/b", 2, 2) == Place("f.yaml", 4, 4, "/b")
+    assert Places(document).inside("/b", 2, 2) == DocumentPlace("f.yaml", 4, 4, "/b")
 
 
 def test_pointers_escape_what_separates_them() -> None:
@@ -101,8 +101,8 @@ def test_pointers_escape_what_separates_them() -> None:
 
 
 def test_problems_sort_by_place_and_print_as_compilers_do() -> None:
-    late = Problem(Place("f.yaml", 12, 5), "too late", code="Late", snippet="    a ==\n        ^")
-    early = Problem(Place("f.yaml", 2, 50), "beware", code="Early", level="warning")
+    late = DocumentProblem(DocumentPlace("f.yaml", 12, 5), "too late", code="Late", snippet="    a ==\n        ^")
+    early = DocumentProblem(DocumentPlace("f.yaml", 2, 50), "beware", code="Early", level="warning")
     assert sorted([late, early]) == [early, late]
     assert str(late) == "f.yaml:12:5: too late\n    a ==\n        ^"
     assert str(early) == "f.yaml:2:50: warning: beware"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hyperfleet.errors import ExprError, ExprTypeError
 from hyperfleet.expr.checking.checker import check
 from hyperfleet.expr.checking.environment import Environment
-from hyperfleet.expr.nodes import Call, Integer, Node, walk
+from hyperfleet.expr.nodes import Call, ExprNode, Integer, walk
 from hyperfleet.expr.signatures import BUILTINS, PREDICATES
 from hyperfleet.expr.syntax.cursor import Grammar
 from hyperfleet.expr.syntax.parser import parse
@@ -67,7 +67,7 @@ SCHEMA: dict[str, Type] = {
 ENVIRONMENT = Environment(SCHEMA)
 
 
-def checked(text: str, environment: Environment = ENVIRONMENT) -> tuple[Node, Type]:
+def checked(text: str, environment: Environment = ENVIRONMENT) -> tuple[ExprNode, Type]:
     tree = parse(text, Grammar(overridden=environment.overridden()))
     return tree, check(tree, text, environment)
 

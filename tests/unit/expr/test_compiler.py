@@ -91,7 +91,7 @@ def test_the_result_has_the_expected_type() -> None:
 
 def test_an_open_type_may_be_refused() -> None:
     with pytest.raises(ExprTypeError):
-        expr.compile("open", SCHEMA, expect=bool, options=expr.Options(allow_any=False))
+        expr.compile("open", SCHEMA, expect=bool, options=expr.ExprOptions(allow_any=False))
 
 
 @pytest.mark.parametrize(

@@ -16,11 +16,11 @@ def values(*available: str, n: int = 3) -> dict[str, Any]:
     return {"adapters": [{"available": each} for each in available], "n": n, "open": None}
 
 
-def explain(source: str, given: dict[str, Any] | None = None) -> expr.Explanation:
+def explain(source: str, given: dict[str, Any] | None = None) -> expr.ExprExplanation:
     return expr.compile(source, SCHEMA).explain(given or values("True", "False"))
 
 
-def outline(term: expr.Explanation) -> list[tuple[str, Any]]:
+def outline(term: expr.ExprExplanation) -> list[tuple[str, Any]]:
     """Return the terms with their value, `…` for what was not needed."""
     return [(each.text, "…" if each.skipped else each.error or each.value) for each in term.walk()]
 

@@ -17,13 +17,13 @@ from hyperfleet.expr.nodes import (
     Call,
     Chain,
     Conditional,
+    ExprNode,
     Identifier,
     Integer,
     Let,
     MapLiteral,
-    Member,
+    MemberAccess,
     Nil,
-    Node,
     Pair,
     Pointer,
     Predicate,
@@ -55,7 +55,7 @@ def fault(text: str, grammar: Grammar | None = None) -> str:
         ("a - b - c", Binary("-", Binary("-", A, B), C), "from the left"),
         ("a ** b ** c", Binary("**", A, Binary("**", B, C)), "powers from the right"),
         ("-a ** b", Unary("-", Binary("**", A, B)), "a power before its sign"),
-        ("-1[a]", Member(Unary("-", ONE), A), "a number takes no access, its sign does"),
+        ("-1[a]", MemberAccess(Unary("-", ONE), A), "a number takes no access, its sign does"),
         ("not a in b", Binary("in", Unary("not", A), B), "not binds to the operand"),
         ("a not in b", Unary("not", Binary("in", A, B)), "but may belong to the operator"),
         ("not a * b", Unary("not", Binary("*", A, B)), "and takes a product with it"),
@@ -69,31 +69,31 @@ def fault(text: str, grammar: Grammar | None = None) -> str:
         ("if a {b} else if c {d} else {1}", Conditional(A, B, Conditional(C, D, ONE)), "if is a choice"),
         ("let x = a; let y = b; x; y", None, "declarations nest"),
         ("a; b;", Sequence((A, B)), "a last semicolon at the end"),
-        ("a.b", Member(A, FIELD), "a name"),
-        ("a['b']", Member(A, FIELD), "is the same as its string"),
-        ("a.not", Member(A, String("not")), "words are names behind a dot"),
-        ("a?.b.c", Chain(Member(Member(A, FIELD, True), String("c"))), "a chain goes on"),
-        ("a?.b[1]", Member(Chain(Member(A, FIELD, True)), ONE), "until a bracket"),
-        ("(a?.b).c", Chain(Member(Member(A, FIELD, True), String("c"))), "parentheses do not end it"),
-        ("a?.[1]", Chain(Member(A, ONE, True)), "a bracket can be optional"),
+        ("a.b", MemberAccess(A, FIELD), "a name"),
+        ("a['b']", MemberAccess(A, FIELD), "is the same as its string"),
+        ("a.not", MemberAccess(A, String("not")), "words are names behind a dot"),
+        ("a?.b.c", Chain(MemberAccess(MemberAccess(A, FIELD, True), String("c"))), "a chain goes on"),
+        ("a?.b[1]", MemberAccess(Chain(MemberAccess(A, FIELD, True)), ONE), "until a bracket"),
+        ("(a?.b).c", Chain(MemberAccess(MemberAccess(A, FIELD, True), String("c"))), "parentheses do not end it"),
+        ("a?.[1]", Chain(MemberAccess(A, ONE, True)), "a bracket can be optional"),
         ("a?.[1:]", Slice(A, ONE, None), "a slice cannot"),
         ("a[:2]", Slice(A, None, TWO), "bounds may be absent"),
-        ("a.b(1)", Call(Member(A, FIELD, is_method=True), (ONE,)), "a method"),
+        ("a.b(1)", Call(MemberAccess(A, FIELD, is_method=True), (ONE,)), "a method"),
         ("a | b(1,)", Call(B, (A, ONE)), "a pipe gives the first argument"),
         ("a | len()", Builtin("len", (A,)), "to builtins too"),
         ("all(a, # > 1)", Builtin("all", (A, Predicate(Binary(">", Pointer(), ONE)))), "a bare predicate"),
-        ("map(a, {.b})", Builtin("map", (A, Predicate(Member(Pointer(), FIELD)))), "an implied pointer"),
+        ("map(a, {.b})", Builtin("map", (A, Predicate(MemberAccess(Pointer(), FIELD)))), "an implied pointer"),
         ("map(a, {{}})", Builtin("map", (A, Predicate(MapLiteral(())))), "a map in a predicate has two braces"),
         ("reduce(a, #acc + #, 1)", None, "named pointers"),
         ("{a: 1, 'b': 2, (c): nil}", None, "keys are strings"),
         ("[1, true,]", ArrayLiteral((ONE, Boolean(True))), "a last comma"),
     ],
 )
-def test_trees(text: str, tree: Node | None, because: str) -> None:
+def test_trees(text: str, tree: ExprNode | None, because: str) -> None:
     assert parse(text) == (tree or LONG_TREES[text]), because
 
 
-LONG_TREES: dict[str, Node] = {
+LONG_TREES: dict[str, ExprNode] = {
     "let x = a; let y = b; x; y": Let("x", A, Let("y", B, Sequence((Identifier("x"), Identifier("y"))))),
     "reduce(a, #acc + #, 1)": Builtin("reduce", (A, Predicate(Binary("+", Pointer("acc"), Pointer())), ONE)),
     "{a: 1, 'b': 2, (c): nil}": MapLiteral((Pair(String("a"), ONE), Pair(FIELD, TWO), Pair(C, Nil()))),
@@ -182,7 +182,7 @@ def test_long_chains_need_no_stack() -> None:
         tree = parse(operator.join(["a"] * 10_000), grammar)
         assert sum(1 for _ in walk(tree)) == 19_999
         assert tree == parse(operator.join(["a"] * 10_000), grammar)
-    assert isinstance(parse("a" + ".b" * 10_000, grammar), Member)
+    assert isinstance(parse("a" + ".b" * 10_000, grammar), MemberAccess)
     assert isinstance(parse("let a = 1; " * 3_000 + "a", grammar), Let)
 
 

@@ -18,14 +18,14 @@ from hyperfleet.expr.nodes import (
     Call,
     Chain,
     Conditional,
+    ExprNode,
     Float,
     Identifier,
     Integer,
     Let,
     MapLiteral,
-    Member,
+    MemberAccess,
     Nil,
-    Node,
     Pair,
     Pointer,
     Predicate,
@@ -96,7 +96,7 @@ def test_long_chains_need_no_stack() -> None:
 
 # Trees as the parser can make them.
 
-Step: TypeAlias = tuple[str, Node | None, Node | None, bool]
+Step: TypeAlias = tuple[str, ExprNode | None, ExprNode | None, bool]
 
 names = st.sampled_from(["a", "b", "größe", "$x", "not1"])
 leaves = st.one_of(
@@ -112,23 +112,23 @@ pointers = st.builds(Pointer, st.sampled_from(["", "index", "acc"]))
 operators = st.sampled_from(sorted(BINARY.keys() - {"|"}))
 
 
-def take_step(base: Node, step: Step) -> Node:
+def take_step(base: ExprNode, step: Step) -> ExprNode:
     """Make an access as the parser does: a name goes on with the chain before it, a bracket does not."""
     kind, first, second, optional = step
     if kind == "slice":
         return Slice(base, first, second)
     if kind == "key":
         assert first is not None
-        member = Member(base, first, optional)
+        member = MemberAccess(base, first, optional)
         return Chain(member) if optional else member
     inner = base.body if isinstance(base, Chain) else base
-    node: Node = Member(inner, String(kind), optional, is_method=second is not None)
+    node: ExprNode = MemberAccess(inner, String(kind), optional, is_method=second is not None)
     if second is not None:
         node = Call(node, (second,))
     return Chain(node) if optional or isinstance(base, Chain) else node
 
 
-def accesses(nodes: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
+def accesses(nodes: st.SearchStrategy[ExprNode]) -> st.SearchStrategy[ExprNode]:
     maybe = st.one_of(st.none(), nodes)
     steps = st.one_of(
         st.tuples(st.sampled_from(["a", "in", "not"]), st.none(), maybe, st.booleans()),
@@ -138,11 +138,11 @@ def accesses(nodes: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
     return st.builds(lambda base, found: reduce(take_step, found, base), nodes, st.lists(steps, max_size=3))
 
 
-def tuples_of(nodes: st.SearchStrategy[Node], least: int = 0) -> st.SearchStrategy[tuple[Node, ...]]:
+def tuples_of(nodes: st.SearchStrategy[ExprNode], least: int = 0) -> st.SearchStrategy[tuple[ExprNode, ...]]:
     return st.lists(nodes, min_size=least, max_size=3).map(tuple)
 
 
-def composed(nodes: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
+def composed(nodes: st.SearchStrategy[ExprNode]) -> st.SearchStrategy[ExprNode]:
     pairs = st.builds(Pair, nodes, nodes)
     predicates = st.builds(Predicate, nodes)
     return st.one_of(
@@ -166,7 +166,7 @@ trees = st.builds(lambda body: Builtin("map", (Identifier("xs"), Predicate(body)
 
 
 @given(trees)
-def test_reading_what_was_printed_gives_the_same_tree(tree: Node) -> None:
+def test_reading_what_was_printed_gives_the_same_tree(tree: ExprNode) -> None:
     printed = format_tree(tree)
     assert parse(printed) == tree
     assert format_tree(parse(printed)) == printed

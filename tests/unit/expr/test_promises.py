@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from hyperfleet import expr
-from hyperfleet.expr import ANY, BOOL, FLOAT, INT, STRING, Array, Func, Map, Nullable, Options, Struct
+from hyperfleet.expr import ANY, BOOL, FLOAT, INT, STRING, Array, ExprOptions, Func, Map, Nullable, Struct
 from hyperfleet.expr.compiling import emission as py
 from hyperfleet.expr.runtime.values import AnyMap, NilSlice
 
@@ -211,7 +211,7 @@ def test_a_long_row_of_pipes_is_refused_in_words() -> None:
 @pytest.mark.parametrize("name", ["map", "all", "reduce", "len"])
 def test_a_disabled_builtin_does_not_exist(name: str) -> None:
     with pytest.raises(expr.ExprTypeError, match=f"unknown name {name}"):
-        expr.compile(f"{name}([1], true)", {}, options=Options(disabled=frozenset({name})))
+        expr.compile(f"{name}([1], true)", {}, options=ExprOptions(disabled=frozenset({name})))
 
 
 def test_lists_and_maps_can_be_expected() -> None:

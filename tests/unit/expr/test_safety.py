@@ -300,7 +300,7 @@ def test_the_price_of_a_pattern_does_not_depend_on_what_ran_before() -> None:
 
 
 def test_limits_can_be_set() -> None:
-    small = expr.Options(nodes=10, nesting=3, memory=100, work=50)
+    small = expr.ExprOptions(nodes=10, nesting=3, memory=100, work=50)
     with pytest.raises(ExprError, match="maximum allowed nodes"):
         expr.compile("1 + 1 + 1 + 1 + 1 + 1", options=small)
     with pytest.raises(ExprError, match="nested too deeply"):
@@ -309,13 +309,13 @@ def test_limits_can_be_set() -> None:
         expr.compile("1..100", options=small).evaluate({})
     with pytest.raises(ExprBudgetError, match="iteration budget exceeded"):
         expr.compile("all(x, true)", options=small).evaluate({"x": [1] * 60})
-    large = expr.Options(work=10_000_000, memory=10_000_000)
+    large = expr.ExprOptions(work=10_000_000, memory=10_000_000)
     assert expr.compile("count(1..200000, # > 0)", options=large).evaluate({}) == 200_000
 
 
 def test_disabled_functions_do_not_exist() -> None:
     with pytest.raises(ExprError):
-        expr.compile("len([1])", {}, options=expr.Options(disabled=frozenset({"len"})))
+        expr.compile("len([1])", {}, options=expr.ExprOptions(disabled=frozenset({"len"})))
 
 
 def cyclic() -> list[Any]:

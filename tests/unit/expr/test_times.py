@@ -9,7 +9,7 @@ import pytest
 
 from hyperfleet import expr
 from hyperfleet.errors import ExprRuntimeError
-from hyperfleet.expr.faults import Fault
+from hyperfleet.expr.faults import EvaluationFault
 from hyperfleet.expr.temporal.dates import parse_time
 from hyperfleet.expr.temporal.durations import Duration, parse_duration
 from hyperfleet.expr.temporal.layouts import RFC3339_NANO, format_time
@@ -50,7 +50,7 @@ def test_durations(text: str, nanoseconds: int, shown: str) -> None:
     ],
 )
 def test_no_durations(text: str, complaint: str) -> None:
-    with pytest.raises(Fault, match="time:") as raised:
+    with pytest.raises(EvaluationFault, match="time:") as raised:
         parse_duration(text)
     assert str(raised.value) == complaint
 
@@ -99,7 +99,7 @@ def test_reading(text: str, layout: str, wanted: str) -> None:
     ],
 )
 def test_no_times(text: str, layout: str, complaint: str) -> None:
-    with pytest.raises(Fault, match="parsing") as raised:
+    with pytest.raises(EvaluationFault, match="parsing") as raised:
         parse_time(text, layout)
     assert str(raised.value) == complaint
 
@@ -159,7 +159,7 @@ def test_hosts_hand_in_their_own_times() -> None:
 
 
 def test_now_asks_the_callers_clock() -> None:
-    options = expr.Options(clock=lambda: datetime(2024, 5, 6, 7, tzinfo=UTC))
+    options = expr.ExprOptions(clock=lambda: datetime(2024, 5, 6, 7, tzinfo=UTC))
     assert expr.compile('now().Format("2006-01-02 15:04")', options=options).evaluate({}) == "2024-05-06 07:00"
     assert expr.compile('now(timezone("Asia/Tokyo")).Hour()', options=options).evaluate({}) == 16
 

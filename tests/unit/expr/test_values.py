@@ -12,7 +12,7 @@ from hyperfleet import expr
 from hyperfleet.errors import ExprRuntimeError
 from hyperfleet.expr.runtime.budget import open_budget
 from hyperfleet.expr.runtime.text import show, show_float
-from hyperfleet.expr.runtime.values import NilSlice, Record, adopt, equal, is_nil, zero
+from hyperfleet.expr.runtime.values import NilSlice, StructValue, adopt, equal, is_nil, zero
 from hyperfleet.expr.types import ANY, INT, STRING, Array, Map, Struct
 
 
@@ -87,7 +87,7 @@ def test_equality(left: Any, right: Any, wanted: bool) -> None:
         (b"ab", "[97 98]"),
         (timedelta(hours=1, milliseconds=5), "1h0m0.005s"),
         (datetime(2023, 1, 2, tzinfo=UTC), "2023-01-02 00:00:00 +0000 UTC"),
-        (Record(Struct("main.Foo", {"Bar": STRING, "Baz": INT}), {"Bar": "x", "Baz": 1}), "{x 1}"),
+        (StructValue(Struct("main.Foo", {"Bar": STRING, "Baz": INT}), {"Bar": "x", "Baz": 1}), "{x 1}"),
     ],
 )
 def test_text(value: Any, wanted: str) -> None:

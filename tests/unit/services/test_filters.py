@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hyperfleet.aggregation.adapters import observe
 from hyperfleet.aggregation.deletion import awaited_finalizers
-from hyperfleet.model.status import ADAPTER_STATES, PHASES
+from hyperfleet.aggregation.observation import observe
+from hyperfleet.model.phase import PHASES
+from hyperfleet.model.status import ADAPTER_STATES
 from hyperfleet.ports import EVERYTHING, Record, Term
 from hyperfleet.services.facets import facets_of
 from hyperfleet.services.search import read_query

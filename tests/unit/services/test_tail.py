@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from hyperfleet.backends.clock import SystemClock
 from hyperfleet.backends.memory import MemoryStore
-from hyperfleet.errors import Forgotten, Overloaded, StoreUnavailable
+from hyperfleet.errors import HistoryPruned, Overloaded, StoreUnavailable
 from hyperfleet.model.event import EventType
 from hyperfleet.ports import Entries, Entry, FacetChange
 from hyperfleet.services import tail as module
@@ -52,7 +52,7 @@ class LogStore(MemoryStore):
         if self.hangs:
             await asyncio.Event().wait()
         if after < self.forgotten:
-            raise Forgotten("pruned")
+            raise HistoryPruned("pruned")
         return Entries(tuple(self.log[after : after + limit]), len(self.log))
 
     def _look(self) -> None:
@@ -288,7 +288,7 @@ def test_what_is_forgotten_is_told() -> None:
         store.add(*CHANGES * 5)
         store.forgotten = 3
         async with following(store) as tail:
-            with pytest.raises(Forgotten):
+            with pytest.raises(HistoryPruned):
                 await collect(tail, 2, 5)
             assert await collect(tail, 3, 5) == [4, 5]
 

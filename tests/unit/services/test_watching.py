@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from hyperfleet.errors import Forgotten
+from hyperfleet.errors import HistoryPruned
 from hyperfleet.model.event import EventType
 from hyperfleet.ports import EVERYTHING, Entry, FacetChange, Scope, Term
 from hyperfleet.services.watching import Interest
@@ -68,5 +68,5 @@ def test_whom_an_event_concerns(interest: Interest, concerns: bool) -> None:
 def test_an_event_from_before_tokens_were_kept_cannot_be_filtered() -> None:
     old = Entry(7, "StatusChanged", "NodePool", "np-1", "cls-1", "", 1, NOW, b"{}", None)
     assert Interest("NodePool", EVERYTHING).move_of(old) == "modified"
-    with pytest.raises(Forgotten):
+    with pytest.raises(HistoryPruned):
         Interest("NodePool", EVERYTHING, terms=(FAILED,)).move_of(old)

@@ -1,6 +1,6 @@
-"""What a condition depends on: which adapters, which of their further conditions, and what it sees of each.
+"""What a condition depends on: which adapters, which of their conditions, and which part of each adapter.
 
-`remedies` asks, to try only what can matter. An adapter too many costs time; one too few would hide a remedy.
+`remedies` uses this to try only what can matter. A superfluous adapter costs time; a missing one would hide a remedy.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from msgspec import Struct
 from hyperfleet.aggregation.adapters import AdapterView
 from hyperfleet.aggregation.availability import READY
 from hyperfleet.aggregation.culprits import mentioned_lists
-from hyperfleet.aggregation.explaining.evenness import Look, look_of
+from hyperfleet.aggregation.explaining.projection import Projection, find_projection
 from hyperfleet.aggregation.policy import ExprRule, MirrorRule, Rule, SummaryRule
 from hyperfleet.aggregation.situation import Situation
 from hyperfleet.aggregation.vocabulary import ADAPTERS_BY_NAME
-from hyperfleet.expr.nodes import Identifier, Member, Node, String, walk
+from hyperfleet.expr.nodes import ExprNode, Identifier, MemberAccess, String, walk
 from hyperfleet.model.condition import FALSE, TRUE, ConditionStatus
 from hyperfleet.model.report import REQUIRED_CONDITIONS
 
@@ -25,13 +25,13 @@ class Dependencies(Struct, frozen=True):
     """What one condition depends on."""
 
     adapters: tuple[str, ...] = ()  # each once
-    named: frozenset[str] = frozenset()  # those that the rule names one by one
-    conditions: Mapping[str, ConditionStatus] = {}  # beside the required three: what speaks for the condition
-    look: Look | None = None  # None: any two adapters may differ to it
+    named: frozenset[str] = frozenset()  # adapters that the rule names individually
+    conditions: Mapping[str, ConditionStatus] = {}  # besides the required three: the good status
+    projection: Projection | None = None  # None: no two adapters are interchangeable
 
 
 def find_dependencies(type_: str, situation: Situation) -> Dependencies:
-    """Return what a condition depends on, through the conditions that it sums up too."""
+    """Return what a condition depends on, including the conditions that it summarizes."""
     rule = next((rule for rule in situation.policy.rules if rule.type == type_), None)
     if rule is None:
         return _of_built_in(type_, situation)
@@ -48,28 +48,28 @@ def find_dependencies(type_: str, situation: Situation) -> Dependencies:
 
 def _of_built_in(type_: str, situation: Situation) -> Dependencies:
     if type_ != READY:
-        return Dependencies(situation.policy.required, look=_look_for_available)
+        return Dependencies(situation.policy.required, projection=_project_for_available)
     if situation.resource.is_deleting:
-        return Dependencies(look=_look_away)
-    return Dependencies(situation.policy.required, look=_look_for_ready)
+        return Dependencies(projection=_project_nothing)
+    return Dependencies(situation.policy.required, projection=_project_for_ready)
 
 
-def _look_for_available(view: AdapterView) -> Hashable:
+def _project_for_available(view: AdapterView) -> Hashable:
     return view.is_reported, view.available == TRUE, view.observed_generation
 
 
-def _look_for_ready(view: AdapterView) -> Hashable:
+def _project_for_ready(view: AdapterView) -> Hashable:
     return view.available == TRUE and view.is_current and not view.is_stale
 
 
-def _of_expression(rule: Rule, tree: Node, situation: Situation) -> Dependencies:
+def _of_expression(rule: Rule, tree: ExprNode, situation: Situation) -> Dependencies:
     named, lists = rule.named_adapters, mentioned_lists(tree)
     adapters = [*named, *(name for group in lists for name in _members(group, situation))]
     if _takes_any_adapter(tree):
         adapters += _members("allAdapters", situation)
     in_order = tuple(dict.fromkeys(adapters))
     conditions: dict[str, ConditionStatus] = dict.fromkeys(_mentioned_conditions(tree), TRUE)
-    return Dependencies(in_order, frozenset(named), _further(conditions), look_of(tree))
+    return Dependencies(in_order, frozenset(named), _further(conditions), find_projection(tree))
 
 
 def _members(group: str, situation: Situation) -> Iterable[str]:
@@ -80,22 +80,22 @@ def _members(group: str, situation: Situation) -> Iterable[str]:
     return known.get(group, everybody)
 
 
-def _takes_any_adapter(tree: Node) -> bool:
+def _takes_any_adapter(tree: ExprNode) -> bool:
     """Tell whether an expression uses the map of all adapters otherwise than with a name written out."""
     nodes = list(walk(tree))
-    named = [id(node.base) for node in nodes if isinstance(node, Member) and isinstance(node.key, String)]
+    named = [id(node.base) for node in nodes if isinstance(node, MemberAccess) and isinstance(node.key, String)]
     maps = [node for node in nodes if isinstance(node, Identifier) and node.name == ADAPTERS_BY_NAME]
     return any(id(node) not in named for node in maps)
 
 
-def _mentioned_conditions(tree: Node) -> list[str]:
+def _mentioned_conditions(tree: ExprNode) -> list[str]:
     """List the types that stand in `….conditions["Type"]`."""
     return [
         node.key.value
         for node in walk(tree)
-        if isinstance(node, Member)
+        if isinstance(node, MemberAccess)
         and isinstance(node.key, String)
-        and isinstance(node.base, Member)
+        and isinstance(node.base, MemberAccess)
         and isinstance(node.base.key, String)
         and node.base.key.value == "conditions"
     ]
@@ -106,33 +106,33 @@ def _of_summary(rule: SummaryRule, situation: Situation) -> Dependencies:
         return _of_one(rule.adapter, {t: FALSE if t in rule.negative else TRUE for t in rule.types})
     (type_,) = rule.types  # of many: merged as it is, a negative one into a negative one
 
-    def look(view: AdapterView) -> Hashable:
+    def project(view: AdapterView) -> Hashable:
         condition = view.report.condition(type_) if view.report else None
         return condition.status if condition else None
 
     members = dict.fromkeys(_members(rule.over or "allAdapters", situation))
-    return Dependencies(tuple(members), frozenset(), _further({type_: TRUE}), look)
+    return Dependencies(tuple(members), frozenset(), _further({type_: TRUE}), project)
 
 
 def _of_one(adapter: str, conditions: Mapping[str, ConditionStatus]) -> Dependencies:
-    return Dependencies((adapter,), frozenset({adapter}), _further(conditions), _look_away)
+    return Dependencies((adapter,), frozenset({adapter}), _further(conditions), _project_nothing)
 
 
-def _look_away(view: AdapterView) -> Hashable:
-    """See nothing: the condition depends on no adapter that it does not name."""
+def _project_nothing(view: AdapterView) -> Hashable:
+    """Project to nothing: the condition depends only on adapters that it names."""
     return None
 
 
 def _further(conditions: Mapping[str, ConditionStatus]) -> Mapping[str, ConditionStatus]:
-    """Leave out the conditions that every report has: those follow from the adapter's state."""
+    """Leave out the conditions that every report has: they follow from the adapter's state."""
     return {type_: status for type_, status in conditions.items() if type_ not in REQUIRED_CONDITIONS}
 
 
 def _merged(parts: list[Dependencies]) -> Dependencies:
-    looks = [part.look for part in parts if part.look is not None]
+    projections = [part.projection for part in parts if part.projection is not None]
     return Dependencies(
         tuple(dict.fromkeys(name for part in parts for name in part.adapters)),
         frozenset().union(*(part.named for part in parts)),
         {type_: status for part in parts for type_, status in part.conditions.items()},
-        (lambda view: tuple(look(view) for look in looks)) if len(looks) == len(parts) else None,
+        (lambda view: tuple(project(view) for project in projections)) if len(projections) == len(parts) else None,
     )

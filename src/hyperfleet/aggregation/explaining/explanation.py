@@ -1,7 +1,7 @@
-"""Why is it so? The tree from phase to condition to rule to expression terms to adapters, and what would help.
+"""Explain a status: the tree from phase to condition to rule to expression terms to adapters, and what would help.
 
-Pure, from the same inputs as `aggregate`, through the same steps, so it cannot tell another story. `render` in
-`explanation_text` makes text of it for a terminal.
+Pure. It takes the same inputs and steps as `aggregate`, so the two cannot disagree. `explanation_text.render` formats
+it for a terminal.
 """
 
 from __future__ import annotations
@@ -15,30 +15,31 @@ from msgspec import Struct
 from hyperfleet.aggregation.adapters import AdapterView
 from hyperfleet.aggregation.aggregate import judge, settle
 from hyperfleet.aggregation.availability import READY
-from hyperfleet.aggregation.explaining.remedies import Remedies, find_remedies
+from hyperfleet.aggregation.explaining.remedies import RemedySet, find_remedies
 from hyperfleet.aggregation.phase import PhaseInputs, decide_phase, evidence_for
 from hyperfleet.aggregation.policy import ExprRule, MirrorRule, Policy, Rule, SummaryRule
 from hyperfleet.aggregation.situation import Child, Situation, read_situation
 from hyperfleet.aggregation.verdict import Verdict
 from hyperfleet.aggregation.vocabulary import ADAPTER, CONDITION
-from hyperfleet.expr import Explanation as TermTree
-from hyperfleet.expr.explain import Element as TermElement
+from hyperfleet.expr import ExprExplanation
+from hyperfleet.expr.explain import ExplainedRound
 from hyperfleet.expr.types import Array, Map
 from hyperfleet.model.condition import FALSE, TRUE, Condition, ConditionStatus
 from hyperfleet.model.event import PHASE_SUBJECT
+from hyperfleet.model.phase import Phase
 from hyperfleet.model.report import AVAILABLE, StoredReport
 from hyperfleet.model.resource import Resource
-from hyperfleet.model.status import AdapterState, Flapping, Flips, Phase, RawResult, Status
+from hyperfleet.model.status import AdapterState, Flapping, Flips, RawResult, Status
 
 
-class Term(Struct, frozen=True):
-    """A part of an expression and what it came to."""
+class ExplainedTerm(Struct, frozen=True):
+    """A part of an expression and its value."""
 
     text: str
     value: Any = None
     error: str = ""
-    is_skipped: bool = False  # the parts before it had already decided
-    parts: tuple[Term, ...] = ()
+    is_skipped: bool = False  # not evaluated: the parts before it decided
+    parts: tuple[ExplainedTerm, ...] = ()
 
 
 class AdapterExplanation(Struct, frozen=True):
@@ -55,11 +56,11 @@ class AdapterExplanation(Struct, frozen=True):
     since: datetime | None
     is_required: bool
     is_stale: bool
-    is_missing: bool  # silent for longer than the policy allows
+    is_missing: bool  # has not reported within the time that the policy allows
 
 
 class FlappingExplanation(Struct, frozen=True):
-    """How something moves that moves too often."""
+    """The moves of a subject that is flapping."""
 
     mark: Flapping
     recent: Flips  # the last moves that still count
@@ -74,14 +75,14 @@ class ConditionExplanation(Struct, frozen=True):
     message: str
     since: datetime | None
     rule: str  # the expression as written, or what is merged or copied; empty for Available and Ready
-    terms: Term | None
+    terms: ExplainedTerm | None
     culprits: tuple[AdapterExplanation, ...]
-    raw: RawResult | None  # what a damped rule says beside what is published
-    remedies: Remedies | None  # smallest sets of reports that would make it good; None: it is
-    flapping: FlappingExplanation | None = None  # of a damped rule, by what it says
+    raw: RawResult | None  # the result of a damped rule, which may not be published yet
+    remedies: RemedySet | None  # minimal sets of reports that would make it good; None: it is good
+    flapping: FlappingExplanation | None = None  # of a damped rule: of its raw result
 
 
-class Explanation(Struct, frozen=True):
+class StatusExplanation(Struct, frozen=True):
     """Why a resource has its status."""
 
     resource_id: str
@@ -104,7 +105,7 @@ def explain(
     *,
     children: Iterable[Child] = (),
     only: str | None = None,
-) -> Explanation:
+) -> StatusExplanation:
     """Explain the status that `aggregate` computes from the same inputs; `only` one condition, if given."""
     types = (AVAILABLE, READY, *(rule.type for rule in policy.rules))
     if only not in (None, *types):
@@ -114,21 +115,21 @@ def explain(
     inputs = PhaseInputs(situation, publisher.published)
     status = settle(situation, publisher, decide_phase(inputs))
     verdicts = [published.verdict for published in publisher.published]
-    teller = _Teller(situation, status, reports)
-    return Explanation(
+    explainer = _Explainer(situation, status, reports)
+    return StatusExplanation(
         resource.id,
         resource.generation,
         status.phase,
         status.phase_since,
         tuple(evidence_for(status.phase, inputs)),
-        tuple(teller.condition(verdict) for verdict in verdicts if only in (None, verdict.type)),
-        tuple(teller.adapter(view) for view in situation.by_name.values()),
+        tuple(explainer.condition(verdict) for verdict in verdicts if only in (None, verdict.type)),
+        tuple(explainer.adapter(view) for view in situation.by_name.values()),
         status.next_deadline,
-        teller.flapping(PHASE_SUBJECT),
+        explainer.flapping(PHASE_SUBJECT),
     )
 
 
-class _Teller:
+class _Explainer:
     """Explains the parts of one status."""
 
     def __init__(self, situation: Situation, status: Status, reports: Mapping[str, StoredReport]) -> None:
@@ -159,13 +160,13 @@ class _Teller:
         mark = self._status.flapping.get(subject)
         return FlappingExplanation(mark, self._status.memory.flips[subject]) if mark else None
 
-    def _remedies(self, published: Condition, rule: Rule | None) -> Remedies | None:
+    def _remedies(self, published: Condition, rule: Rule | None) -> RemedySet | None:
         good: ConditionStatus = FALSE if rule and rule.polarity == "Negative" else TRUE
         if published.status == good:
             return None
         return find_remedies(self._situation, self._reports, published.type, good)
 
-    def _terms(self, rule: Rule) -> Term | None:
+    def _terms(self, rule: Rule) -> ExplainedTerm | None:
         if not isinstance(rule.by, ExprRule):
             return None
         return _term(rule.by.program.explain(self._situation.values))
@@ -190,7 +191,7 @@ class _Teller:
 
 
 def describe_rule(rule: Rule) -> str:
-    """Return the expression as written, or say what is merged or copied."""
+    """Return the expression as written, or what is merged or copied."""
     match rule.by:
         case ExprRule(source=source):
             return source
@@ -200,12 +201,12 @@ def describe_rule(rule: Rule) -> str:
             return f"summary of {', '.join(types)} of {over or adapter or 'the resource'}"
 
 
-def _term(tree: TermTree) -> Term:
-    return Term(tree.text, tree.value, tree.error, tree.skipped, tuple(_parts(tree)))
+def _term(tree: ExprExplanation) -> ExplainedTerm:
+    return ExplainedTerm(tree.text, tree.value, tree.error, tree.skipped, tuple(_parts(tree)))
 
 
-def _parts(tree: TermTree) -> Iterator[Term]:
-    """Yield what is below a term; instead of a whole adapter, or many, only what is below that."""
+def _parts(tree: ExprExplanation) -> Iterator[ExplainedTerm]:
+    """Yield the parts of a term; whole adapters are replaced by their own parts."""
     for part in tree.children:
         if _is_adapters(part) and not part.error:
             yield from _parts(part)
@@ -213,11 +214,11 @@ def _parts(tree: TermTree) -> Iterator[Term]:
             yield _term(part)
     yield from (_element(element) for element in tree.elements)
     if tree.omitted:
-        yield Term(f"… and {tree.omitted} more", is_skipped=True)
+        yield ExplainedTerm(f"… and {tree.omitted} more", is_skipped=True)
 
 
-def _is_adapters(tree: TermTree) -> bool:
-    """Tell whether a term stands for adapters or their conditions: these are told one by one, elsewhere."""
+def _is_adapters(tree: ExprExplanation) -> bool:
+    """Tell whether a term's value is adapters or their conditions: these are explained elsewhere, one by one."""
     match tree.node.type:
         case Array(element=held) | Map(value=held):
             return held in (ADAPTER, CONDITION)
@@ -225,8 +226,10 @@ def _is_adapters(tree: TermTree) -> bool:
             return held in (ADAPTER, CONDITION)
 
 
-def _element(element: TermElement) -> Term:
-    """Tell one round of a predicate; an adapter is called by its name."""
+def _element(element: ExplainedRound) -> ExplainedTerm:
+    """Explain one round of a predicate; an adapter is shown by its name."""
     name = element.item.get("adapter", "") if isinstance(element.item, dict) else ""
     body = _term(element.body)
-    return Term(f"{name or f'[{element.index}]'}: {body.text}", body.value, body.error, body.is_skipped, body.parts)
+    return ExplainedTerm(
+        f"{name or f'[{element.index}]'}: {body.text}", body.value, body.error, body.is_skipped, body.parts
+    )

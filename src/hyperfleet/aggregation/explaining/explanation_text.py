@@ -1,4 +1,4 @@
-"""An explanation as text for a terminal: what, since when, why, who, and what would help, from left to right."""
+"""Format an explanation as text for a terminal."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ import msgspec
 from hyperfleet.aggregation.explaining.explanation import (
     AdapterExplanation,
     ConditionExplanation,
-    Explanation,
+    ExplainedTerm,
     FlappingExplanation,
-    Term,
+    StatusExplanation,
 )
-from hyperfleet.aggregation.explaining.remedies import Remedies
+from hyperfleet.aggregation.explaining.remedies import RemedySet
 from hyperfleet.aggregation.explaining.trials import Remedy
-from hyperfleet.documents.durations import tell_duration
+from hyperfleet.documents.durations import short_duration
 
-# What is longer is cut here; the explanation itself has all of it.
+# Longer texts are cut here; the explanation itself is complete.
 _SHOWN_VALUE: Final = 60  # characters of a value
 _SHOWN_LINE: Final = 200  # characters of a message
 _SHOWN: Final = 10  # adapters, lines of a message, pieces of evidence
 
 
-def render(explanation: Explanation, now: datetime) -> str:
+def render(explanation: StatusExplanation, now: datetime) -> str:
     """Write an explanation; ages count up to `now`."""
     writer = _Writer(now)
     return "\n".join(writer.explanation(explanation)) + "\n"
@@ -37,68 +37,68 @@ class _Writer:
     def __init__(self, now: datetime) -> None:
         self._now = now
 
-    def explanation(self, told: Explanation) -> Iterator[str]:
-        age = self._age(told.phase_since)
-        yield f"{told.resource_id} is {told.phase} for {age} (generation {told.generation})"
-        yield from _first(f"  because {_line(evidence)}" for evidence in told.because)
-        if told.phase_flapping is not None:
-            yield self._flapping(told.phase_flapping, "it")
-        if told.next_deadline is not None:
-            yield f"  next change by time alone in {tell_duration(told.next_deadline - self._now)}"
-        for condition in told.conditions:
+    def explanation(self, explained: StatusExplanation) -> Iterator[str]:
+        age = self._age(explained.phase_since)
+        yield f"{explained.resource_id} is {explained.phase} for {age} (generation {explained.generation})"
+        yield from _first(f"  because {_line(evidence)}" for evidence in explained.because)
+        if explained.phase_flapping is not None:
+            yield self._flapping(explained.phase_flapping, "it")
+        if explained.next_deadline is not None:
+            yield f"  next change by time alone in {short_duration(explained.next_deadline - self._now)}"
+        for condition in explained.conditions:
             yield ""
             yield from self._condition(condition)
 
-    def _condition(self, told: ConditionExplanation) -> Iterator[str]:
-        age = f" for {self._age(told.since)}" if told.since else ""
-        yield f"{told.type}={told.status}{age}: {told.reason}"
-        yield from _first(f"  {_line(line)}" for line in told.message.splitlines())
-        if told.raw is not None and told.raw.status != told.status:
-            yield f"  damped: the rule has said {told.raw.status} for {self._age(told.raw.since)}"
-        if told.flapping is not None:
-            yield self._flapping(told.flapping, "it" if told.raw is None else "the rule")
-        if told.terms is not None:
-            yield from _term(told.terms, "  ")
-        elif told.rule:
-            yield f"  {told.rule}"
-        yield from _first(f"  ← {self._adapter(adapter)}" for adapter in told.culprits)
-        if told.remedies is not None:
-            yield from _remedies(told.remedies)
+    def _condition(self, explained: ConditionExplanation) -> Iterator[str]:
+        age = f" for {self._age(explained.since)}" if explained.since else ""
+        yield f"{explained.type}={explained.status}{age}: {explained.reason}"
+        yield from _first(f"  {_line(line)}" for line in explained.message.splitlines())
+        if explained.raw is not None and explained.raw.status != explained.status:
+            yield f"  damped: the rule has said {explained.raw.status} for {self._age(explained.raw.since)}"
+        if explained.flapping is not None:
+            yield self._flapping(explained.flapping, "it" if explained.raw is None else "the rule")
+        if explained.terms is not None:
+            yield from _term(explained.terms, "  ")
+        elif explained.rule:
+            yield f"  {explained.rule}"
+        yield from _first(f"  ← {self._adapter(adapter)}" for adapter in explained.culprits)
+        if explained.remedies is not None:
+            yield from _remedies(explained.remedies)
 
-    def _adapter(self, told: AdapterExplanation) -> str:
-        if told.last_heard is None:
-            silence = "has not reported in time" if told.is_missing else "has not reported yet"
-            return f"{told.name} {silence}"
-        generation = f"generation {told.observed_generation}"
-        if told.observed_generation != told.generation:
-            generation += f" of {told.generation}"
-        stale = ", stale" if told.is_stale else ""
-        words = _line(" ".join(word for word in (told.reason, told.message) if word))
-        heard = f"heard {self._age(told.last_heard)} ago{stale}"
-        return f"{told.name} {told.state} ({generation}, {heard}) {words}".rstrip()
+    def _adapter(self, explained: AdapterExplanation) -> str:
+        if explained.last_heard is None:
+            silence = "has not reported in time" if explained.is_missing else "has not reported yet"
+            return f"{explained.name} {silence}"
+        generation = f"generation {explained.observed_generation}"
+        if explained.observed_generation != explained.generation:
+            generation += f" of {explained.generation}"
+        stale = ", stale" if explained.is_stale else ""
+        words = _line(" ".join(word for word in (explained.reason, explained.message) if word))
+        heard = f"heard {self._age(explained.last_heard)} ago{stale}"
+        return f"{explained.name} {explained.state} ({generation}, {heard}) {words}".rstrip()
 
-    def _flapping(self, told: FlappingExplanation, who: str) -> str:
-        """Tell how often something moved and, of the moves that still count, from when to when and where to."""
-        first, last = told.recent[0].time, told.recent[-1].time
-        lately = "→".join([flip.after for flip in told.recent])
+    def _flapping(self, explained: FlappingExplanation, who: str) -> str:
+        """Describe how often a subject moved, and the moves that still count."""
+        first, last = explained.recent[0].time, explained.recent[-1].time
+        lately = "→".join([flip.after for flip in explained.recent])
         return (
-            f"  flapping for {self._age(told.mark.since)}: {who} has moved {told.mark.transitions} times, "
-            f"the last {len(told.recent)} within {tell_duration(last - first)}: {lately}"
+            f"  flapping for {self._age(explained.mark.since)}: {who} has moved {explained.mark.transitions} times, "
+            f"the last {len(explained.recent)} within {short_duration(last - first)}: {lately}"
         )
 
     def _age(self, instant: datetime) -> str:
-        return tell_duration(max(self._now - instant, self._now - self._now))
+        return short_duration(max(self._now - instant, self._now - self._now))
 
 
-def _remedies(told: Remedies) -> Iterator[str]:
-    if not told.sets and told.is_exhaustive:
-        yield f"  no state of an adapter found that makes it {told.wanted}; it may depend on other things"
-    elif not told.sets:
-        yield f"  nothing found that makes it {told.wanted}; there were too many combinations to try them all"
-    for remedy in told.sets:
-        if remedy:  # none: the rule says so already, and waits out its damping
-            yield f"  {told.wanted} with{'' if told.is_minimal else ' (fewer may do)'}: {_remedy(remedy)}"
-    if told.sets and not told.is_exhaustive:
+def _remedies(explained: RemedySet) -> Iterator[str]:
+    if not explained.sets and explained.is_exhaustive:
+        yield f"  no state of an adapter found that makes it {explained.wanted}; it may depend on other things"
+    elif not explained.sets:
+        yield f"  nothing found that makes it {explained.wanted}; there were too many combinations to try them all"
+    for remedy in explained.sets:
+        if remedy:  # empty: the rule is already there and waits for its damping
+            yield f"  {explained.wanted} with{'' if explained.is_minimal else ' (fewer may do)'}: {_remedy(remedy)}"
+    if explained.sets and not explained.is_exhaustive:
         yield "  … and perhaps in other ways"
 
 
@@ -117,18 +117,18 @@ def _first(lines: Iterable[str]) -> Iterator[str]:
 
 
 def _line(text: str) -> str:
-    """Put a text on one line and cut it where nobody would read on."""
+    """Put a text on one line and cut it to a readable length."""
     line = " ".join(text[: 2 * _SHOWN_LINE].split())
     return line if len(text) <= _SHOWN_LINE else f"{line[: _SHOWN_LINE - 1]}…"
 
 
-def _term(term: Term, indent: str) -> Iterator[str]:
+def _term(term: ExplainedTerm, indent: str) -> Iterator[str]:
     yield f"{indent}{_line(term.text)} {_outcome(term)}"
     for part in term.parts:
         yield from _term(part, indent + "  ")
 
 
-def _outcome(term: Term) -> str:
+def _outcome(term: ExplainedTerm) -> str:
     if term.is_skipped:
         return "was not needed"
     if term.error:

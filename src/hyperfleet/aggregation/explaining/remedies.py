@@ -1,8 +1,8 @@
-"""What would help? The smallest sets of adapter reports that would give a condition the status one wants.
+"""Find remedies: the smallest sets of adapter reports that would give a condition the wanted status.
 
-Found by trying: each set is judged exactly as real reports are. Sets are tried from small to large and no set is
-tried that contains one that already helps, so what is found is minimal. Adapters that look alike to the condition
-stand in for each other (`evenness`): of fifty that have not reported, one set of each size is tried.
+They are found by trial: each set is judged exactly as real reports are. Sets are tried from small to large, and no set
+is tried that contains a remedy, so the results are minimal. Adapters with equal projections are interchangeable
+(`projection`): of fifty that have not reported, one set of each size is tried.
 """
 
 from __future__ import annotations
@@ -22,32 +22,32 @@ from hyperfleet.model.report import StoredReport
 from hyperfleet.model.status import AdapterState
 
 # For each of the two or three searches. A trial of an expression takes 20 to 70 microseconds for 4 to 50 adapters.
-_MOST_DRAFTS: Final = 800
-_MOST_SETS: Final = 10
-_MOST_MIXTURES: Final = 8  # of the statuses of further conditions: three conditions, each True or False
+_MAX_DRAFTS: Final = 800
+_MAX_SETS: Final = 10
+_MAX_MIXTURES: Final = 8  # of the statuses of further conditions: three conditions, each True or False
 
-# What an adapter could report next: first what people hope for, then anything.
-_HOPED_FOR: Final[tuple[AdapterState, ...]] = ("Completed",)
+# What an adapter could report next: success first, then anything.
+_SUCCESS: Final[tuple[AdapterState, ...]] = ("Completed",)
 _ANYTHING: Final[tuple[AdapterState, ...]] = ("Completed", "Running", "Pending", "Failed", "Unhealthy")
 
 
-class Remedies(Struct, frozen=True):
-    """What was found. One empty set: nothing need change."""
+class RemedySet(Struct, frozen=True):
+    """The remedies found. One empty set: no change is needed."""
 
     wanted: ConditionStatus
     sets: tuple[Remedy, ...] = ()
     is_exhaustive: bool = True  # False: the search was cut short, there may be other sets
-    is_minimal: bool = True  # False: some part of a set may do too; there were too many parts to try them all
+    is_minimal: bool = True  # False: a part of a set may suffice; there were too many parts to try them all
 
 
-class Group(Struct, frozen=True):
-    """Adapters that stand in for each other, and what each of them could report."""
+class InterchangeableAdapters(Struct, frozen=True):
+    """Interchangeable adapters, and what each of them could report."""
 
     adapters: tuple[str, ...]
     effects: tuple[Effect, ...]
 
 
-# A report by some adapter of a group. A draft of a remedy says how many of each group, not yet who.
+# A report by some adapter of a group. A draft of a remedy has how many of each group report, not which ones.
 Pick: TypeAlias = tuple[int, Effect]
 Draft: TypeAlias = tuple[Pick, ...]
 
@@ -57,33 +57,33 @@ def find_remedies(
     reports: Mapping[str, StoredReport],
     type_: str,
     wanted: ConditionStatus = TRUE,
-) -> Remedies:
+) -> RemedySet:
     """Return minimal sets of reports that give a condition the wanted status, before any damping.
 
     A set names the states of adapters and the further conditions that the rule mentions; states other than Completed
-    only where that does not help. None at all: no such set brings it about (it depends on something else, such as
-    `data`), or not all could be tried.
+    only where that does not help. No sets: no such reports help (the rule depends on something else, such as `data`),
+    or not all could be tried.
     """
     trials = Trials(situation, reports, type_, wanted, find_dependencies(type_, situation))
     if trials.helps(()):
-        return Remedies(wanted, ((),))
+        return RemedySet(wanted, ((),))
     is_exhaustive = True
     for effects, is_all in _stages(trials.depends.conditions, wanted):
         found = _Search(trials, _group(trials, effects)).run()
         if found.sets:
             return found
         is_exhaustive = found.is_exhaustive and is_all
-    return Remedies(wanted, (), is_exhaustive)
+    return RemedySet(wanted, (), is_exhaustive)
 
 
 def _stages(good: Mapping[str, ConditionStatus], wanted: ConditionStatus) -> Iterator[tuple[Sequence[Effect], bool]]:
-    """Yield what adapters may be imagined to report, less and less of what people hope for, and whether that is all."""
-    hoped_for = {type_: _opposite(status) if wanted == FALSE else status for type_, status in good.items()}
-    choices = [[Condition(type_, status), Condition(type_, _opposite(status))] for type_, status in hoped_for.items()]
-    mixtures = list(islice(product(*choices), _MOST_MIXTURES))
-    yield _effects(_HOPED_FOR, mixtures[:1]), False
+    """Yield effects to try, the most desirable first, and whether these are all there are."""
+    preferred = {type_: _opposite(status) if wanted == FALSE else status for type_, status in good.items()}
+    choices = [[Condition(type_, status), Condition(type_, _opposite(status))] for type_, status in preferred.items()]
+    mixtures = list(islice(product(*choices), _MAX_MIXTURES))
+    yield _effects(_SUCCESS, mixtures[:1]), False
     if len(mixtures) > 1:
-        yield _effects(_HOPED_FOR, mixtures), False
+        yield _effects(_SUCCESS, mixtures), False
     yield _effects(_ANYTHING, mixtures), 2 ** len(choices) == len(mixtures)
 
 
@@ -95,43 +95,45 @@ def _opposite(status: ConditionStatus) -> ConditionStatus:
     return FALSE if status == TRUE else TRUE
 
 
-def _group(trials: Trials, effects: Sequence[Effect]) -> Sequence[Group]:
-    """Put together the adapters that look alike; leave out what would change nothing to the condition."""
-    groups: dict[object, Group] = {}
+def _group(trials: Trials, effects: Sequence[Effect]) -> Sequence[InterchangeableAdapters]:
+    """Group interchangeable adapters; leave out effects that do not change their projection."""
+    groups: dict[object, InterchangeableAdapters] = {}
     for name in trials.depends.adapters:
-        key = trials.look_now(name)
+        key = trials.current_projection(name)
         if key in groups:
-            groups[key] = Group((*groups[key].adapters, name), groups[key].effects)
+            groups[key] = InterchangeableAdapters((*groups[key].adapters, name), groups[key].effects)
             continue
-        by_look = {trials.look_after(trials.change(name, effect)): effect for effect in reversed(effects)}
-        by_look.pop(key, None)
-        groups[key] = Group((name,), tuple(effect for effect in effects if effect in by_look.values()))
+        by_projection = {trials.projection_after(trials.change(name, effect)): effect for effect in reversed(effects)}
+        by_projection.pop(key, None)
+        groups[key] = InterchangeableAdapters(
+            (name,), tuple(effect for effect in effects if effect in by_projection.values())
+        )
     return [group for group in groups.values() if group.effects]
 
 
 class _Search:
     """Tries drafts from small to large."""
 
-    def __init__(self, trials: Trials, groups: Sequence[Group]) -> None:
+    def __init__(self, trials: Trials, groups: Sequence[InterchangeableAdapters]) -> None:
         self._trials = trials
         self._groups = groups
         sizes = [len(group.adapters) for group in groups]
         self._room = [sum(sizes[place:]) for place in range(len(sizes) + 1)]  # adapters from a place on
 
-    def run(self) -> Remedies:
+    def run(self) -> RemedySet:
         found: list[Counter[Pick]] = []
         sets: list[Remedy] = []
         wanted = self._trials.wanted
         for number, draft in enumerate(self._drafts()):
-            if number == _MOST_DRAFTS:
-                return Remedies(wanted, tuple(sets), False) if sets else self._shrink(len(draft))
+            if number == _MAX_DRAFTS:
+                return RemedySet(wanted, tuple(sets), False) if sets else self._shrink(len(draft))
             counted = Counter(draft)
             if not any(smaller <= counted for smaller in found) and self._trials.helps(*self._remedies(draft, 1)):
                 found.append(counted)
-                sets += self._remedies(draft, _MOST_SETS + 1 - len(sets))
-                if len(sets) > _MOST_SETS:
-                    return Remedies(wanted, tuple(sets[:_MOST_SETS]), False)
-        return Remedies(wanted, tuple(sets))
+                sets += self._remedies(draft, _MAX_SETS + 1 - len(sets))
+                if len(sets) > _MAX_SETS:
+                    return RemedySet(wanted, tuple(sets[:_MAX_SETS]), False)
+        return RemedySet(wanted, tuple(sets))
 
     def _drafts(self) -> Iterator[Draft]:
         for size in range(1, self._room[0] + 1):
@@ -149,7 +151,7 @@ class _Search:
                         yield (*((place, effect) for effect in effects), *others)
 
     def _remedies(self, draft: Draft, most: int) -> Iterator[Remedy]:
-        """Yield the sets that a draft stands for, `most` of them: every way to choose who reports what."""
+        """Yield the sets of a draft, at most `most`: every way to choose which adapter reports what."""
         chosen: dict[int, Counter[Effect]] = {}
         for place, effect in draft:
             chosen.setdefault(place, Counter())[effect] += 1
@@ -169,16 +171,16 @@ class _Search:
             for others in self._ways([name for name in adapters if name not in names], rest):
                 yield (*(self._trials.change(name, effect) for name in names), *others)
 
-    def _shrink(self, untried: int) -> Remedies:
-        """Try everybody at once, where there are too many to search; then leave out whoever is not needed.
+    def _shrink(self, untried: int) -> RemedySet:
+        """Try all adapters at once, where there are too many to search; then leave out those that are not needed.
 
-        What is left is known to be minimal only if every smaller set was tried: those of the size `untried` were not.
+        The result is minimal only if every smaller set was tried; sets of the size `untried` were not.
         """
         remedy = tuple(self._trials.change(name, group.effects[0]) for group in self._groups for name in group.adapters)
         if not self._trials.helps(remedy):
-            return Remedies(self._trials.wanted, (), False)
+            return RemedySet(self._trials.wanted, (), False)
         for change in remedy:
             smaller = tuple(other for other in remedy if other is not change)
             if self._trials.helps(smaller):
                 remedy = smaller
-        return Remedies(self._trials.wanted, (remedy,), False, len(remedy) <= untried)
+        return RemedySet(self._trials.wanted, (remedy,), False, len(remedy) <= untried)

@@ -1,6 +1,6 @@
-"""Trying out reports: would a condition have the wanted status if some adapters reported something else?
+"""Trials: would a condition have the wanted status if some adapters reported something else?
 
-`remedies` decides what to try; here is what a trial changes and how it is judged: as real reports are.
+`remedies` decides what to try. A trial is judged exactly as real reports are.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ from hyperfleet.model.status import AdapterState
 Effect: TypeAlias = tuple[AdapterState, tuple[Condition, ...]]
 
 
-class Change(Struct, frozen=True):
+class AdapterChange(Struct, frozen=True):
     """One adapter reporting one state for the current generation, healthy and applied unless it says otherwise."""
 
     adapter: str
     state: AdapterState
     generation: int
-    conditions: tuple[Condition, ...] = ()  # those beside Available, Applied and Health that matter
+    conditions: tuple[Condition, ...] = ()  # further conditions that matter, besides Available, Applied and Health
 
     def __str__(self) -> str:
-        """Say it as people would."""
+        """Describe the change in words."""
         further = "".join(f", {condition.type}={condition.status}" for condition in self.conditions)
-        return f"{self.adapter} {_SPOKEN[self.state]}{further} at generation {self.generation}"
+        return f"{self.adapter} {_DESCRIPTIONS[self.state]}{further} at generation {self.generation}"
 
 
-_SPOKEN: Final[Mapping[AdapterState, str]] = {
+_DESCRIPTIONS: Final[Mapping[AdapterState, str]] = {
     "Completed": "Available=True",
     "Running": "Available=False and in progress",
     "Pending": "Available=False, waiting and not applied",
@@ -51,7 +51,7 @@ _SPOKEN: Final[Mapping[AdapterState, str]] = {
     "Unhealthy": "Health=False, neither available nor applied",
 }
 
-Remedy: TypeAlias = tuple[Change, ...]
+Remedy: TypeAlias = tuple[AdapterChange, ...]
 
 
 class Trials:
@@ -72,37 +72,37 @@ class Trials:
         self._reports = reports
         self._type = type_
         self._rules = {rule.type: rule for rule in situation.policy.rules}
-        self._imagined: dict[Change, ImaginedAdapter] = {}
+        self._imagined: dict[AdapterChange, ImaginedAdapter] = {}
 
-    def change(self, adapter: str, effect: Effect) -> Change:
+    def change(self, adapter: str, effect: Effect) -> AdapterChange:
         """Return what an adapter would report."""
         state, conditions = effect
-        return Change(adapter, state, self._situation.resource.generation, conditions)
+        return AdapterChange(adapter, state, self._situation.resource.generation, conditions)
 
     def helps(self, remedy: Remedy) -> bool:
         """Tell whether the condition would have the wanted status."""
         after = imagine_situation(self._situation, [self._imagine(change) for change in remedy])
         return self._status(after) == self.wanted
 
-    def look_now(self, adapter: str) -> Hashable:
-        """Return how an adapter looks to the condition; those that look the same stand in for each other."""
-        return self._look(self._situation.view(adapter))
+    def current_projection(self, adapter: str) -> Hashable:
+        """Return the projection of an adapter; those with equal ones are interchangeable."""
+        return self._project(self._situation.adapters.view(adapter))
 
-    def look_after(self, change: Change) -> Hashable:
-        """Return how an adapter would look to the condition."""
-        return self._look(self._imagine(change).view)
+    def projection_after(self, change: AdapterChange) -> Hashable:
+        """Return the projection of an adapter after a change."""
+        return self._project(self._imagine(change).view)
 
-    def _look(self, view: AdapterView) -> Hashable:
-        policy, look = self._situation.policy, self.depends.look
-        if look is None or view.adapter in self.depends.named:
-            return view.adapter, _whole_look(view, self.depends.conditions)
+    def _project(self, view: AdapterView) -> Hashable:
+        policy, project = self._situation.policy, self.depends.projection
+        if project is None or view.adapter in self.depends.named:
+            return view.adapter, _full_projection(view, self.depends.conditions)
         if view.adapter in policy.required:
-            return "required", look(view)
+            return "required", project(view)
         if view.adapter in policy.optional:
-            return "optional", view.is_reported, look(view)
-        return "unlisted", view.is_reported and not view.is_stale, look(view)
+            return "optional", view.is_reported, project(view)
+        return "unlisted", view.is_reported and not view.is_stale, project(view)
 
-    def _imagine(self, change: Change) -> ImaginedAdapter:
+    def _imagine(self, change: AdapterChange) -> ImaginedAdapter:
         imagined = self._imagined.get(change)
         if imagined is None:
             now, stored = self._situation.now, self._reports.get(change.adapter)
@@ -112,7 +112,7 @@ class Trials:
         return imagined
 
     def _status(self, situation: Situation) -> ConditionStatus | None:
-        """Judge the condition alone, without wording a message for it where that can be left out."""
+        """Judge the condition alone, without its message where possible."""
         if self._type == AVAILABLE:
             return judge_available(situation).status
         if self._type == READY:
@@ -121,8 +121,8 @@ class Trials:
         return _status_by(rule, situation) if rule else None
 
 
-def _whole_look(view: AdapterView, conditions: Mapping[str, ConditionStatus]) -> Hashable:
-    """Return all that a change can make different."""
+def _full_projection(view: AdapterView, conditions: Mapping[str, ConditionStatus]) -> Hashable:
+    """Return everything that a change can affect."""
     statuses = tuple(view.report.status_of(type_) for type_ in conditions) if view.report else ()
     return view.state, view.available, view.applied, view.health, view.observed_generation, view.is_stale, statuses
 

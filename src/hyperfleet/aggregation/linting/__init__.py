@@ -1,1 +1,1 @@
-"""What a policy does, found by trying: rules that are almost surely wrong, and the picture of its phases."""
+"""Analyse a policy by trial: find rules that are almost surely wrong, and draw its phases."""

@@ -1,7 +1,7 @@
-"""The phases a policy can reach and what leads from one to the next, as a Mermaid state diagram.
+"""Draw the phases that a policy can reach, and the moves between them, as a Mermaid state diagram.
 
-Moves are caused by one report, an edit, silence (`staleThreshold`, `defaultBehavior.timeout`) or a deletion; what
-`olderThan` and damping do on their own is not drawn. A comment says when there may be more than is drawn.
+A move is caused by one report, an edit, silence (`staleThreshold`, `defaultBehavior.timeout`) or a deletion. Moves by
+`olderThan` and damping are not drawn. A comment in the diagram tells when it may be incomplete.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from hyperfleet.aggregation.linting.enumeration import GOES_STALE, TIMES_OUT, Combination, Enumeration, sort_states
-from hyperfleet.model.status import PHASES, AdapterState, Phase
+from hyperfleet.model.phase import PHASES, Phase
+from hyperfleet.model.status import AdapterState
 
-# Which states an adapter can take next by its own report. To Outdated leads only an edit of the resource.
+# The states that an adapter can reach by its next report. Only an edit of the resource leads to Outdated.
 _NEXT: Final[Mapping[AdapterState, tuple[AdapterState, ...]]] = {
     "Unreported": ("Pending", "Running", "Completed", "Failed", "Unhealthy"),
     "Outdated": ("Pending", "Running", "Completed", "Failed", "Unhealthy"),
@@ -35,7 +36,7 @@ UNREPORTED: Final[AdapterState] = "Unreported"
 
 
 def reachable_phases(enumeration: Enumeration) -> tuple[Phase, ...]:
-    """Return the phases that some combination of adapter states leads to, by priority; any can be deleted."""
+    """Return the reachable phases, by priority; Deleting is always reachable."""
     reached: set[Phase] = {"Deleting"}
     for result in enumeration.results.values():
         reached.update((result.phase, *result.later.values()))
@@ -58,7 +59,7 @@ def phase_moves(enumeration: Enumeration) -> dict[tuple[Phase, Phase], tuple[str
 
 def _followers(combination: Combination) -> Iterator[tuple[str, Combination]]:
     for place, states in enumerate(combination):
-        for state in dict.fromkeys(states):  # who is in the same state and group does the same
+        for state in dict.fromkeys(states):  # adapters of one group in the same state are interchangeable
             others = list(states)
             others.remove(state)
             for following in _NEXT[state]:
@@ -68,7 +69,7 @@ def _followers(combination: Combination) -> Iterator[tuple[str, Combination]]:
 
 
 def _edited(state: AdapterState) -> AdapterState:
-    """Return the state after an edit. Who is unhealthy stays so until it reports again."""
+    """Return the state after an edit. An unhealthy adapter stays so until it reports again."""
     return state if state in ("Unreported", "Unhealthy") else "Outdated"
 
 
@@ -83,14 +84,14 @@ def draw_phases(enumeration: Enumeration) -> str:
 
 
 def _reservations(enumeration: Enumeration) -> Iterator[str]:
-    """Say why there may be more phases and moves than are drawn."""
+    """Yield comments on why the diagram may be incomplete."""
     tried, total = len(enumeration.results), enumeration.total
     if tried < total:
         yield f"    %% a sample: {tried} of {total} combinations of adapter states were tried"
     if not enumeration.is_closed:
-        yield "    %% the rules also look at what adapter states do not tell; more moves are possible"
+        yield "    %% the rules depend on more than adapter states; more moves are possible"
 
 
 def _initial(enumeration: Enumeration) -> Phase:
-    nobody = tuple((UNREPORTED,) * len(group) for group in enumeration.groups)
-    return enumeration.results[nobody].phase
+    unreported = tuple((UNREPORTED,) * len(group) for group in enumeration.groups)
+    return enumeration.results[unreported].phase

@@ -1,9 +1,8 @@
-"""What a policy makes of the states its adapters can be in: every combination, or a sample where they are too many.
+"""Evaluate a policy on every combination of adapter states, or on a sample if there are too many.
 
-Used by `lint`, which looks for combinations that a rule gets wrong, and by `diagram`, which draws what can follow
-what. Only rules that stand behind a phase count. Adapters that none of them names are interchangeable, so that only
-how many of them are in each state matters. `is_complete` tells whether that is all there is; a sample is of uniform
-combinations and of those that differ from one in few adapters, and shows what can be, never what cannot.
+Used by `lint`, which looks for combinations that a rule gets wrong, and by `diagram`. Only rules that a phase requires
+count. Adapters that no such rule names are interchangeable, so only their number in each state matters. A sample has
+uniform combinations and those with few deviating adapters: it proves what is possible, never what is impossible.
 """
 
 from __future__ import annotations
@@ -31,19 +30,20 @@ from hyperfleet.aggregation.linting.sandbox import (
 )
 from hyperfleet.aggregation.policy import Policy
 from hyperfleet.model.condition import ConditionStatus
+from hyperfleet.model.phase import Phase
 from hyperfleet.model.report import StoredReport
-from hyperfleet.model.status import ADAPTER_STATES, AdapterState, Phase, Status
+from hyperfleet.model.status import ADAPTER_STATES, AdapterState, Status
 
 # The states of each group, sorted: interchangeable adapters have no order.
 Combination = tuple[tuple[AdapterState, ...], ...]
 
 TIMES_OUT: Final = "times out"
 GOES_STALE: Final = "goes stale"
-_MOST_CHANGES: Final = 3  # adapters that differ from all the others, in a sample
+_MAX_CHANGES: Final = 3  # deviating adapters in a sample
 
 
 class Result(Struct, frozen=True):
-    """What the policy makes of one combination, and which phases follow when nothing more is heard, and why."""
+    """The outcome of one combination, and the phases that follow by time alone, by cause."""
 
     states: Mapping[str, AdapterState]
     phase: Phase
@@ -52,21 +52,21 @@ class Result(Struct, frozen=True):
 
 
 class Enumeration(Struct, frozen=True):
-    """The combinations that were tried, with what the policy makes of each."""
+    """The combinations that were tried, each with its outcome."""
 
     groups: tuple[Group, ...]
     results: Mapping[Combination, Result]
     total: int  # how many combinations there are
-    is_closed: bool  # the rules behind the phases look at nothing that these states do not tell
+    is_closed: bool  # the rules depend on adapter states only
 
     @property
     def is_complete(self) -> bool:
-        """Tell whether nothing was left out."""
+        """Tell whether every combination was tried."""
         return self.is_closed and len(self.results) == self.total
 
 
 def enumerate_states(policy: Policy) -> Enumeration:
-    """Evaluate a policy on combinations of adapter states, as many as are tried in about half a second."""
+    """Evaluate a policy on combinations of adapter states, for about half a second."""
     wanted = [condition for rule in policy.phases.values() for condition in rule.required_conditions]
     footprint = add_guards(footprint_of(policy, wanted))
     groups = group_adapters(policy, footprint)
@@ -83,12 +83,12 @@ def _all(groups: tuple[Group, ...]) -> Iterator[Combination]:
 
 
 def _sample(groups: tuple[Group, ...]) -> Iterator[Combination]:
-    """Yield combinations, each once, the most telling first: all alike, one that differs, counts, two, three."""
+    """Yield combinations, each once, the most informative first: uniform, one deviating, counts, two, three."""
     ordered = chain(
         _changed(groups, 0),
         _changed(groups, 1),
         _counts(groups),
-        *(_changed(groups, changes) for changes in range(2, _MOST_CHANGES + 1)),
+        *(_changed(groups, changes) for changes in range(2, _MAX_CHANGES + 1)),
     )
     seen: set[Combination] = set()
     for combination in ordered:
@@ -98,7 +98,7 @@ def _sample(groups: tuple[Group, ...]) -> Iterator[Combination]:
 
 
 def _changed(groups: tuple[Group, ...], changes: int) -> Iterator[Combination]:
-    """Let some adapters differ from all the others, which are in the same state."""
+    """Yield combinations in which some adapters deviate from a common state."""
     for places in combinations_with_replacement(range(len(groups)), changes):
         if all(places.count(place) <= len(groups[place]) for place in places):
             for base, *states in product(ADAPTER_STATES, repeat=changes + 1):
@@ -106,7 +106,7 @@ def _changed(groups: tuple[Group, ...], changes: int) -> Iterator[Combination]:
 
 
 def _counts(groups: tuple[Group, ...]) -> Iterator[Combination]:
-    """Let any number of interchangeable adapters differ from all the others."""
+    """Yield combinations in which any number of interchangeable adapters deviate."""
     for place, group in enumerate(groups):
         for base, other in product(ADAPTER_STATES, repeat=2):
             for count in range(2, len(group)):
@@ -116,7 +116,7 @@ def _counts(groups: tuple[Group, ...]) -> Iterator[Combination]:
 def _deviate(
     groups: tuple[Group, ...], base: AdapterState, changes: tuple[tuple[int, AdapterState], ...]
 ) -> Combination:
-    """Put everybody into one state but those that a change names by the place of their group."""
+    """Put all adapters into one state except those given by the index of their group."""
     by_place: dict[int, tuple[AdapterState, ...]] = {}
     for place, state in changes:
         by_place[place] = (*by_place.get(place, ()), state)
@@ -128,17 +128,17 @@ def _deviate(
 
 
 def sort_states(states: tuple[AdapterState, ...]) -> tuple[AdapterState, ...]:
-    """Order the states of a group as they stand in a combination."""
+    """Sort the states of a group as in a combination."""
     return tuple(sorted(states, key=ADAPTER_STATES.index))
 
 
 class _Trier:
-    """Tries out combinations on one policy; holds what is the same for all of them."""
+    """Evaluates combinations on one policy."""
 
     def __init__(self, policy: Policy, footprint: Footprint, groups: tuple[Group, ...]) -> None:
         self._groups = groups
         self._policy = restrict(policy, footprint, groups)
-        # When nothing is heard for that long, seen with nothing else that time could do.
+        # Each timeout on its own, without other effects of time.
         self._waits = [
             (cause, wait, replace(self._policy, **{setting: wait}))
             for cause, setting, wait in (
@@ -155,7 +155,7 @@ class _Trier:
         }
 
     def try_out(self, combination: Combination) -> Result:
-        """Evaluate the policy on one combination, and on the silence after it."""
+        """Evaluate the policy on one combination, and on silence after it."""
         states = {
             name: state
             for group, chosen in zip(self._groups, combination, strict=True)
@@ -169,7 +169,7 @@ class _Trier:
     def _wait(
         self, states: Mapping[str, AdapterState], reports: Mapping[str, StoredReport | None], before: Status
     ) -> dict[str, Phase]:
-        """Tell what silence leads to, once for each phase and mix of required states: more shows little more."""
+        """Return the phases that silence leads to; once for each phase and mix of required states, which is enough."""
         mix = before.phase, frozenset(states[name] for name in self._policy.required)
         if mix in self._waited:
             return {}

@@ -1,7 +1,7 @@
-"""What conditions look at: which adapters, which of their fields, and whether that is all.
+"""The footprint of conditions: which adapters and fields they read, and whether that is all.
 
-Used by `enumeration` and `possibilities` to try out only what can matter, and to know what trying cannot settle: a
-rule that reads `data`, a reason or the time is beyond them. When in doubt, it is.
+`enumeration` and `possibilities` use it to try only what can matter, and to know what trials cannot decide: a rule that
+reads `data`, a reason or the time. When in doubt, a rule counts as such.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from hyperfleet.expr.nodes import (
     Builtin,
     Chain,
     Conditional,
+    ExprNode,
     Float,
     Identifier,
     Integer,
     Let,
-    Member,
-    Node,
+    MemberAccess,
     Pointer,
     Predicate,
     String,
@@ -45,18 +45,18 @@ _REQUIRED: Final = ADAPTER_LISTS[0]
 
 
 class Footprint(Struct, frozen=True):
-    """What some conditions look at, and the rules that make them, in policy order."""
+    """What some conditions read, and their rules in policy order."""
 
     rules: tuple[Rule, ...] = ()
     adapters: frozenset[str] = frozenset()  # by name
     lists: frozenset[str] = frozenset()
     fields: frozenset[str] = frozenset()
-    counts: bool = False  # how many adapters are so matters, not only whether there are any
-    is_closed: bool = True  # nothing else is looked at
+    counts: bool = False  # the number of matching adapters matters, not only whether there are any
+    is_closed: bool = True  # nothing else is read
 
 
 def footprint_of(policy: Policy, wanted: Iterable[tuple[str, ConditionStatus | None]]) -> Footprint:
-    """Return what conditions look at, directly or through others; None: whichever status they have."""
+    """Return what conditions read, directly or through others; a status of None means any."""
     reader = _Reader(policy)
     for type_, status in wanted:
         reader.read_condition(type_, status)
@@ -72,7 +72,7 @@ def footprint_of(policy: Policy, wanted: Iterable[tuple[str, ConditionStatus | N
 
 
 def add_guards(footprint: Footprint) -> Footprint:
-    """Add what the guards of the phases look at: every required adapter, whatever the rules do."""
+    """Add what the guards of the phases read: every required adapter."""
     return replace(
         footprint,
         lists=footprint.lists | {_REQUIRED},
@@ -81,19 +81,19 @@ def add_guards(footprint: Footprint) -> Footprint:
 
 
 class _Reader:
-    """Collects the footprint of one condition after the other."""
+    """Collects the footprint of several conditions."""
 
     def __init__(self, policy: Policy) -> None:
         self._rules = {rule.type: rule for rule in policy.rules}
         self._goes_stale = policy.stale_after is not None
         self.types: set[str] = set()
         self.lists: set[str] = set()
-        self.fields: set[str] = {"reported"}  # who has not reported is not in every list
+        self.fields: set[str] = {"reported"}  # an unreported adapter is not in every list
         self.counts = False
         self.is_closed = True
 
     def read_condition(self, type_: str, status: ConditionStatus | None) -> None:
-        """Read one condition and those it is made of."""
+        """Read one condition and those that it merges."""
         if type_ in self.types and type_ in self._rules:
             return
         self.types.add(type_)
@@ -120,14 +120,14 @@ class _Reader:
         self.fields.update(type_.lower() for type_ in types if type_ in REQUIRED_CONDITIONS)
 
     def _read_built_in(self, type_: str, status: ConditionStatus | None) -> None:
-        """Read Ready. It is False also by staleness, and Available remembers: trying states cannot settle that."""
+        """Read Ready or Available. Staleness and the memory of Available cannot be decided by trying states."""
         self.lists.add(_REQUIRED)
         self.fields.update(("available", "current"))
         self.is_closed &= type_ == READY and (status == TRUE or not self._goes_stale)
 
-    def _read(self, pending: list[Node]) -> None:
-        """Read an expression; any part that is not known to look at fields only is beyond us."""
-        scalars: set[str] = set()  # given by `let`
+    def _read(self, pending: list[ExprNode]) -> None:
+        """Read an expression; a part that may read more than fields makes the footprint open."""
+        scalars: set[str] = set()  # names of `let`
         lists: set[str] = set(ADAPTER_LISTS)
         while pending:
             node = pending.pop()
@@ -136,7 +136,7 @@ class _Reader:
                     pass
                 case Identifier(name=name) if name in scalars:
                     pass
-                case Member(base=entry, key=String(value=field)) if field in _PLAIN_FIELDS and _is_entry(entry):
+                case MemberAccess(base=entry, key=String(value=field)) if field in _PLAIN_FIELDS and _is_entry(entry):
                     self.fields.add(field)
                 case Binary() if _compares_generations(node):
                     self.fields.add("observedGeneration")
@@ -155,10 +155,10 @@ class _Reader:
                     self.is_closed = False
 
 
-def _is_entry(node: Node) -> bool:
+def _is_entry(node: ExprNode) -> bool:
     """Recognise one adapter: `#` in a predicate, or `adapters["name"]`."""
     match node:
-        case Pointer(name="") | Member(base=Identifier(name="adapters"), key=String()):
+        case Pointer(name="") | MemberAccess(base=Identifier(name="adapters"), key=String()):
             return True
     return False
 
@@ -166,9 +166,12 @@ def _is_entry(node: Node) -> bool:
 def _compares_generations(node: Binary) -> bool:
     """Recognise a comparison of an adapter's generation with the resource's, whose numbers do not matter."""
     match (node.left, node.right):
-        case (Member(base=entry, key=String(value="observedGeneration")), Identifier(name="currentGeneration")) | (
+        case (
+            MemberAccess(base=entry, key=String(value="observedGeneration")),
             Identifier(name="currentGeneration"),
-            Member(base=entry, key=String(value="observedGeneration")),
+        ) | (
+            Identifier(name="currentGeneration"),
+            MemberAccess(base=entry, key=String(value="observedGeneration")),
         ):
             return node.operator in _COMPARISONS and _is_entry(entry)
     return False
@@ -184,9 +187,9 @@ def _is_about_a_list(node: Builtin) -> bool:
     return False
 
 
-def _predicates(node: Node, lists: set[str]) -> tuple[Node, ...] | None:
+def _predicates(node: ExprNode, lists: set[str]) -> tuple[ExprNode, ...] | None:
     """Return the conditions by which a list of adapters is filtered; None when it is something else."""
-    found: list[Node] = []
+    found: list[ExprNode] = []
     while isinstance(node, Builtin) and node.name == "filter":
         source, predicate = node.arguments
         found += predicate.children()

@@ -18,10 +18,11 @@ from hyperfleet.aggregation.linting.footprint import add_guards, footprint_of
 from hyperfleet.aggregation.linting.possibilities import Possibilities
 from hyperfleet.aggregation.policy import PhaseRule, Policy
 from hyperfleet.model.condition import ConditionStatus
-from hyperfleet.model.status import AdapterState, Phase, Status
+from hyperfleet.model.phase import PHASES, Phase
+from hyperfleet.model.status import AdapterState, Status
 
 
-class Finding(Struct, frozen=True):
+class LintFinding(Struct, frozen=True):
     """One warning about a policy; `pointer` says where in its document."""
 
     code: str
@@ -29,27 +30,27 @@ class Finding(Struct, frozen=True):
     message: str
 
 
-def lint(policy: Policy, enumeration: Enumeration | None = None) -> tuple[Finding, ...]:
+def lint(policy: Policy, enumeration: Enumeration | None = None) -> tuple[LintFinding, ...]:
     """Return what is likely wrong with a policy that loads."""
     results = (enumeration or enumerate_states(policy)).results.values()
     possibilities = Possibilities(policy)
     return (
         *_unconfigured_adapters(policy),
         *_eager_phases(policy, results),
-        *_forgetful_ready(policy, results),
+        *_outdated_ready(policy, results),
         *_unreachable_ready(policy, results, possibilities),
-        *_unwanted_phases(policy, results, possibilities),
+        *_unmatched_phases(policy, results, possibilities),
         *_constant_conditions(policy, possibilities),
         *_idle_settings(policy),
     )
 
 
-def _unconfigured_adapters(policy: Policy) -> Iterator[Finding]:
+def _unconfigured_adapters(policy: Policy) -> Iterator[LintFinding]:
     """Find adapters that a rule names and nobody is expected to run."""
     for index, rule in enumerate(policy.rules):
         for name in rule.named_adapters:
             if name not in policy.required and name not in policy.optional:
-                yield Finding(
+                yield LintFinding(
                     "UnconfiguredAdapter",
                     f"/clusterConditions/{index}/evaluate/expr",
                     f"{rule.type} names the adapter {name}, which is neither required nor optional; it reads as "
@@ -57,83 +58,85 @@ def _unconfigured_adapters(policy: Policy) -> Iterator[Finding]:
                 )
 
 
-# What must be going on for the policy to want a phase with good reason.
+# The adapter state that justifies a phase.
 _EVIDENCE: Final[dict[Phase, AdapterState]] = {"Failed": "Failed", "Provisioning": "Running"}
 
 
-def _eager_phases(policy: Policy, results: Iterable[Result]) -> Iterator[Finding]:
-    """Find conditions behind a phase that match although no adapter is in the state they are about."""
+def _eager_phases(policy: Policy, results: Iterable[Result]) -> Iterator[LintFinding]:
+    """Find required conditions of a phase that match although no adapter is in the state that justifies it."""
     results = list(results)
     for phase, state in _EVIDENCE.items():
-        wrong = [r for r in results if _wants(policy, phase, r) and state not in r.states.values()]
-        # The example that people meet first: somebody is at work.
+        wrong = [r for r in results if _matches(policy, phase, r) and state not in r.states.values()]
+        # Prefer the example that people meet first: an adapter is Running.
         example = _first(r for r in wrong if "Running" in r.states.values()) or _first(iter(wrong))
         if example:
             types = ", ".join(type_ for type_, _ in policy.phases[phase].required_conditions)
-            yield Finding(
+            yield LintFinding(
                 f"{phase}Without{state}Adapter",
                 f"/phases/{phase.lower()}/requiredConditions",
-                f'{types} also matches when no adapter is {state} ({_tell(example)}); test .state == "{state}"',
+                f'{types} also matches when no adapter is {state} ({_describe(example)}); test .state == "{state}"',
             )
 
 
-def _forgetful_ready(policy: Policy, results: Iterable[Result]) -> Iterator[Finding]:
-    """Find conditions behind ready that hold although an adapter is behind the current generation."""
+def _outdated_ready(policy: Policy, results: Iterable[Result]) -> Iterator[LintFinding]:
+    """Find required conditions of Ready that match although an adapter is behind the current generation."""
     example = _first(
         result
         for result in results
-        if _wants(policy, "Ready", result) and any(result.states.get(name) == "Outdated" for name in policy.required)
+        if _matches(policy, "Ready", result) and any(result.states.get(name) == "Outdated" for name in policy.required)
     )
     if example:
         types = ", ".join(type_ for type_, _ in policy.phases["Ready"].required_conditions)
-        yield Finding(
+        yield LintFinding(
             "ReadyIgnoresGeneration",
             "/phases/ready/requiredConditions",
             f"{types} also matches when an adapter has not reported for the current generation "
-            f'({_tell(example)}); test .observedGeneration == currentGeneration or .state == "Completed"',
+            f'({_describe(example)}); test .observedGeneration == currentGeneration or .state == "Completed"',
         )
 
 
-def _unreachable_ready(policy: Policy, results: Iterable[Result], possibilities: Possibilities) -> Iterator[Finding]:
-    """Find a Ready that nothing leads to: the policy never wants it, or a phase of higher priority always hides it."""
+def _unreachable_ready(
+    policy: Policy, results: Iterable[Result], possibilities: Possibilities
+) -> Iterator[LintFinding]:
+    """Find a Ready that is unreachable: the policy never matches, or a phase of higher priority always hides it."""
     if not policy.required or any(result.phase == "Ready" for result in results):
         return
     deciding = [
         wanted
-        for phase in ("Degraded", "Failed", "Ready")
+        for phase in PHASES[: PHASES.index("Ready") + 1]  # by priority: those that can hide Ready, and Ready itself
         for wanted in policy.phases.get(phase, PhaseRule()).required_conditions
     ]
     footprint = add_guards(footprint_of(policy, deciding))
     never_wanted = not policy.phases.get("Ready", PhaseRule()).required_conditions
     if never_wanted or possibilities.is_impossible(footprint, lambda status: status.phase == "Ready"):
-        yield Finding("UnreachablePhase", "/phases/ready", "no combination of adapter states leads to Ready")
+        yield LintFinding("UnreachablePhase", "/phases/ready", "no combination of adapter states leads to Ready")
 
 
-def _unwanted_phases(policy: Policy, results: Iterable[Result], possibilities: Possibilities) -> Iterator[Finding]:
-    """Find wishes of the policy that never come true."""
+def _unmatched_phases(policy: Policy, results: Iterable[Result], possibilities: Possibilities) -> Iterator[LintFinding]:
+    """Find phases whose required conditions can never match."""
     results = list(results)
     for phase, rule in policy.phases.items():
         required = rule.required_conditions
-        if not required or any(_wants(policy, phase, result) for result in results):
+        if not required or any(_matches(policy, phase, result) for result in results):
             continue
         if possibilities.is_impossible(footprint_of(policy, required), partial(_meets, required)):
             types = ", ".join(f"{type_}={status}" for type_, status in required)
-            yield Finding(
+            yield LintFinding(
                 "PhaseNeverWanted",
                 f"/phases/{phase.lower()}/requiredConditions",
                 f"no combination of adapter states gives {types}",
             )
 
 
-def _constant_conditions(policy: Policy, possibilities: Possibilities) -> Iterator[Finding]:
-    """Find rules that say the same whatever the adapters do."""
+def _constant_conditions(policy: Policy, possibilities: Possibilities) -> Iterator[LintFinding]:
+    """Find rules with the same result whatever the adapters report."""
     if not policy.required and not policy.optional:
         return
     for index, rule in enumerate(policy.rules):
         seen: set[ConditionStatus] = set()
         footprint = footprint_of(policy, [(rule.type, None)])
-        if possibilities.is_impossible(footprint, partial(_says_another, rule.type, seen)):
-            yield Finding(
+        if possibilities.is_impossible(footprint, partial(_differs, rule.type, seen)):
+            yield LintFinding(
                 "ConstantCondition",
                 f"/clusterConditions/{index}",
                 f"{rule.type} is {seen.pop()} whatever the adapters report",
@@ -145,22 +148,22 @@ def _meets(required: Iterable[tuple[str, ConditionStatus]], status: Status) -> b
     return all(conditions[type_] == wanted for type_, wanted in required)
 
 
-def _says_another(type_: str, seen: set[ConditionStatus], status: Status) -> bool:
-    """Note what a condition says, and tell whether it has said something else before."""
+def _differs(type_: str, seen: set[ConditionStatus], status: Status) -> bool:
+    """Record the status of a condition, and tell whether it has had another one."""
     seen.update(condition.status for condition in status.conditions if condition.type == type_)
     return len(seen) > 1
 
 
-def _idle_settings(policy: Policy) -> Iterator[Finding]:
+def _idle_settings(policy: Policy) -> Iterator[LintFinding]:
     if policy.stale_action == "degraded" and policy.stale_after is None:
-        yield Finding(
+        yield LintFinding(
             "StaleActionWithoutThreshold",
             "/policies/staleAction",
             "staleAction has no effect without staleThreshold: no adapter is ever stale",
         )
 
 
-def _wants(policy: Policy, phase: str, result: Result) -> bool:
+def _matches(policy: Policy, phase: str, result: Result) -> bool:
     rule = policy.phases.get(phase)
     if rule is None or not rule.required_conditions:
         return False
@@ -171,6 +174,6 @@ def _first(results: Iterator[Result]) -> Result | None:
     return next(results, None)
 
 
-def _tell(result: Result) -> str:
-    told = [f"{name} {state}" for name, state in result.states.items() if state != "Unreported"]
-    return "for example " + ", ".join(told) if told else "for example before anybody has reported"
+def _describe(result: Result) -> str:
+    states = [f"{name} {state}" for name, state in result.states.items() if state != "Unreported"]
+    return "for example " + ", ".join(states) if states else "for example before any adapter has reported"

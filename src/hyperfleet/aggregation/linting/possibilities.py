@@ -1,8 +1,8 @@
-"""Whether something can ever be: every report that adapters could send, as far as some conditions can tell them apart.
+"""Decide whether a status is impossible, by trying every report that some conditions can distinguish.
 
-`lint` asks here before it says «never». Unlike `enumeration`, which knows seven states of an adapter, this tries every
-mix of statuses, generation and kind of reason, but only of the adapters and fields that the conditions look at. Where
-they look at more, or there is too much to try, there is no answer.
+`lint` uses this before it reports "never". Unlike `enumeration`, which knows seven states of an adapter, this tries
+every mix of statuses, generation and kind of reason, but only for the adapters and fields that the conditions read. If
+they read more, or there is too much to try, the result is "not known to be impossible".
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from hyperfleet.aggregation.adapters import AdapterView, entry_of, observe
+from hyperfleet.aggregation.adapters import AdapterView, entry_of
 from hyperfleet.aggregation.linting.footprint import Footprint
 from hyperfleet.aggregation.linting.sandbox import (
     GENERATION,
@@ -27,27 +27,28 @@ from hyperfleet.aggregation.linting.sandbox import (
     restrict,
     work_of,
 )
+from hyperfleet.aggregation.observation import observe
 from hyperfleet.aggregation.policy import Policy
 from hyperfleet.model.condition import FALSE, TRUE, UNKNOWN, Condition, ConditionStatus
 from hyperfleet.model.report import APPLIED, AVAILABLE, HEALTH, Report, StoredReport
 from hyperfleet.model.status import Status
 
-_VERDICTS: Final[tuple[ConditionStatus, ...]] = (TRUE, FALSE)  # who says Unknown has not reported
+_VERDICTS: Final[tuple[ConditionStatus, ...]] = (TRUE, FALSE)  # Unknown counts as not reported
 _STATUSES: Final[tuple[ConditionStatus, ...]] = (*_VERDICTS, UNKNOWN)
-_NAME: Final = "adapter"  # any will do: a report is given to whoever takes part
+_NAME: Final = "adapter"  # a placeholder: reports are assigned to any adapter
 Variant = StoredReport | None
 
 
 class Possibilities:
-    """Answers questions about one policy; all answers together take no more than a fixed amount of work."""
+    """Answers questions about one policy within a fixed budget of work."""
 
     def __init__(self, policy: Policy) -> None:
-        """Ask about `policy`."""
+        """Start with the full budget."""
         self._policy = policy
         self._work_left = WORK // 2  # the other half of the second is for `enumeration`
 
     def is_impossible(self, footprint: Footprint, test: Callable[[Status], bool]) -> bool:
-        """Tell whether no status that conditions with this footprint can bring about passes a test; if sure."""
+        """Tell whether no status that this footprint can produce passes a test; False if that is not certain."""
         groups = group_adapters(self._policy, footprint)
         variants = _variants(self._policy, footprint.fields)
         work = work_of(footprint, groups)
@@ -62,7 +63,7 @@ class Possibilities:
 
 
 def _is_conclusive(footprint: Footprint) -> bool:
-    """Tell whether trying can settle it; among all adapters may be any number that the policy does not list."""
+    """Tell whether trials can decide; `allAdapters` may contain any number of unlisted adapters."""
     return footprint.is_closed and "allAdapters" not in footprint.lists
 
 
@@ -89,23 +90,23 @@ def _multisets(variants: Sequence[Variant], size: int) -> Iterable[tuple[Variant
 
 
 def _sets(variants: Sequence[Variant], size: int) -> Iterator[tuple[Variant, ...]]:
-    """Choose which variants there are; how often each does not matter, so the first fills the places left."""
+    """Choose which variants occur; their number does not matter, so the first one fills the rest."""
     for different in range(1, min(size, len(variants)) + 1):
         for chosen in combinations(variants, different):
             yield chosen + (chosen[0],) * (size - different)
 
 
 def _variants(policy: Policy, fields: frozenset[str]) -> list[Variant]:
-    """Return what an adapter can report, one for each way it looks to conditions that read these fields."""
+    """Return the reports of an adapter that conditions reading these fields can distinguish."""
     timeless = replace(policy, required=(_NAME,), stale_after=None)
     found: dict[tuple[object, ...], Variant] = {}
     for variant in (None, *_reports(policy)):
         (view,) = observe(RESOURCE, {_NAME: variant} if variant else {}, timeless, NOW).required
-        found.setdefault(_look(view, fields), variant)
+        found.setdefault(_project(view, fields), variant)
     return list(found.values())
 
 
-def _look(view: AdapterView, fields: frozenset[str]) -> tuple[object, ...]:
+def _project(view: AdapterView, fields: frozenset[str]) -> tuple[object, ...]:
     entry = entry_of(view, with_conditions=False)
     return tuple(entry[field] for field in sorted(fields))
 

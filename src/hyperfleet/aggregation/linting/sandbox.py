@@ -1,6 +1,6 @@
-"""The bench on which a policy is tried: a resource that nobody has, and who of its adapters can stand in for whom.
+"""A sandbox for trying policies: an example resource, and which of its adapters are interchangeable.
 
-Used by `enumeration` (what does the policy make of these states?) and `possibilities` (can this ever be?).
+Used by `enumeration` and `possibilities`.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from hyperfleet.model.report import StoredReport
 from hyperfleet.model.resource import Resource
 from hyperfleet.model.status import Status
 
-GENERATION: Final = 2  # so that there is an older one to be outdated at
+GENERATION: Final = 2  # so that an older one exists
 NOW: Final = datetime(2025, 1, 1, tzinfo=UTC)
-# How much is tried at most, in adapters and rules looked at: half a second to a second.
+# The budget, in adapters and rules evaluated: half a second to a second.
 WORK: Final = 65_000
 
 Group = tuple[str, ...]
@@ -29,7 +29,7 @@ RESOURCE: Final = Resource("cls-example", "Cluster", "example", GENERATION, NOW,
 
 
 def group_adapters(policy: Policy, footprint: Footprint) -> tuple[Group, ...]:
-    """Return the adapters that matter; those in one group are interchangeable, as no rule knows their names."""
+    """Return the adapters that matter, in groups of interchangeable ones: no rule names them."""
     named = [name for name in policy.named_adapters if name in footprint.adapters]
     required = [name for name in policy.required if name not in named]
     optional = [name for name in policy.optional if name not in named]
@@ -43,7 +43,7 @@ def group_adapters(policy: Policy, footprint: Footprint) -> tuple[Group, ...]:
 
 
 def restrict(policy: Policy, footprint: Footprint, groups: tuple[Group, ...]) -> Policy:
-    """Return a policy with only what matters, and without the passing of time."""
+    """Return a policy with only what matters, without effects of time."""
     types = {"Available", "Ready", *(rule.type for rule in footprint.rules)}
     members = {name for group in groups for name in group}
     return replace(
@@ -66,7 +66,7 @@ def _undamped(rule: Rule) -> Rule:
 
 
 def work_of(footprint: Footprint, groups: tuple[Group, ...]) -> int:
-    """Return how much work it is to try one combination, so that large policies are tried less often, not longer."""
+    """Return the work of one trial, so that large policies get fewer trials instead of more time."""
     adapters = sum(map(len, groups))
     return adapters + 1 + sum(_work_of_rule(rule, adapters) for rule in footprint.rules)
 
@@ -83,7 +83,7 @@ def _work_of_rule(rule: Rule, adapters: int) -> int:
 
 
 def evaluate(policy: Policy, reports: Mapping[str, StoredReport | None]) -> Status:
-    """Return the status that reports lead to; None stands for an adapter that has not reported."""
+    """Return the status for some reports; None: the adapter has not reported."""
     stored = {name: report for name, report in reports.items() if report is not None}
     return aggregate(RESOURCE, stored, policy, None, NOW)
 
@@ -91,6 +91,6 @@ def evaluate(policy: Policy, reports: Mapping[str, StoredReport | None]) -> Stat
 def evaluate_later(
     policy: Policy, reports: Mapping[str, StoredReport | None], before: Status, after: timedelta
 ) -> Status:
-    """Return the status when nothing more is heard for a while."""
+    """Return the status after a time without reports."""
     stored = {name: report for name, report in reports.items() if report is not None}
     return aggregate(RESOURCE, stored, policy, before, NOW + after)

@@ -1,1 +1,1 @@
-"""From YAML text to policies: the document as people write it, its checks, its compilation, the loader."""
+"""Load policies from YAML: the document, its checks, compiling its rules, the loader."""

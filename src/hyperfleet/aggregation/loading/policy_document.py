@@ -1,7 +1,7 @@
-"""How people write a policy in YAML. `policy_loader` turns it into a `Policy`.
+"""The YAML document of a policy. `policy_loader` turns it into a `Policy`.
 
-The shape is the one of the status guide, plus additions of ours. The JSON Schema for editors is generated from
-these types, so every `description` here is read by people while they type.
+The format is that of the status guide, with additions. The JSON Schema for editors is generated from these types:
+editors show every `description` here.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from hyperfleet.model.condition import MAX_REASON, MAX_TYPE, REASON_PATTERN, TYP
 from hyperfleet.model.report import ADAPTER_PATTERN, MAX_ADAPTER_NAME
 
 SCHEMA_ID: Final = "urn:hyperfleet:schema:policy"
-MAX_TRANSITIONS: Final = 50  # as many moves of each condition are stored while they count
+MAX_TRANSITIONS: Final = 50  # so many moves are stored for each condition
 
 AdapterName = Annotated[
     str,
@@ -51,7 +51,7 @@ ReasonEntry = Annotated[
         pattern=f"^!?{REASON_PATTERN.pattern}$",
         max_length=MAX_REASON + 1,
         description="A reason to add, or !Reason to remove one of the defaults",
-        extra={"expected": "a reason such as Migrating, or !Progressing to take a default away"},
+        extra={"expected": "a reason such as Migrating, or !Progressing to remove a default"},
     ),
 ]
 
@@ -74,7 +74,7 @@ class TemplatesDocument(_Document, frozen=True, kw_only=True):
     false: TemplateDocument | None = None
     in_progress: Annotated[
         TemplateDocument | None,
-        Meta(description="For False while every responsible adapter has yet to say how it went"),
+        Meta(description="For False while no responsible adapter has reported a result yet"),
     ] = None
     unknown: Annotated[
         TemplateDocument | None, Meta(description="For Unknown: a rule that cannot be evaluated or merged")
@@ -110,12 +110,12 @@ class MirrorDocument(_Document, frozen=True, kw_only=True):
 
 
 class FlappingDocument(_Document, frozen=True, kw_only=True):
-    """How often something may move before it is marked as flapping; the mark is shown and changes nothing else."""
+    """How often something may move before it is marked as flapping. The mark is shown and changes nothing else."""
 
-    window: Annotated[Duration | None, Meta(description="In which time moves are counted; 10m unless told")] = None
+    window: Annotated[Duration | None, Meta(description="The time in which moves are counted; 10m by default")] = None
     transitions: Annotated[
         Annotated[int, Meta(ge=0, le=MAX_TRANSITIONS)] | None,
-        Meta(description="How many moves in it are too many, 0 for no limit; 5 unless told"),
+        Meta(description="How many moves in the window count as flapping, 0 for no limit; 5 by default"),
     ] = None
 
 

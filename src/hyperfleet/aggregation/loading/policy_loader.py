@@ -32,21 +32,21 @@ from hyperfleet.aggregation.policy import (
     change_reasons,
 )
 from hyperfleet.aggregation.vocabulary import OLDER_THAN
-from hyperfleet.documents import Document, Place, Places, Problem, bind, has_errors, read, salvage
+from hyperfleet.documents import DocumentPlace, DocumentProblem, Places, YamlDocument, bind, has_errors, read, salvage
 from hyperfleet.errors import PolicyError
 from hyperfleet.model.kind import Kinds
 
-# Raised when the same policy comes to mean something else (a new default reason, another guard), so that every
-# stored status is computed anew.
+# Increase this when the same policy gets another meaning (a new default reason, another guard), so that every stored
+# status is computed again.
 SEMANTICS_VERSION: Final = 1
 BUILT_IN_KINDS: Final = Kinds()
 
 
 class Loading(Struct, frozen=True):
-    """What came of loading: the policies (None on any error) and every problem, warnings among them."""
+    """The result of loading: the policies (None on any error) and every problem, including warnings."""
 
     policies: PolicySet | None
-    problems: tuple[Problem, ...]
+    problems: tuple[DocumentProblem, ...]
 
 
 def load_policies(text: str, file: str = "policy.yaml", kinds: Kinds = BUILT_IN_KINDS) -> PolicySet:
@@ -60,7 +60,7 @@ def load_policies(text: str, file: str = "policy.yaml", kinds: Kinds = BUILT_IN_
 def check_policies(
     text: str, file: str = "policy.yaml", kinds: Kinds = BUILT_IN_KINDS, *, with_lint: bool = True
 ) -> Loading:
-    """Load policies and say everything there is to say about them."""
+    """Load policies; return all errors and warnings."""
     reading = read(text, file)
     problems = list(reading.problems)
     policies: list[Policy] = []
@@ -72,13 +72,13 @@ def check_policies(
             policies.append(policy)
     if not reading.documents and not problems:
         # An empty policy would require nothing: the whole fleet would look ready.
-        problems.append(Problem(Place(file, 1, 1), "there is no policy in this file", "Empty"))
+        problems.append(DocumentProblem(DocumentPlace(file, 1, 1), "there is no policy in this file", "Empty"))
     found_once = {(problem.place.line, problem.place.column, problem.message): problem for problem in problems}
     in_order = tuple(sorted(found_once.values()))
     return Loading(None if has_errors(in_order) else PolicySet(policies), in_order)
 
 
-def _load_document(document: Document, *, with_lint: bool) -> tuple[Policy | None, list[Problem]]:
+def _load_document(document: YamlDocument, *, with_lint: bool) -> tuple[Policy | None, list[DocumentProblem]]:
     places = Places(document)
     bound = bind(document, PolicyDocument)
     content = bound.value or salvage(document, PolicyDocument)
@@ -93,7 +93,8 @@ def _load_document(document: Document, *, with_lint: bool) -> tuple[Policy | Non
     policy = _policy(content, rules, limit)
     if with_lint:
         problems += (
-            Problem(places.value(finding.pointer), finding.message, finding.code, "warning") for finding in lint(policy)
+            DocumentProblem(places.value(finding.pointer), finding.message, finding.code, "warning")
+            for finding in lint(policy)
         )
     return policy, problems
 
@@ -134,7 +135,7 @@ def _phases(document: PhasesDocument) -> dict[str, PhaseRule]:
 
 
 def _digest(content: PolicyDocument) -> str:
-    """Name what of a policy decides a status; a change of anything else recomputes nothing."""
+    """Return a digest of what affects a status; a change of anything else recomputes nothing."""
     deciding = replace(
         content,
         name="",
@@ -145,12 +146,14 @@ def _digest(content: PolicyDocument) -> str:
     return hashlib.sha256(encoded).hexdigest()[:16]
 
 
-def _selector_problems(policy: Policy, others: Iterable[Policy], kinds: Kinds, places: Places) -> Iterator[Problem]:
+def _selector_problems(
+    policy: Policy, others: Iterable[Policy], kinds: Kinds, places: Places
+) -> Iterator[DocumentProblem]:
     """Find a policy for a kind that does not exist, and two for the same resources."""
     selector = policy.selector
     if kinds.get(selector.kind) is None:
         known = ", ".join(kind.name for kind in kinds)
-        yield Problem(
+        yield DocumentProblem(
             places.value("/appliesTo/kind"), f"unknown kind {selector.kind}; known are {known}", "UnknownKind"
         )
     for other in others:
@@ -159,4 +162,4 @@ def _selector_problems(policy: Policy, others: Iterable[Policy], kinds: Kinds, p
             if shared or other.selector.tenants == selector.tenants:
                 whom = f"the tenants {', '.join(shared)}" if shared else "the same resources"
                 message = f"another policy in this file already applies to {whom}: {other.name}"
-                yield Problem(places.value("/appliesTo"), message, "DuplicateSelector")
+                yield DocumentProblem(places.value("/appliesTo"), message, "DuplicateSelector")

@@ -1,4 +1,4 @@
-"""From the rules of a policy document to rules that can be evaluated; every fault is collected with its place."""
+"""Compile the rules of a policy document; every fault is collected with its place."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ from hyperfleet.aggregation.loading.policy_document import (
 from hyperfleet.aggregation.policy import ExprRule, FlappingLimit, MirrorRule, Rule, SummaryRule
 from hyperfleet.aggregation.templates import Template, Templates, find_template_faults, parse_template
 from hyperfleet.aggregation.vocabulary import OLDER_THAN, SCHEMA
-from hyperfleet.documents import Places, Problem, good_items
+from hyperfleet.documents import DocumentProblem, Places, good_items
 from hyperfleet.documents.durations import parse_duration
 from hyperfleet.errors import ExprError, ExprTypeError
-from hyperfleet.expr import Options, Program, parse
+from hyperfleet.expr import ExprOptions, Program, parse
 from hyperfleet.expr import compile as compile_expr
-from hyperfleet.expr.nodes import Builtin, Call, Identifier, Node, String, walk
+from hyperfleet.expr.nodes import Builtin, Call, ExprNode, Identifier, String, walk
 from hyperfleet.expr.source import error_at
 
-# A rule must be known to be boolean before it runs (what depends on `data` needs a comparison that says so), and it is
-# for people to read: a thousand nodes are some pages.
-_OPTIONS: Final = Options(allow_any=False, nodes=1_000)
+# The type checker must know that a rule is boolean (one that reads `data` needs a comparison). People read rules: a
+# thousand nodes are several pages.
+_OPTIONS: Final = ExprOptions(allow_any=False, nodes=1_000)
 _TEMPLATE_KEYS: Final = {"true": "true", "false": "false", "in_progress": "inProgress", "unknown": "unknown"}
 
 
 class RuleCompiler:
-    """Compiles the rules of one document; `problems` says what kept some from it."""
+    """Compiles the rules of one document and collects `problems`."""
 
     def __init__(self, places: Places, limit: FlappingLimit) -> None:
-        """Place problems by `places`; what a rule does not say of its own limit is as in `limit`."""
+        """Locate problems by `places`; `limit` has the defaults for the limits of rules."""
         self._places = places
         self._limit = limit
-        self.problems: list[Problem] = []
+        self.problems: list[DocumentProblem] = []
 
     def compile(self, conditions: Iterable[ConditionDocument]) -> tuple[Rule, ...]:
         """Return the rules that could be compiled, in order."""
@@ -90,11 +90,11 @@ class RuleCompiler:
 
     def _report(self, pointer: str, line: int, column: int, message: str, code: str, snippet: str = "") -> None:
         place = self._places.inside(pointer, line, column)
-        self.problems.append(Problem(place, message, code, snippet=snippet.lstrip("\n")))
+        self.problems.append(DocumentProblem(place, message, code, snippet=snippet.lstrip("\n")))
 
 
 def flapping_limit(document: FlappingDocument, otherwise: FlappingLimit) -> FlappingLimit:
-    """Return the limit that a document gives; what it leaves out is as `otherwise`."""
+    """Return the limit of a document; `otherwise` has the defaults."""
     return FlappingLimit(
         otherwise.window if document.window is None else document.window,
         otherwise.transitions if document.transitions is None else document.transitions,
@@ -113,7 +113,7 @@ def _summary(document: SummaryDocument) -> SummaryRule:
 
 
 def _compile(source: str) -> tuple[Program | None, list[ExprError]]:
-    """Compile a rule, or return everything that is wrong with it."""
+    """Compile a rule, or return all its faults."""
     try:
         tree = parse(source, SCHEMA)
     except ExprError as error:
@@ -132,15 +132,15 @@ def _placed(error: ExprError, source: str) -> ExprError:
     return error if error.line else error_at(type(error), source, 0, error.message)
 
 
-def _time_faults(tree: Node, source: str) -> Iterator[ExprError]:
-    """Find uses of time that no deadline could be registered for."""
+def _time_faults(tree: ExprNode, source: str) -> Iterator[ExprError]:
+    """Find uses of time for which no deadline can be recorded."""
     called = [node.callee for node in walk(tree) if isinstance(node, Call)]
     for node in walk(tree):
         message, place = "", node
         match node:
             case Builtin(name="now"):
                 message = (
-                    "now() is not allowed in a policy: a status must not depend on when it is looked at; "
+                    "now() is not allowed in a policy: a status must not depend on when it is read; "
                     f'use {OLDER_THAN}(adapters["name"], "7m")'
                 )
             case Identifier(name="$env"):
@@ -153,7 +153,7 @@ def _time_faults(tree: Node, source: str) -> Iterator[ExprError]:
             yield error_at(ExprTypeError, source, place.offset, message)
 
 
-def _duration_fault(argument: Node) -> str:
+def _duration_fault(argument: ExprNode) -> str:
     if not isinstance(argument, String):
         return f'the duration of {OLDER_THAN} must be written out, such as "7m"'
     try:

@@ -67,7 +67,7 @@ _LIST: Final = (*_PAGES, ("search", _TEXT), ("order", _TEXT), *_FIELDS)
 
 def describe(context: Context) -> Schema:
     """Return the OpenAPI document."""
-    is_asking = context.doorkeeper is not None
+    is_asking = context.authenticator is not None
     _, schemas = msgspec.json.schema_components([ResourceShape, AdapterStatus, ErrorBody], ref_template=_REF)
     paths: Schema = {}
     for place in list_places(context):

@@ -8,8 +8,9 @@ from typing import Final
 from hyperfleet.api.description.operations import Parameter, Schema
 from hyperfleet.api.wire import RESOURCE_KEYS
 from hyperfleet.model.condition import STATUSES, TYPE_PATTERN
+from hyperfleet.model.phase import PHASES
 from hyperfleet.model.report import ADAPTER_PATTERN
-from hyperfleet.model.status import ADAPTER_STATES, PHASES
+from hyperfleet.model.status import ADAPTER_STATES
 from hyperfleet.services.filters import MAX_GROUPS, MAX_TERMS
 from hyperfleet.services.masks import MAX_DEPTH, MAX_PATHS
 from hyperfleet.services.search import DEFAULT_LIMIT, MAX_LIMIT, ORDERS

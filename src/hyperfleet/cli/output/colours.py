@@ -1,28 +1,27 @@
-"""Colours: only on a terminal, and not for whoever has set NO_COLOR (https://no-color.org)."""
+"""The colours of phases, states and statuses on a terminal. `session.wants_colour` tells whether to use them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Final, Literal
 
+from hyperfleet.model.phase import PHASE_TABLE
+
 Colour = Literal["good", "bad", "busy", "dim", "strong"]
 
 _CODES: Final[Mapping[Colour, str]] = {"good": "32", "bad": "31", "busy": "33", "dim": "2", "strong": "1"}
 
-# What a phase, the state of an adapter, or the status of a good thing looks like.
+# The phases, the states of an adapter, and the statuses of a good thing.
 _OF_WORDS: Final[Mapping[str, Colour]] = {
-    "Ready": "good",
+    **{row.name: row.colour for row in PHASE_TABLE},
     "Completed": "good",
     "True": "good",
     "ok": "good",
     "Failed": "bad",
     "Unhealthy": "bad",
-    "Degraded": "bad",
     "False": "bad",
     "failed": "bad",
     "Stale": "bad",
-    "Deleting": "busy",
-    "Provisioning": "busy",
     "Running": "busy",
     "Pending": "busy",
     "Outdated": "busy",
@@ -40,8 +39,3 @@ def colour_of(word: str) -> Colour | None:
 def paint(text: str, colour: Colour | None) -> str:
     """Put a text in a colour."""
     return f"\x1b[{_CODES[colour]}m{text}\x1b[0m" if colour and text else text
-
-
-def wants_colour(is_terminal: bool, environment: Mapping[str, str]) -> bool:
-    """Tell whether to colour: a terminal that can, and nobody who said no."""
-    return is_terminal and not environment.get("NO_COLOR") and environment.get("TERM") != "dumb"

@@ -84,8 +84,13 @@ def list_document(kind: str, documents: Iterable[Any]) -> Mapping[str, Any]:
 
 
 def look_of(session: Session, output: Output) -> Look:
-    """Return how tables look."""
-    return session.look(has_headers=output.has_headers, is_wide=output.format.name == "wide")
+    """Return how tables look here with these options."""
+    return Look(session.has_colour, session.width, output.has_headers, output.format.name == "wide")
+
+
+def default_look(session: Session) -> Look:
+    """Return how tables look here without options."""
+    return Look(session.has_colour, session.width)
 
 
 def sort_items(items: list[T], sheet: Sheet[T], path: str | None) -> list[T]:

@@ -27,12 +27,12 @@ from hyperfleet.conditions.cluster.vocabulary import (
 from hyperfleet.conditions.merge import Strategy, choose_reason
 from hyperfleet.conditions.priority import Priority, PriorityOf, by_polarity
 from hyperfleet.conditions.source import Source
-from hyperfleet.conditions.summary import Summary, summarize
+from hyperfleet.conditions.summary import SummaryOptions, summarize
 from hyperfleet.errors import MergeError
 from hyperfleet.model.condition import FALSE, Condition
 
 if TYPE_CHECKING:
-    from hyperfleet.conditions.cluster.scope import Gate, View
+    from hyperfleet.conditions.cluster.scope import AvailabilityGate, ClusterView
 
 _SUMMARIZED: Final = (
     DELETING,
@@ -45,7 +45,7 @@ _SUMMARIZED: Final = (
 _REASON_OF: Final = choose_reason("NotAvailable", "AvailableUnknown", "Available")
 
 
-def available(view: View) -> Condition:
+def available(view: ClusterView) -> Condition:
     """Decide `Available` from the conditions decided before it."""
     cluster = Source(kind="Cluster", conditions=tuple(use_wire_reason(c) for c in view.conditions))
     try:
@@ -54,9 +54,9 @@ def available(view: View) -> Condition:
         return internal_error(AVAILABLE)
 
 
-def _summary(view: View) -> Summary:
+def _summary(view: ClusterView) -> SummaryOptions:
     gates = gates_in_force(view.scope)
-    return Summary(
+    return SummaryOptions(
         target=AVAILABLE,
         types=(*_SUMMARIZED, *(gate.condition_type for gate in gates)),
         ignore_if_missing=() if view.cluster.has_topology else (TOPOLOGY_RECONCILED,),
@@ -64,7 +64,7 @@ def _summary(view: View) -> Summary:
     )
 
 
-def _priority_of(view: View, gates: tuple[Gate, ...]) -> PriorityOf:
+def _priority_of(view: ClusterView, gates: tuple[AvailabilityGate, ...]) -> PriorityOf:
     negative_gates = (gate.condition_type for gate in gates if gate.polarity == "Negative")
     by_default = by_polarity((DELETING, *negative_gates))
     is_deleting = view.cluster.is_deleting

@@ -12,13 +12,13 @@ from hyperfleet.model.condition import FALSE, TRUE, Condition
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from hyperfleet.conditions.cluster.scope import View
+    from hyperfleet.conditions.cluster.scope import ClusterView
 
 # A connection that was never established has this many tries before it counts as failed.
 _PATIENCE: Final = 5
 
 
-def remote_connection_probe(view: View) -> Condition:
+def remote_connection_probe(view: ClusterView) -> Condition:
     """Decide `RemoteConnectionProbe`."""
     probe = view.scope.probe
     if probe.last_success is None:
@@ -28,7 +28,7 @@ def remote_connection_probe(view: View) -> Condition:
     return Condition(REMOTE_CONNECTION_PROBE, TRUE, "ProbeSucceeded")
 
 
-def _never_connected(view: View) -> Condition:
+def _never_connected(view: ClusterView) -> Condition:
     """Stay with what was said before, also across a restart of the controller, until patience ends."""
     if view.scope.probe.consecutive_failures >= _PATIENCE:
         return _failed("Remote connection probe failed")

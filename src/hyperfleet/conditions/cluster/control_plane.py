@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hyperfleet.conditions.cluster.provided import Part, decide
+from hyperfleet.conditions.cluster.provided import ProvidedPart, decide
 from hyperfleet.conditions.cluster.rollup import not_listed, roll_up
 from hyperfleet.conditions.cluster.scope import Absence, Provider
 from hyperfleet.conditions.cluster.vocabulary import (
@@ -19,17 +19,17 @@ from hyperfleet.conditions.lookup import get
 from hyperfleet.model.condition import FALSE, TRUE, UNKNOWN, Condition
 
 if TYPE_CHECKING:
-    from hyperfleet.conditions.cluster.scope import View
+    from hyperfleet.conditions.cluster.scope import ClusterView
 
 _AWAITING_FIRST_NODE = "Waiting for the first control plane machine to have status.nodeRef set"
 
 
-def control_plane_available(view: View) -> Condition:
+def control_plane_available(view: ClusterView) -> Condition:
     """Decide `ControlPlaneAvailable`."""
     cluster = view.cluster
     if not cluster.control_plane_ref.is_defined and not cluster.has_topology:
         return _machines_available(view)
-    part = Part(
+    part = ProvidedPart(
         target=CONTROL_PLANE_AVAILABLE,
         source_type=AVAILABLE,
         not_reason="NotAvailable",
@@ -41,7 +41,7 @@ def control_plane_available(view: View) -> Condition:
     return decide(part, cluster)
 
 
-def _machines_available(view: View) -> Condition:
+def _machines_available(view: ClusterView) -> Condition:
     """Let stand-alone control plane machines speak for themselves, as no provider's object does."""
     descendants = view.scope.descendants
     if descendants is None:
@@ -51,7 +51,7 @@ def _machines_available(view: View) -> Condition:
     return roll_up(CONTROL_PLANE_AVAILABLE, AVAILABLE, descendants.control_plane_machines)
 
 
-def control_plane_initialized(view: View) -> Condition:
+def control_plane_initialized(view: ClusterView) -> Condition:
     """Decide `ControlPlaneInitialized`; once True it is never taken back."""
     previous = get(view.conditions, CONTROL_PLANE_INITIALIZED)
     if previous is not None and previous.status == TRUE:
@@ -64,7 +64,7 @@ def control_plane_initialized(view: View) -> Condition:
     return _initialized_by_machines(view)
 
 
-def _initialized_by_provider(view: View) -> Condition:
+def _initialized_by_provider(view: ClusterView) -> Condition:
     provider = view.scope.control_plane
     if provider is Absence.NOT_FOUND:
         message = f"{view.cluster.control_plane_ref.kind} does not exist"
@@ -74,7 +74,7 @@ def _initialized_by_provider(view: View) -> Condition:
     return _initialized(provider.initialized, "Control plane not yet initialized")
 
 
-def _initialized_by_machines(view: View) -> Condition:
+def _initialized_by_machines(view: ClusterView) -> Condition:
     descendants = view.scope.descendants
     if descendants is None:
         return internal_error(CONTROL_PLANE_INITIALIZED)

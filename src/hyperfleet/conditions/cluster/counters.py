@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import asdict, replace
 
-from hyperfleet.conditions.cluster.scope import Descendants, Machine, Provider, Replicas, Scope, VersionCount
+from hyperfleet.conditions.cluster.scope import ClusterScope, Descendants, Machine, Provider, Replicas, VersionCount
 from hyperfleet.conditions.cluster.versions import merge_versions
 from hyperfleet.conditions.cluster.vocabulary import AVAILABLE, READY, UP_TO_DATE
 from hyperfleet.conditions.lookup import is_true
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 
-def count_control_plane(scope: Scope, previous: Replicas) -> Replicas:
+def count_control_plane(scope: ClusterScope, previous: Replicas) -> Replicas:
     """Count the control plane: by its provider's object, or else its machines."""
     cluster = scope.cluster
     if cluster.control_plane_ref.is_defined or cluster.has_topology:

@@ -15,7 +15,7 @@ from hyperfleet.model.condition import FALSE, TRUE, Condition
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from hyperfleet.conditions.cluster.scope import Descendants, Scope, View
+    from hyperfleet.conditions.cluster.scope import ClusterScope, ClusterView, Descendants
     from hyperfleet.conditions.source import Source
 
 _MAX_NAMES: Final = 5
@@ -23,7 +23,7 @@ _MAX_NAMES: Final = 5
 _FAILED: Final = Condition(DELETING, TRUE, INTERNAL_ERROR, CHECK_LOGS)
 
 
-def deleting(view: View) -> Condition:
+def deleting(view: ClusterView) -> Condition:
     """Decide `Deleting`: the first thing that still has to go."""
     scope = view.scope
     if not scope.cluster.is_deleting:
@@ -42,7 +42,7 @@ def deleting(view: View) -> Condition:
     )
 
 
-def _remaining(scope: Scope, descendants: Descendants) -> Iterator[str]:
+def _remaining(scope: ClusterScope, descendants: Descendants) -> Iterator[str]:
     """Yield a line for each group of descendants that is still there."""
     has_control_plane = scope.cluster.control_plane_ref.is_defined  # then it deletes its machines itself
     groups: tuple[tuple[str, Sequence[Source]], ...] = (

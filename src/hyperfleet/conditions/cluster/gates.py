@@ -12,20 +12,20 @@ from hyperfleet.model.condition import MAX_TYPE, TYPE_PATTERN
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from hyperfleet.conditions.cluster.scope import Gate, Scope
+    from hyperfleet.conditions.cluster.scope import AvailabilityGate, ClusterScope
 
 _MAX_GATES: Final = 32
 _OURS: Final = OWNED_TYPES | {TOPOLOGY_RECONCILED}
 
 
-def gates_in_force(scope: Scope) -> tuple[Gate, ...]:
+def gates_in_force(scope: ClusterScope) -> tuple[AvailabilityGate, ...]:
     """Return the gates of the Cluster, or those of its class when it gives no list; never both."""
     if scope.cluster.availability_gates is not None:
         return scope.cluster.availability_gates
     return scope.class_gates or ()
 
 
-def lint_gates(gates: tuple[Gate, ...]) -> tuple[Flaw, ...]:
+def lint_gates(gates: tuple[AvailabilityGate, ...]) -> tuple[Flaw, ...]:
     """List every gate that can never be satisfied, or not together with the others."""
     types = [gate.condition_type for gate in gates]
     return (*_lint_each(types), *_lint_together(types))

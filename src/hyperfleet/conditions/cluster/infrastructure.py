@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hyperfleet.conditions.cluster.provided import Part, decide
+from hyperfleet.conditions.cluster.provided import ProvidedPart, decide
 from hyperfleet.conditions.cluster.vocabulary import INFRASTRUCTURE_READY, READY
 from hyperfleet.model.condition import TRUE, Condition
 
 if TYPE_CHECKING:
-    from hyperfleet.conditions.cluster.scope import View
+    from hyperfleet.conditions.cluster.scope import ClusterView
 
 
-def infrastructure_ready(view: View) -> Condition:
+def infrastructure_ready(view: ClusterView) -> Condition:
     """Decide `InfrastructureReady`; a Cluster that asks for no infrastructure lacks none."""
     cluster = view.cluster
     if not cluster.infrastructure_ref.is_defined and not cluster.has_topology:
         return Condition(INFRASTRUCTURE_READY, TRUE, READY)
-    part = Part(
+    part = ProvidedPart(
         target=INFRASTRUCTURE_READY,
         source_type=READY,
         not_reason="NotReady",

@@ -20,53 +20,53 @@ from hyperfleet.model.condition import TRUE, Condition
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from hyperfleet.conditions.cluster.scope import Machine, View
+    from hyperfleet.conditions.cluster.scope import ClusterView, Machine
 
 # A new machine gets its UpToDate condition a moment after it was made; until then that is not missing.
 _NEW: Final = timedelta(seconds=10)
 
 
-def control_plane_machines_ready(view: View) -> Condition:
+def control_plane_machines_ready(view: ClusterView) -> Condition:
     """Decide `ControlPlaneMachinesReady`."""
     return _roll_up(view, CONTROL_PLANE_MACHINES_READY, READY, _control_plane_machines(view))
 
 
-def worker_machines_ready(view: View) -> Condition:
+def worker_machines_ready(view: ClusterView) -> Condition:
     """Decide `WorkerMachinesReady`."""
     return _roll_up(view, WORKER_MACHINES_READY, READY, _worker_machines(view))
 
 
-def control_plane_machines_up_to_date(view: View) -> Condition:
+def control_plane_machines_up_to_date(view: ClusterView) -> Condition:
     """Decide `ControlPlaneMachinesUpToDate`."""
     machines = _settled(view, _control_plane_machines(view))
     return _roll_up(view, CONTROL_PLANE_MACHINES_UP_TO_DATE, UP_TO_DATE, machines)
 
 
-def worker_machines_up_to_date(view: View) -> Condition:
+def worker_machines_up_to_date(view: ClusterView) -> Condition:
     """Decide `WorkerMachinesUpToDate`."""
     machines = _settled(view, _worker_machines(view))
     return _roll_up(view, WORKER_MACHINES_UP_TO_DATE, UP_TO_DATE, machines)
 
 
-def _control_plane_machines(view: View) -> tuple[Machine, ...]:
+def _control_plane_machines(view: ClusterView) -> tuple[Machine, ...]:
     descendants = view.scope.descendants
     return descendants.control_plane_machines if descendants else ()
 
 
-def _worker_machines(view: View) -> tuple[Machine, ...]:
+def _worker_machines(view: ClusterView) -> tuple[Machine, ...]:
     descendants = view.scope.descendants
     return descendants.worker_machines if descendants else ()
 
 
-def _settled(view: View, machines: Iterable[Machine]) -> tuple[Machine, ...]:
+def _settled(view: ClusterView, machines: Iterable[Machine]) -> tuple[Machine, ...]:
     return tuple(m for m in machines if has(m.conditions, UP_TO_DATE) or not _is_new(view, m))
 
 
-def _is_new(view: View, machine: Machine) -> bool:
+def _is_new(view: ClusterView, machine: Machine) -> bool:
     return machine.created is not None and view.now - machine.created <= _NEW
 
 
-def _roll_up(view: View, target: str, source_type: str, machines: tuple[Machine, ...]) -> Condition:
+def _roll_up(view: ClusterView, target: str, source_type: str, machines: tuple[Machine, ...]) -> Condition:
     if view.scope.descendants is None:
         return not_listed(view, target)
     if not machines:

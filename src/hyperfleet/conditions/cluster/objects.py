@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from typing import Final, Literal
 
 from hyperfleet.conditions.cluster.scope import (
-    Cluster,
-    Endpoint,
-    Gate,
+    AvailabilityGate,
+    ClusterObject,
+    ControlPlaneEndpoint,
     Machine,
     MachineGroup,
     Provider,
@@ -34,11 +34,11 @@ _INITIALIZED: Final[dict[Contract, tuple[str, ...]]] = {
 }
 
 
-def read_cluster(obj: Object) -> Cluster:
+def read_cluster(obj: Object) -> ClusterObject:
     """Read a Cluster."""
     spec, metadata = dig(obj, "spec"), dig(obj, "metadata")
     initialization = dig(obj, "status", "initialization")
-    return Cluster(
+    return ClusterObject(
         name=_text(dig(metadata, "name")),
         namespace=_text(dig(metadata, "namespace")),
         generation=_number(dig(metadata, "generation")) or 0,
@@ -55,12 +55,12 @@ def read_cluster(obj: Object) -> Cluster:
     )
 
 
-def read_gates(entries: object) -> tuple[Gate, ...] | None:
+def read_gates(entries: object) -> tuple[AvailabilityGate, ...] | None:
     """Read `spec.availabilityGates` of a Cluster or of its class; None when there is no list."""
     if not isinstance(entries, list):
         return None
     return tuple(
-        Gate(
+        AvailabilityGate(
             condition_type=_text(dig(entry, "conditionType")),
             polarity="Negative" if dig(entry, "polarity") == "Negative" else "Positive",
         )
@@ -150,8 +150,8 @@ def _reference(value: object) -> Reference:
     )
 
 
-def _endpoint(value: object) -> Endpoint:
-    return Endpoint(_text(dig(value, "host")), _number(dig(value, "port")) or 0)
+def _endpoint(value: object) -> ControlPlaneEndpoint:
+    return ControlPlaneEndpoint(_text(dig(value, "host")), _number(dig(value, "port")) or 0)
 
 
 def _is_owned_by_cluster(obj: Object) -> bool:

@@ -12,25 +12,25 @@ from hyperfleet.conditions.source import Source
 from hyperfleet.model.condition import FALSE, Condition
 
 if TYPE_CHECKING:
-    from hyperfleet.conditions.cluster.scope import Descendants, View
+    from hyperfleet.conditions.cluster.scope import ClusterView, Descendants
 
 
-def rolling_out(view: View) -> Condition:
+def rolling_out(view: ClusterView) -> Condition:
     """Decide `RollingOut`."""
     return _decide(view, ROLLING_OUT)
 
 
-def scaling_up(view: View) -> Condition:
+def scaling_up(view: ClusterView) -> Condition:
     """Decide `ScalingUp`."""
     return _decide(view, SCALING_UP)
 
 
-def scaling_down(view: View) -> Condition:
+def scaling_down(view: ClusterView) -> Condition:
     """Decide `ScalingDown`."""
     return _decide(view, SCALING_DOWN)
 
 
-def _decide(view: View, type_: str) -> Condition:
+def _decide(view: ClusterView, type_: str) -> Condition:
     scope = view.scope
     if scope.descendants is None:
         return not_listed(view, type_)

@@ -8,15 +8,15 @@ from hyperfleet.conditions.cluster.vocabulary import PAUSED
 from hyperfleet.model.condition import FALSE, TRUE, Condition
 
 if TYPE_CHECKING:
-    from hyperfleet.conditions.cluster.scope import Cluster
+    from hyperfleet.conditions.cluster.scope import ClusterObject
 
 
-def paused(cluster: Cluster) -> Condition:
+def paused(cluster: ClusterObject) -> Condition:
     """Decide `Paused` of the Cluster itself."""
     return paused_object(cluster, "Cluster", has_annotation=cluster.has_paused_annotation)
 
 
-def paused_object(cluster: Cluster, kind: str, *, has_annotation: bool) -> Condition:
+def paused_object(cluster: ClusterObject, kind: str, *, has_annotation: bool) -> Condition:
     """Decide `Paused` of an object that belongs to a Cluster."""
     causes = pause_causes(cluster, kind, has_annotation=has_annotation)
     if causes:
@@ -24,7 +24,7 @@ def paused_object(cluster: Cluster, kind: str, *, has_annotation: bool) -> Condi
     return Condition(PAUSED, FALSE, "NotPaused")
 
 
-def pause_causes(cluster: Cluster, kind: str, *, has_annotation: bool) -> str:
+def pause_causes(cluster: ClusterObject, kind: str, *, has_annotation: bool) -> str:
     """Say what pauses an object: the Cluster's spec, its own annotation, or both."""
     causes = (
         (cluster.is_paused, "Cluster spec.paused is set to true"),

@@ -12,7 +12,7 @@ from hyperfleet.conditions.cluster.vocabulary import AVAILABLE, CONTROL_PLANE_AV
 from hyperfleet.conditions.lookup import is_true
 
 if TYPE_CHECKING:
-    from hyperfleet.conditions.cluster.scope import Cluster
+    from hyperfleet.conditions.cluster.scope import ClusterObject
     from hyperfleet.model.condition import Condition
 
 PENDING: Final = "Pending"
@@ -22,7 +22,7 @@ RUNNING: Final = "Running"
 DELETING: Final = "Deleting"
 
 
-def core_phase(cluster: Cluster, stored: str) -> str:
+def core_phase(cluster: ClusterObject, stored: str) -> str:
     """Return the phase as Cluster API's core controller sees it; the last rule that holds wins."""
     is_referenced = cluster.infrastructure_ref.is_defined or cluster.control_plane_ref.is_defined
     is_provisioned = cluster.infrastructure_provisioned and cluster.control_plane_endpoint.is_valid
@@ -35,7 +35,7 @@ def core_phase(cluster: Cluster, stored: str) -> str:
     return next((phase for holds, phase in rules if holds), stored)
 
 
-def capt_phase(cluster: Cluster, conditions: tuple[Condition, ...]) -> str:
+def capt_phase(cluster: ClusterObject, conditions: tuple[Condition, ...]) -> str:
     """Return the phase as the CAPT design wants it: it needs the control plane, and ends with Running."""
     is_provisioned = is_true(conditions, INFRASTRUCTURE_READY) and is_true(conditions, CONTROL_PLANE_AVAILABLE)
     rules = (

@@ -1,6 +1,6 @@
 """One table, two conditions: what a provider's object says about the part of the cluster it provides.
 
-`InfrastructureReady` and `ControlPlaneAvailable` differ only in the words of a `Part`.
+`InfrastructureReady` and `ControlPlaneAvailable` differ only in the words of a `ProvidedPart`.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hyperfleet.conditions.cluster.scope import Absence, Cluster, Provider, Reference
+from hyperfleet.conditions.cluster.scope import Absence, ClusterObject, Provider, Reference
 from hyperfleet.conditions.cluster.vocabulary import (
     AWAITING_TOPOLOGY,
     INVALID_CONDITION_REPORTED,
@@ -21,7 +21,7 @@ from hyperfleet.errors import MergeError
 from hyperfleet.model.condition import FALSE, TRUE, UNKNOWN, Condition
 
 
-class Part(Struct, frozen=True, kw_only=True):
+class ProvidedPart(Struct, frozen=True, kw_only=True):
     """A part of the cluster that a provider is responsible for."""
 
     target: str  # the condition of the Cluster
@@ -33,7 +33,7 @@ class Part(Struct, frozen=True, kw_only=True):
     object: Provider | Absence
 
 
-def decide(part: Part, cluster: Cluster) -> Condition:
+def decide(part: ProvidedPart, cluster: ClusterObject) -> Condition:
     """Decide the condition of a part; the first row that fits wins."""
     if not part.reference.is_defined:
         return _awaiting_topology(part, cluster)
@@ -44,12 +44,12 @@ def decide(part: Part, cluster: Cluster) -> Condition:
     return _lost(part, cluster)
 
 
-def _awaiting_topology(part: Part, cluster: Cluster) -> Condition:
+def _awaiting_topology(part: ProvidedPart, cluster: ClusterObject) -> Condition:
     message = "" if cluster.is_deleting else AWAITING_TOPOLOGY
     return Condition(part.target, FALSE, OBJECT_DOES_NOT_EXIST, message)
 
 
-def _mirrored(part: Part, provider: Provider) -> Condition:
+def _mirrored(part: ProvidedPart, provider: Provider) -> Condition:
     try:
         mirrored = provider.reading.mirror(part.source_type, target=part.target, fallback=_fallback(part))
     except MergeError as error:
@@ -59,14 +59,14 @@ def _mirrored(part: Part, provider: Provider) -> Condition:
     return mirrored
 
 
-def _fallback(part: Part) -> Condition:
+def _fallback(part: ProvidedPart) -> Condition:
     """For providers without the condition: the Cluster's own flag, which their contract does fill."""
     if part.was_provided:
         return Condition(part.target, TRUE, part.source_type)
     return Condition(part.target, FALSE, part.not_reason, f"{part.reference.kind} {part.flag_field} is false")
 
 
-def _lost(part: Part, cluster: Cluster) -> Condition:
+def _lost(part: ProvidedPart, cluster: ClusterObject) -> Condition:
     kind = part.reference.kind
     if not part.was_provided:
         return Condition(part.target, FALSE, OBJECT_DOES_NOT_EXIST, f"{kind} does not exist")

@@ -14,10 +14,10 @@ from hyperfleet.model.condition import FALSE, TRUE, Condition
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hyperfleet.conditions.cluster.scope import Machine, View
+    from hyperfleet.conditions.cluster.scope import ClusterView, Machine
 
 
-def remediating(view: View) -> Condition:
+def remediating(view: ClusterView) -> Condition:
     """Decide `Remediating`."""
     descendants = view.scope.descendants
     if descendants is None:

@@ -21,11 +21,11 @@ from hyperfleet.model.condition import UNKNOWN, Condition
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from hyperfleet.conditions.cluster.scope import MachineGroup, View
+    from hyperfleet.conditions.cluster.scope import ClusterView, MachineGroup
     from hyperfleet.conditions.source import Source
 
 
-def not_listed(view: View, target: str) -> Condition:
+def not_listed(view: ClusterView, target: str) -> Condition:
     """Say why nothing is known of the descendants: they are not due yet, or listing them failed."""
     if view.cluster.awaits_topology and not view.cluster.is_deleting:
         return Condition(target, UNKNOWN, OBJECT_DOES_NOT_EXIST, AWAITING_TOPOLOGY)

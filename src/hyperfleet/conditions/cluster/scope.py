@@ -1,7 +1,7 @@
 """What the status of a Cluster is computed from, as immutable values.
 
-Whoever watches the objects builds a `Scope`; the condition functions only read it, through a `View` that adds
-what has been decided so far and the time. Nothing here decides anything beyond naming a state.
+A caller that watches the objects builds a `ClusterScope`. The condition functions read it through a `ClusterView`,
+which adds the time and the conditions decided so far. Nothing here decides anything beyond naming a state.
 """
 
 from datetime import datetime, timedelta
@@ -13,7 +13,7 @@ from msgspec import Struct
 from hyperfleet.conditions.cluster.vocabulary import HEALTH_CHECK_SUCCEEDED, OWNER_REMEDIATED
 from hyperfleet.conditions.lookup import is_false
 from hyperfleet.conditions.source import Source
-from hyperfleet.conditions.unstructured import Reading
+from hyperfleet.conditions.unstructured import ParsedConditions
 from hyperfleet.model.condition import Condition
 
 
@@ -30,7 +30,7 @@ class Reference(Struct, frozen=True, kw_only=True):
         return bool(self.kind or self.name or self.api_group)
 
 
-class Endpoint(Struct, frozen=True):
+class ControlPlaneEndpoint(Struct, frozen=True):
     """Where the API server of the cluster answers."""
 
     host: str = ""
@@ -42,14 +42,14 @@ class Endpoint(Struct, frozen=True):
         return self.host != "" and self.port != 0
 
 
-class Gate(Struct, frozen=True, kw_only=True):
+class AvailabilityGate(Struct, frozen=True, kw_only=True):
     """An availability gate: one more condition that the Cluster's `Available` depends on."""
 
     condition_type: str
     polarity: Literal["Positive", "Negative"] = "Positive"
 
 
-class Cluster(Struct, frozen=True, kw_only=True):
+class ClusterObject(Struct, frozen=True, kw_only=True):
     """The Cluster itself: its spec and the facts about it that only ever become true."""
 
     name: str = ""
@@ -61,10 +61,10 @@ class Cluster(Struct, frozen=True, kw_only=True):
     has_topology: bool = False
     infrastructure_ref: Reference = Reference()
     control_plane_ref: Reference = Reference()
-    control_plane_endpoint: Endpoint = Endpoint()
+    control_plane_endpoint: ControlPlaneEndpoint = ControlPlaneEndpoint()
     infrastructure_provisioned: bool = False  # status.initialization, never taken back
     control_plane_initialized: bool = False
-    availability_gates: tuple[Gate, ...] | None = None  # None: not given, so those of the class count
+    availability_gates: tuple[AvailabilityGate, ...] | None = None  # None: not given, so those of the class count
 
     @property
     def awaits_topology(self) -> bool:
@@ -103,7 +103,7 @@ class Provider(Struct, frozen=True, kw_only=True):
     kind: str
     name: str = ""
     namespace: str = ""
-    reading: Reading = Reading()
+    reading: ParsedConditions = ParsedConditions()
     initialized: bool | None = False  # None: the field is there but is no boolean
     replicas: Replicas = Replicas()
 
@@ -175,27 +175,27 @@ class Probe(Struct, frozen=True, kw_only=True):
     grace: timedelta = timedelta(seconds=50)  # how long an established connection may be silent
 
 
-class Scope(Struct, frozen=True, kw_only=True):
+class ClusterScope(Struct, frozen=True, kw_only=True):
     """Everything one computation of a Cluster's status looks at."""
 
-    cluster: Cluster = Cluster()
+    cluster: ClusterObject = ClusterObject()
     infrastructure: Provider | Absence = Absence.UNREAD
     control_plane: Provider | Absence = Absence.UNREAD
     descendants: Descendants | None = None  # None: they could not be listed
     probe: Probe = Probe()
-    class_gates: tuple[Gate, ...] | None = None  # of the ClusterClass, if one was loaded
+    class_gates: tuple[AvailabilityGate, ...] | None = None  # of the ClusterClass, if one was loaded
     awaits_delete_hook: bool = False
     deletion_failed: bool = False
 
 
-class View(Struct, frozen=True):
+class ClusterView(Struct, frozen=True):
     """A scope at one moment, together with the conditions decided so far."""
 
-    scope: Scope
+    scope: ClusterScope
     conditions: tuple[Condition, ...]
     now: datetime
 
     @property
-    def cluster(self) -> Cluster:
+    def cluster(self) -> ClusterObject:
         """The Cluster itself."""
         return self.scope.cluster

@@ -28,7 +28,7 @@ from hyperfleet.conditions.cluster.operations import rolling_out, scaling_down, 
 from hyperfleet.conditions.cluster.paused import paused
 from hyperfleet.conditions.cluster.phase import core_phase
 from hyperfleet.conditions.cluster.remediation import remediating
-from hyperfleet.conditions.cluster.scope import Replicas, View
+from hyperfleet.conditions.cluster.scope import ClusterView, Replicas
 from hyperfleet.conditions.cluster.vocabulary import PAUSED
 from hyperfleet.conditions.cluster.workers import workers_available
 from hyperfleet.conditions.lookup import is_true
@@ -38,9 +38,9 @@ from hyperfleet.model.condition import Condition
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from hyperfleet.conditions.cluster.scope import Scope
+    from hyperfleet.conditions.cluster.scope import ClusterScope
 
-Decision = Callable[[View], Condition]
+Decision = Callable[[ClusterView], Condition]
 
 # In this order: each sees those before it, and Available, which summarizes them, comes last.
 _DECISIONS: Final[tuple[Decision, ...]] = (
@@ -71,9 +71,9 @@ class ClusterStatus(Struct, frozen=True, kw_only=True):
     conditions: tuple[Condition, ...] = ()
 
 
-def compute_status(scope: Scope, previous: ClusterStatus, now: datetime) -> ClusterStatus:
+def compute_status(scope: ClusterScope, previous: ClusterStatus, now: datetime) -> ClusterStatus:
     """Compute the status of a Cluster; while it is paused only `Paused` is touched."""
-    view = _decide(View(scope, previous.conditions, now), lambda view: paused(view.cluster))
+    view = _decide(ClusterView(scope, previous.conditions, now), lambda view: paused(view.cluster))
     if is_true(view.conditions, PAUSED):
         return replace(previous, conditions=view.conditions)
     for decision in _DECISIONS:
@@ -86,7 +86,7 @@ def compute_status(scope: Scope, previous: ClusterStatus, now: datetime) -> Clus
     )
 
 
-def _decide(view: View, decision: Decision) -> View:
+def _decide(view: ClusterView, decision: Decision) -> ClusterView:
     """Make one decision and write it down, so that the next one sees it."""
     conditions = set_condition(view.conditions, decision(view), now=view.now, generation=view.cluster.generation)
     return replace(view, conditions=conditions)

@@ -10,7 +10,7 @@ from typing import Final
 from msgspec import Struct
 
 from hyperfleet.conditions.cluster.paused import pause_causes
-from hyperfleet.conditions.cluster.scope import Cluster
+from hyperfleet.conditions.cluster.scope import ClusterObject
 from hyperfleet.conditions.cluster.vocabulary import (
     CLUSTER_CLASS_NOT_RECONCILED,
     RECONCILE_FAILED,
@@ -82,7 +82,7 @@ class Topology(Struct, frozen=True, kw_only=True):
     upgrade: Upgrade = Upgrade()
 
 
-def topology_reconciled(cluster: Cluster, topology: Topology) -> Condition:
+def topology_reconciled(cluster: ClusterObject, topology: Topology) -> Condition:
     """Decide `TopologyReconciled`; the first row that fits wins."""
     causes = pause_causes(cluster, "Cluster", has_annotation=cluster.has_paused_annotation)
     if causes:

@@ -12,10 +12,10 @@ from hyperfleet.conditions.cluster.vocabulary import AVAILABLE, WORKERS_AVAILABL
 from hyperfleet.model.condition import TRUE, Condition
 
 if TYPE_CHECKING:
-    from hyperfleet.conditions.cluster.scope import View
+    from hyperfleet.conditions.cluster.scope import ClusterView
 
 
-def workers_available(view: View) -> Condition:
+def workers_available(view: ClusterView) -> Condition:
     """Decide `WorkersAvailable`."""
     descendants = view.scope.descendants
     if descendants is None:

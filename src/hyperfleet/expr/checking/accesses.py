@@ -14,7 +14,7 @@ from hyperfleet.expr.types import UNKNOWN, Array, Func, Map, Nullable, Struct, T
 
 if TYPE_CHECKING:
     from hyperfleet.expr.checking.walker import Walker
-    from hyperfleet.expr.nodes import Builtin, Chain, Member, Node, Slice
+    from hyperfleet.expr.nodes import Builtin, Chain, ExprNode, MemberAccess, Slice
 
 
 def check_chain(walker: Walker, node: Chain) -> Type:
@@ -22,7 +22,7 @@ def check_chain(walker: Walker, node: Chain) -> Type:
     return walker.visit(node.body)
 
 
-def check_member(walker: Walker, node: Member) -> Type:
+def check_member(walker: Walker, node: MemberAccess) -> Type:
     """Check `base.name` and `base[key]`."""
     if isinstance(node.base, Identifier) and node.base.name == "$env":
         return _environment_member(walker, node)
@@ -38,7 +38,7 @@ def check_member(walker: Walker, node: Member) -> Type:
     return _part(walker, node, through(base), key, name)
 
 
-def _environment_member(walker: Walker, node: Member) -> Type:
+def _environment_member(walker: Walker, node: MemberAccess) -> Type:
     """Check `$env.name`; with `?.` the name need not exist."""
     if not isinstance(node.key, String):
         walker.annotate((node.key,))
@@ -50,7 +50,7 @@ def _environment_member(walker: Walker, node: Member) -> Type:
     return walker.undeclared(node, name)
 
 
-def _part(walker: Walker, node: Member, base: Type, key: Type, name: str | None) -> Type:
+def _part(walker: Walker, node: MemberAccess, base: Type, key: Type, name: str | None) -> Type:
     """Return the type of a part of a map, an array or a struct."""
     if isinstance(base, Map):
         return _entry(walker, node, base, key, name)
@@ -66,7 +66,7 @@ def _part(walker: Walker, node: Member, base: Type, key: Type, name: str | None)
     return walker.error(node, f"type {base.name} has no {'method' if node.is_method else 'field'} {name}")
 
 
-def _entry(walker: Walker, node: Member, base: Map, key: Type, name: str | None) -> Type:
+def _entry(walker: Walker, node: MemberAccess, base: Map, key: Type, name: str | None) -> Type:
     if not is_assignable(key, base.key) and is_assignable(through(key), base.key):
         key = through(key)
     if not is_assignable(key, base.key) and not is_any(key):
@@ -94,7 +94,7 @@ def check_slice(walker: Walker, node: Slice) -> Type:
     return UNKNOWN if wrong else base
 
 
-def _is_bound(walker: Walker, node: Node) -> bool:
+def _is_bound(walker: Walker, node: ExprNode) -> bool:
     found = through(walker.visit(node))
     if is_integer(found) or is_any(found):
         return True

@@ -12,19 +12,19 @@ from hyperfleet.expr.checking.accesses import check_get
 from hyperfleet.expr.checking.calls import Misfit, builtin_call_type, call_type
 from hyperfleet.expr.checking.compatibility import is_any, is_assignable, is_nil, printed, through
 from hyperfleet.expr.checking.predicates import LOOPS, element_of
-from hyperfleet.expr.nodes import Binary, Identifier, Integer, Member, String, Unary
+from hyperfleet.expr.nodes import Binary, Identifier, Integer, MemberAccess, String, Unary
 from hyperfleet.expr.signatures import OVERLOADS
 from hyperfleet.expr.types import FLOAT, INT, UNKNOWN, Func, Type
 
 if TYPE_CHECKING:
     from hyperfleet.expr.checking.walker import Walker
-    from hyperfleet.expr.nodes import Builtin, Call, Node, Predicate
+    from hyperfleet.expr.nodes import Builtin, Call, ExprNode, Predicate
 
 
 class _Arguments:
     """The arguments of a call, each of which is checked when it is first asked for."""
 
-    def __init__(self, walker: Walker, nodes: tuple[Node, ...]) -> None:
+    def __init__(self, walker: Walker, nodes: tuple[ExprNode, ...]) -> None:
         self._walker = walker
         self._nodes = nodes
         self._seen = 0
@@ -41,12 +41,12 @@ class _Arguments:
     def make_float(self, index: int) -> None:
         _make_float(self._nodes[index])
 
-    def rest(self) -> tuple[Node, ...]:
+    def rest(self) -> tuple[ExprNode, ...]:
         """Return the arguments that nobody has asked for."""
         return self._nodes[self._seen :]
 
 
-def _make_float(node: Node) -> bool:
+def _make_float(node: ExprNode) -> bool:
     """Type the integer literals of a sum or product as floating-point; tell whether there are any."""
     is_float = isinstance(node, Integer)
     if isinstance(node, Unary):
@@ -125,7 +125,7 @@ def _loop(walker: Walker, node: Builtin) -> Type:
     return loop.result(collection, body)
 
 
-def _is_third(walker: Walker, name: str, node: Node) -> bool:
+def _is_third(walker: Walker, name: str, node: ExprNode) -> bool:
     """Check the order of `sortBy`, or the start of `reduce`."""
     found = walker.visit(node)
     if name != "sortBy" or found.kind in ("string", "any"):
@@ -151,10 +151,10 @@ def check_predicate(walker: Walker, node: Predicate) -> Type:
     return walker.visit(node.body)
 
 
-def _name_of(callee: Node) -> str:
+def _name_of(callee: ExprNode) -> str:
     """Return the name of what is called."""
     if isinstance(callee, Identifier):
         return callee.name
-    if isinstance(callee, Member) and isinstance(callee.key, String):
+    if isinstance(callee, MemberAccess) and isinstance(callee.key, String):
         return callee.key.value
     return "function"

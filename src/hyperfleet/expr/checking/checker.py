@@ -26,14 +26,14 @@ from hyperfleet.expr.nodes import (
     Call,
     Chain,
     Conditional,
+    ExprNode,
     Float,
     Identifier,
     Integer,
     Let,
     MapLiteral,
-    Member,
+    MemberAccess,
     Nil,
-    Node,
     Pair,
     Pointer,
     Predicate,
@@ -65,7 +65,7 @@ if TYPE_CHECKING:
 
 
 def check(
-    tree: Node, text: str, environment: Environment, *, expect: Type | None = None, allow_any: bool = True
+    tree: ExprNode, text: str, environment: Environment, *, expect: Type | None = None, allow_any: bool = True
 ) -> Type:
     """Set the type of every node and return that of the tree; raise `ExprTypeError` when it has none.
 
@@ -117,7 +117,7 @@ def _check_pointer(walker: Walker, node: Pointer) -> Type:
 def _check_let(walker: Walker, node: Let) -> Type:
     """Check a declaration, and its body with the variable in scope."""
     depth = len(walker.variables)
-    body: Node = node
+    body: ExprNode = node
     while isinstance(body, Let):
         if (reason := _cannot_declare(walker, body.name)) is not None:
             walker.error(body, f"cannot redeclare {reason}{body.name}")
@@ -235,7 +235,7 @@ def _constant(found: Type) -> Callable[[Walker, Any], Type]:
     return lambda _walker, _node: found
 
 
-_RULES: dict[type[Node], Callable[[Walker, Any], Type]] = {
+_RULES: dict[type[ExprNode], Callable[[Walker, Any], Type]] = {
     Nil: _constant(NIL),
     Integer: _constant(INT),
     Float: _constant(FLOAT),
@@ -253,7 +253,7 @@ _RULES: dict[type[Node], Callable[[Walker, Any], Type]] = {
     MapLiteral: _check_map,
     Pair: _check_pair,
     Chain: check_chain,
-    Member: check_member,
+    MemberAccess: check_member,
     Slice: check_slice,
     Call: check_call,
     Builtin: check_builtin,

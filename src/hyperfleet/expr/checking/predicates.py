@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Loop:
+class LoopBuiltin:
     """A builtin that evaluates its predicate for each element.
 
     `result` takes the types of the collection and of the predicate's body; `pointers` are the names after `#`.
@@ -72,14 +72,14 @@ def _printed_body(_collection: Type, body: Type) -> Type:
     return printed(body)
 
 
-LOOPS: Mapping[str, Loop] = {
-    **dict.fromkeys(("all", "none", "any", "one"), Loop(_bool, wants_bool=True)),
-    **dict.fromkeys(("count", "findIndex", "findLastIndex"), Loop(_int, wants_bool=True)),
-    **dict.fromkeys(("find", "findLast"), Loop(_element, wants_bool=True)),
-    "filter": Loop(_filtered, wants_bool=True),
-    "map": Loop(_mapped, pointers={"index": INT}),
-    "sum": Loop(_printed_body),
-    "groupBy": Loop(_groups),
-    "sortBy": Loop(_collection),
-    "reduce": Loop(_body, pointers={"index": INT, "acc": UNKNOWN}),
+LOOPS: Mapping[str, LoopBuiltin] = {
+    **dict.fromkeys(("all", "none", "any", "one"), LoopBuiltin(_bool, wants_bool=True)),
+    **dict.fromkeys(("count", "findIndex", "findLastIndex"), LoopBuiltin(_int, wants_bool=True)),
+    **dict.fromkeys(("find", "findLast"), LoopBuiltin(_element, wants_bool=True)),
+    "filter": LoopBuiltin(_filtered, wants_bool=True),
+    "map": LoopBuiltin(_mapped, pointers={"index": INT}),
+    "sum": LoopBuiltin(_printed_body),
+    "groupBy": LoopBuiltin(_groups),
+    "sortBy": LoopBuiltin(_collection),
+    "reduce": LoopBuiltin(_body, pointers={"index": INT, "acc": UNKNOWN}),
 }

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from hyperfleet.errors import ExprTypeError
 from hyperfleet.expr.nodes import Call, walk
 from hyperfleet.expr.runtime.regex import ALLOWANCE
-from hyperfleet.expr.scopes import Scope
+from hyperfleet.expr.scopes import NameScope
 from hyperfleet.expr.source import error_at
 from hyperfleet.expr.types import UNKNOWN
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from hyperfleet.expr.checking.environment import Environment
-    from hyperfleet.expr.nodes import Node
+    from hyperfleet.expr.nodes import ExprNode
     from hyperfleet.expr.types import Type
 
-    Rules: TypeAlias = Mapping[type[Node], Callable[["Walker", Any], Type]]
+    Rules: TypeAlias = Mapping[type[ExprNode], Callable[["Walker", Any], Type]]
 
 MOST_ERRORS = 20  # more help nobody, and each one quotes the text
 
@@ -38,18 +38,18 @@ class Walker:
         self.text = text
         self.environment = environment
         self.errors: list[ExprTypeError] = []
-        self.variables: Scope[Type] = Scope()
+        self.variables: NameScope[Type] = NameScope()
         self.loops: list[tuple[Type, Mapping[str, Type]]] = []
         self.patterns = ALLOWANCE  # what is left for constant patterns
         self._rules = rules
 
-    def visit(self, node: Node) -> Type:
+    def visit(self, node: ExprNode) -> Type:
         """Return the type of a node, which is set on it."""
         found = self._rules[node.__class__](self, node)
         node.type = found
         return found
 
-    def error(self, node: Node, message: str) -> Type:
+    def error(self, node: ExprNode, message: str) -> Type:
         """Record an error at a node, whose type is unknown then."""
         if len(self.errors) < MOST_ERRORS:
             found = error_at(ExprTypeError, self.text, node.offset, message)
@@ -57,13 +57,13 @@ class Walker:
                 self.errors.append(found)
         return UNKNOWN
 
-    def search(self, nodes: Iterable[Node | None]) -> None:
+    def search(self, nodes: Iterable[ExprNode | None]) -> None:
         """Look for further errors in nodes that the original does not reach after an error."""
         for node in nodes:
             if node is not None:
                 self.visit(node)
 
-    def annotate(self, nodes: Iterable[Node | None]) -> None:
+    def annotate(self, nodes: Iterable[ExprNode | None]) -> None:
         """Set the types of nodes that the original does not check: a missing entry reads as its type says.
 
         What is called there stays unknown, as it is to the original: nil is the zero value of a parameter.
@@ -76,6 +76,6 @@ class Walker:
                     node.callee.type = UNKNOWN
         del self.errors[known:]
 
-    def undeclared(self, node: Node, name: str) -> Type:
+    def undeclared(self, node: ExprNode, name: str) -> Type:
         """Return what a name is that nothing declares."""
         return UNKNOWN if self.environment.allows_unknown() else self.error(node, f"unknown name {name}")

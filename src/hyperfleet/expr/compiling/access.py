@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from hyperfleet.expr.compiling import emission as py
-from hyperfleet.expr.nodes import Chain, Identifier, Member, Node, Pointer, String
+from hyperfleet.expr.nodes import Chain, ExprNode, Identifier, MemberAccess, Pointer, String
 from hyperfleet.expr.runtime import access, values
 from hyperfleet.expr.runtime.budget import CALLS, read_arguments
 from hyperfleet.expr.runtime.lookup import (
@@ -76,7 +76,7 @@ def emit_pointer(emitter: Emitter, node: Pointer) -> ast.expr:
 def emit_let(emitter: Emitter, node: Let) -> ast.expr:
     """Emit a declaration and what it is good for; a long row of them is a loop."""
     depth = len(emitter.variables)
-    body: Node = node
+    body: ExprNode = node
     while isinstance(body, type(node)):
         variable = emitter.fresh("v")
         emitter.statement(py.assign(variable, emitter.emit(body.value)))
@@ -108,7 +108,7 @@ def _plain_nil(value: Value) -> Value:
     return None if is_nil(value) else value
 
 
-def emit_member(emitter: Emitter, node: Member) -> ast.expr:
+def emit_member(emitter: Emitter, node: MemberAccess) -> ast.expr:
     """Emit `base.name` or `base[key]`."""
     if not node.optional:
         base, key = emitter.operands((node.base, node.key))
@@ -120,7 +120,7 @@ def emit_member(emitter: Emitter, node: Member) -> ast.expr:
     return _fetch(emitter, node, base, emitter.emit(node.key))
 
 
-def _fetch(emitter: Emitter, node: Member, base: ast.expr, key: ast.expr) -> ast.expr:
+def _fetch(emitter: Emitter, node: MemberAccess, base: ast.expr, key: ast.expr) -> ast.expr:
     """Emit an access as the type of its base allows."""
     declared = node.base.type
     if isinstance(node.type, Func) or (isinstance(declared, Struct) and _may_be_nil(emitter, node.base)):
@@ -138,11 +138,11 @@ def _fetch(emitter: Emitter, node: Member, base: ast.expr, key: ast.expr) -> ast
     return emitter.call(fetch_typed, [base, key, emitter.shared(node), emitter.account()], node.offset)
 
 
-def _may_be_nil(emitter: Emitter, base: Node) -> bool:
+def _may_be_nil(emitter: Emitter, base: ExprNode) -> bool:
     """Tell whether a struct may be missing though the type says it is there: `find` finds nothing, for one."""
     if isinstance(base, Identifier):
         return base.name in emitter.variables
-    return not isinstance(base, (Member, Pointer))
+    return not isinstance(base, (MemberAccess, Pointer))
 
 
 def _fetch_entry(emitter: Emitter, declared: Map, parts: list[ast.expr], offset: int) -> ast.expr:
@@ -169,7 +169,7 @@ def emit_slice(emitter: Emitter, node: Slice) -> ast.expr:
 def emit_call(emitter: Emitter, node: Call) -> ast.expr:
     """Emit a call; arguments are evaluated before what is called."""
     callee = node.callee
-    if isinstance(callee, Member) and not callee.optional and is_native(callee):
+    if isinstance(callee, MemberAccess) and not callee.optional and is_native(callee):
         method = callee.key.value if isinstance(callee.key, String) else ""
         parts = emitter.operands((*node.arguments, callee.base))
         return emitter.call(_call_native, [emitter.account(), py.constant(method), *parts], node.offset)

@@ -23,7 +23,7 @@ from hyperfleet.expr.compiling.emitter import Emitter
 from hyperfleet.expr.compiling.folding import IN_RANGE, is_constant
 from hyperfleet.expr.compiling.loops import LOOPS, emit_loop
 from hyperfleet.expr.compiling.operators import emit_binary, emit_conditional, emit_unary
-from hyperfleet.expr.faults import Fault
+from hyperfleet.expr.faults import EvaluationFault
 from hyperfleet.expr.nodes import (
     ArrayLiteral,
     Binary,
@@ -33,14 +33,14 @@ from hyperfleet.expr.nodes import (
     Call,
     Chain,
     Conditional,
+    ExprNode,
     Float,
     Identifier,
     Integer,
     Let,
     MapLiteral,
-    Member,
+    MemberAccess,
     Nil,
-    Node,
     Pointer,
     Predicate,
     Sequence,
@@ -70,7 +70,7 @@ _ENTRY = "evaluate"
 
 
 def compile_tree(
-    tree: Node,
+    tree: ExprNode,
     schema: Schema | None,
     *,
     expect: Type | None,
@@ -96,7 +96,7 @@ def _recovery(error: ast.expr, account: ast.expr) -> ast.stmt:
     return py.give(py.call(py.name("recover"), [py.name(py.ENVIRONMENT), error, account], 0))
 
 
-def _cast(emitter: Emitter, tree: Node, value: ast.expr, expect: Type | None) -> ast.expr:
+def _cast(emitter: Emitter, tree: ExprNode, value: ast.expr, expect: Type | None) -> ast.expr:
     """Give the result the type that the caller asked for, if the checker could not promise it."""
     if expect is None or (tree.type == expect and emitter.is_sure(tree)):
         return value
@@ -164,7 +164,7 @@ def _emit_builtin(emitter: Emitter, node: Builtin) -> ast.expr:
     return emitter.call(FUNCTIONS[node.name], [emitter.account(), *arguments], node.offset)
 
 
-def _branded(emitter: Emitter, node: Node, value: ast.expr) -> ast.expr:
+def _branded(emitter: Emitter, node: ExprNode, value: ast.expr) -> ast.expr:
     """Emit a value that knows of which struct it is."""
     if not has_structs(node.type):
         return value
@@ -172,10 +172,10 @@ def _branded(emitter: Emitter, node: Node, value: ast.expr) -> ast.expr:
 
 
 def _fail(message: str) -> NoReturn:
-    raise Fault(message)
+    raise EvaluationFault(message)
 
 
-def _emit_in_range(emitter: Emitter, number: Node, low: Node, high: Node) -> ast.expr:
+def _emit_in_range(emitter: Emitter, number: ExprNode, low: ExprNode, high: ExprNode) -> ast.expr:
     """Emit `number in low..high`, the bounds of which are literals."""
     value = emitter.emit(number)
     if isinstance(low, Integer) and isinstance(high, Integer):
@@ -183,7 +183,7 @@ def _emit_in_range(emitter: Emitter, number: Node, low: Node, high: Node) -> ast
     raise TypeError("folding makes this of literals only")
 
 
-_RULES: dict[type[Node], Rule] = {
+_RULES: dict[type[ExprNode], Rule] = {
     Nil: lambda _, __: py.constant(None),
     Integer: _emit_literal,
     Float: _emit_literal,
@@ -200,7 +200,7 @@ _RULES: dict[type[Node], Rule] = {
     ArrayLiteral: _emit_array,
     MapLiteral: _emit_map,
     Chain: emit_chain,
-    Member: emit_member,
+    MemberAccess: emit_member,
     Slice: emit_slice,
     Call: emit_call,
     Builtin: _emit_builtin,

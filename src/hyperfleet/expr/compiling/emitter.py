@@ -19,11 +19,11 @@ from hyperfleet.expr.nodes import (
     Boolean,
     Builtin,
     Conditional,
+    ExprNode,
     Float,
     Identifier,
     Integer,
-    Member,
-    Node,
+    MemberAccess,
     Pointer,
     Predicate,
     Slice,
@@ -34,7 +34,7 @@ from hyperfleet.expr.runtime.budget import allocate, open_budget, spend
 from hyperfleet.expr.runtime.loops import element
 from hyperfleet.expr.runtime.regex import ALLOWANCE
 from hyperfleet.expr.runtime.values import as_bool, is_nil
-from hyperfleet.expr.scopes import Scope
+from hyperfleet.expr.scopes import NameScope
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -54,7 +54,7 @@ _SIZE = 2**40  # no length or index is larger
 
 
 @dataclass(slots=True)
-class Loop:
+class EmittedLoop:
     """A loop whose body is being emitted: the names of `#`, `#index` and `#acc`, and which of them it reads."""
 
     item: str
@@ -70,14 +70,14 @@ class Loop:
 class Emitter:
     """One compilation. `cells` and `steps` fill the account of an evaluation."""
 
-    rules: dict[type[Node], Rule]
+    rules: dict[type[ExprNode], Rule]
     schema: Schema | None
     cells: int
     steps: int
     namespace: dict[str, object] = field(default_factory=dict)
     helpers: dict[Callable[..., object], str] = field(default_factory=dict)
-    variables: Scope[str] = field(default_factory=Scope)
-    loops: list[Loop] = field(default_factory=list)
+    variables: NameScope[str] = field(default_factory=NameScope)
+    loops: list[EmittedLoop] = field(default_factory=list)
     block: Block = field(default_factory=list)
     emitted: dict[int, ast.expr] = field(default_factory=dict)
     needs_account: bool = False
@@ -88,12 +88,12 @@ class Emitter:
     whole: str = ""
     _made: int = 0
 
-    def emit(self, node: Node) -> ast.expr:
+    def emit(self, node: ExprNode) -> ast.expr:
         """Return the Python expression of a node, with the statements it needs put before."""
         known = self.emitted.pop(id(node), None) if self.emitted else None
         return known if known is not None else self.rules[type(node)](self, node)
 
-    def knows(self, node: Node, value: ast.expr) -> None:
+    def knows(self, node: ExprNode, value: ast.expr) -> None:
         """Take note that a node has been emitted already; its next use gets this value."""
         self.emitted[id(node)] = value
 
@@ -147,7 +147,7 @@ class Emitter:
         finally:
             self.block = outer
 
-    def operands(self, nodes: Iterable[Node]) -> list[ast.expr]:
+    def operands(self, nodes: Iterable[ExprNode]) -> list[ast.expr]:
         """Emit several nodes; what comes first is evaluated first, also if a later one needs statements."""
         found: list[ast.expr] = []
         kept = 0
@@ -165,13 +165,13 @@ class Emitter:
             found.append(value)
         return found
 
-    def item(self, loop: Loop, offset: int) -> ast.expr:
+    def item(self, loop: EmittedLoop, offset: int) -> ast.expr:
         """Read `#`; of a collection that may be a map, it may turn out to be out of reach."""
         loop.reads_item = True
         value = py.name(loop.item)
         return self.call(element, [value], offset) if loop.is_open else value
 
-    def is_sure(self, node: Node) -> bool:
+    def is_sure(self, node: ExprNode) -> bool:
         """Tell whether a value is certainly of its static type: the checker also types what may turn out to be nil."""
         if isinstance(node, Binary):
             return self._is_sure_operation(node)
@@ -185,11 +185,13 @@ class Emitter:
             return self.is_sure(node.body)
         if isinstance(node, Slice):
             return self.is_sure(node.base)
-        return isinstance(node, (Integer, Float, Boolean, String, ArrayLiteral, Unary, Member)) or _is_element(node)
+        return isinstance(node, (Integer, Float, Boolean, String, ArrayLiteral, Unary, MemberAccess)) or _is_element(
+            node
+        )
 
-    def is_data(self, node: Node) -> bool:
+    def is_data(self, node: ExprNode) -> bool:
         """Tell whether a value is the environment's own: what a host hands in, an expression cannot make larger."""
-        while isinstance(node, Member) and not node.optional:
+        while isinstance(node, MemberAccess) and not node.optional:
             node = node.base
         if isinstance(node, Identifier):
             return node.name not in self.variables
@@ -203,12 +205,12 @@ class Emitter:
             return self.is_sure(node.left) and self.is_sure(node.right)
         return True
 
-    def truth(self, node: Node, value: ast.expr, offset: int) -> ast.expr:
+    def truth(self, node: ExprNode, value: ast.expr, offset: int) -> ast.expr:
         """Return a value that must be a bool; checked at run time if its type does not say so."""
         is_bool = node.type.kind == "bool" and self.is_sure(node)
         return value if is_bool else self.call(as_bool, [value], offset)
 
-    def nil_test(self, node: Node, value: ast.expr) -> ast.expr:
+    def nil_test(self, node: ExprNode, value: ast.expr) -> ast.expr:
         """Tell whether the value of a node is nil."""
         if isinstance(value, ast.Constant):
             return py.constant(value.value is None)
@@ -308,11 +310,11 @@ _SURE = frozenset(
 )
 
 
-def _is_element(node: Node) -> bool:
+def _is_element(node: ExprNode) -> bool:
     return isinstance(node, Pointer) and node.name != "acc"
 
 
-def bound(node: Node) -> int:
+def bound(node: ExprNode) -> int:
     """Return how large the absolute value of an integer can get, as far as the tree shows."""
     if isinstance(node, Integer):
         return abs(node.value)
@@ -332,6 +334,6 @@ def fits(size: int) -> bool:
     return size <= _LARGEST
 
 
-def is_exact(node: Node) -> bool:
+def is_exact(node: ExprNode) -> bool:
     """Tell whether an integer is the same number as a float."""
     return bound(node) <= _EXACT_FLOAT

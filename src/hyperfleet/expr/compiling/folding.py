@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING, TypeVar
 
-from hyperfleet.expr.faults import Fault
+from hyperfleet.expr.faults import EvaluationFault
 from hyperfleet.expr.nodes import (
     ArrayLiteral,
     Binary,
@@ -19,12 +19,12 @@ from hyperfleet.expr.nodes import (
     Call,
     Chain,
     Conditional,
+    ExprNode,
     Float,
     Integer,
     Let,
     MapLiteral,
-    Member,
-    Node,
+    MemberAccess,
     Pair,
     Pointer,
     Predicate,
@@ -42,16 +42,16 @@ if TYPE_CHECKING:
 
     from hyperfleet.expr.types import Type
 
-N = TypeVar("N", bound=Node)
+N = TypeVar("N", bound=ExprNode)
 
 CONSTANTS = (Integer, Float, String, Boolean)
 
 # The parts of a node that are nodes, or tuples of nodes.
-_PARTS: dict[type[Node], tuple[str, ...]] = {
+_PARTS: dict[type[ExprNode], tuple[str, ...]] = {
     Unary: ("operand",),
     Binary: ("left", "right"),
     Chain: ("body",),
-    Member: ("base", "key"),
+    MemberAccess: ("base", "key"),
     Slice: ("base", "lower", "upper"),
     Call: ("callee", "arguments"),
     Builtin: ("arguments",),
@@ -65,17 +65,17 @@ _PARTS: dict[type[Node], tuple[str, ...]] = {
 }
 
 
-def fold(tree: Node) -> Node:
-    """Compute what is constant. Raises a `Fault` with its place for what cannot be computed."""
+def fold(tree: ExprNode) -> ExprNode:
+    """Compute what is constant. Raises a `EvaluationFault` with its place for what cannot be computed."""
     return _rebuild(tree, _fold_one)
 
 
-def simplify(tree: Node) -> Node:
+def simplify(tree: ExprNode) -> ExprNode:
     """Write patterns more cheaply; expects a folded tree."""
     return _rebuild(tree, _simplify_one)
 
 
-def _rebuild(node: Node, rule: Callable[[Node], Node]) -> Node:
+def _rebuild(node: ExprNode, rule: Callable[[ExprNode], ExprNode]) -> ExprNode:
     """Apply a rule to every node, from the leaves up. Long chains hang to the left, so those are a loop."""
     chain: list[Binary] = []
     while isinstance(node, Binary):
@@ -90,10 +90,10 @@ def _rebuild(node: Node, rule: Callable[[Node], Node]) -> Node:
     return result
 
 
-def _rebuild_row(node: Let, rule: Callable[[Node], Node]) -> Node:
+def _rebuild_row(node: Let, rule: Callable[[ExprNode], ExprNode]) -> ExprNode:
     """Apply a rule to a row of declarations, which may be long."""
-    row: list[tuple[Let, Node]] = []
-    body: Node = node
+    row: list[tuple[Let, ExprNode]] = []
+    body: ExprNode = node
     while isinstance(body, Let):
         row.append((body, _rebuild(body.value, rule)))
         body = body.body
@@ -104,10 +104,10 @@ def _rebuild_row(node: Let, rule: Callable[[Node], Node]) -> Node:
     return result
 
 
-def _rebuild_parts(node: Node, rule: Callable[[Node], Node]) -> Node:
+def _rebuild_parts(node: ExprNode, rule: Callable[[ExprNode], ExprNode]) -> ExprNode:
     changes: dict[str, object] = {}
     for name in _PARTS.get(type(node), ()):
-        part: Node | tuple[Node, ...] | None = getattr(node, name)
+        part: ExprNode | tuple[ExprNode, ...] | None = getattr(node, name)
         if isinstance(part, tuple):
             items = tuple(_rebuild(item, rule) for item in part)
             if any(item is not before for item, before in zip(items, part, strict=True)):
@@ -125,13 +125,13 @@ def _changed(node: N, **changes: object) -> N:
     return result
 
 
-def _placed(node: N, at: Node, of: Type) -> N:
+def _placed(node: N, at: ExprNode, of: Type) -> N:
     """Put a new node in the place of another."""
     node.offset, node.start, node.end, node.type = at.offset, at.start, at.end, of
     return node
 
 
-def _constant(value: object, at: Node) -> Node:
+def _constant(value: object, at: ExprNode) -> ExprNode:
     """Return the literal of a value, in the place of a node."""
     if isinstance(value, bool):
         return _placed(Boolean(value), at, BOOL)
@@ -142,7 +142,7 @@ def _constant(value: object, at: Node) -> Node:
     return _placed(String(str(value)), at, STRING)
 
 
-def _fold_one(node: Node) -> Node:
+def _fold_one(node: ExprNode) -> ExprNode:
     if isinstance(node, Integer) and node.type.kind == "float":
         return _constant(float(node.value), node)  # an integer literal where a float is wanted
     if isinstance(node, Unary):
@@ -154,7 +154,7 @@ def _fold_one(node: Node) -> Node:
     return node
 
 
-def _fold_unary(node: Unary) -> Node:
+def _fold_unary(node: Unary) -> ExprNode:
     operand = node.operand
     if isinstance(operand, Boolean) and node.operator in ("!", "not"):
         return _constant(not operand.value, node)
@@ -173,7 +173,7 @@ _ARITHMETIC = {
 }
 
 
-def _fold_binary(node: Binary) -> Node:
+def _fold_binary(node: Binary) -> ExprNode:
     """Compute an operation on literals, and `and`/`or` if one side settles it."""
     left, right, operator = node.left, node.right, node.operator
     if operator in ("and", "&&", "or", "||"):
@@ -187,7 +187,7 @@ def _fold_binary(node: Binary) -> Node:
     return node
 
 
-def _fold_alike(node: Binary, left: object, right: object) -> Node:
+def _fold_alike(node: Binary, left: object, right: object) -> ExprNode:
     if node.operator == "==":
         return _constant(left == right, node)
     if node.operator == "+" and isinstance(left, str):
@@ -195,15 +195,15 @@ def _fold_alike(node: Binary, left: object, right: object) -> Node:
     return node
 
 
-def _fold_modulo(node: Binary, left: Integer, right: Integer) -> Node:
+def _fold_modulo(node: Binary, left: Integer, right: Integer) -> ExprNode:
     if right.value == 0:
-        fault = Fault("integer divide by zero")
+        fault = EvaluationFault("integer divide by zero")
         fault.offset = node.offset
         raise fault
     return _constant(modulo(left.value, right.value), node)
 
 
-def _fold_logic(node: Binary, *, neutral: bool) -> Node:
+def _fold_logic(node: Binary, *, neutral: bool) -> ExprNode:
     """Drop the side that changes nothing; the other value of a literal settles the matter."""
     for literal, other in ((node.left, node.right), (node.right, node.left)):
         if isinstance(literal, Boolean) and literal.value is neutral:
@@ -213,7 +213,7 @@ def _fold_logic(node: Binary, *, neutral: bool) -> Node:
     return node
 
 
-def _merge_filters(node: Builtin) -> Node:
+def _merge_filters(node: Builtin) -> ExprNode:
     """`filter(filter(x, p), q)` is `filter(x, p && q)`."""
     inner, outer = node.arguments
     if not (isinstance(inner, Builtin) and inner.name == "filter" and isinstance(outer, Predicate)):
@@ -225,10 +225,10 @@ def _merge_filters(node: Builtin) -> Node:
     return _changed(node, arguments=(items, _changed(outer, body=both)))
 
 
-def _simplify_one(node: Node) -> Node:
+def _simplify_one(node: ExprNode) -> ExprNode:
     if isinstance(node, Binary):
         return _simplify_binary(node)
-    if isinstance(node, Member):
+    if isinstance(node, MemberAccess):
         return _simplify_member(node)
     if isinstance(node, Builtin):
         simpler = _SIMPLER.get(node.name)
@@ -236,7 +236,7 @@ def _simplify_one(node: Node) -> Node:
     return node
 
 
-def _simplify_binary(node: Binary) -> Node:
+def _simplify_binary(node: Binary) -> ExprNode:
     if (
         node.operator == "in"
         and node.left.type == INT
@@ -251,11 +251,11 @@ def _simplify_binary(node: Binary) -> Node:
     return node
 
 
-def _is_loop(node: Node, name: str) -> bool:
+def _is_loop(node: ExprNode, name: str) -> bool:
     return isinstance(node, Builtin) and node.name == name and len(node.arguments) == 2
 
 
-def _simplify_count(node: Binary, count: Node, number: int) -> Node:
+def _simplify_count(node: Binary, count: ExprNode, number: int) -> ExprNode:
     """Stop counting when the comparison is settled: `count(…) > 0` is `any(…)`, others need so many."""
     enough = {">": number + 1, ">=": number, "<": number, "<=": number + 1}.get(node.operator, 0)
     if (node.operator, enough) in ((">", 1), (">=", 1)):
@@ -265,7 +265,7 @@ def _simplify_count(node: Binary, count: Node, number: int) -> Node:
     return _changed(node, left=_changed(count, arguments=(*count.arguments, Integer(enough, type=INT))))
 
 
-def _simplify_member(node: Member) -> Node:
+def _simplify_member(node: MemberAccess) -> ExprNode:
     """`filter(…)[0]` and `filter(…)[-1]` need not look at more than they return."""
     if node.optional or not _is_loop(node.base, "filter") or not isinstance(node.key, Integer):
         return node
@@ -279,22 +279,22 @@ LAST_MATCH = "filter()[-1]"
 IN_RANGE = "in .."
 
 
-def _simplify_length(node: Builtin) -> Node:
+def _simplify_length(node: Builtin) -> ExprNode:
     inner = node.arguments[0]
     return _placed(_changed(inner, name="count"), node, node.type) if _is_loop(inner, "filter") else node
 
 
-def _simplify_first(node: Builtin) -> Node:
+def _simplify_first(node: Builtin) -> ExprNode:
     inner = node.arguments[0]
     return _placed(_changed(inner, name="find"), node, node.type) if _is_loop(inner, "filter") else node
 
 
-def _simplify_last(node: Builtin) -> Node:
+def _simplify_last(node: Builtin) -> ExprNode:
     inner = node.arguments[0]
     return _placed(_changed(inner, name="findLast"), node, node.type) if _is_loop(inner, "filter") else node
 
 
-def _simplify_map(node: Builtin) -> Node:
+def _simplify_map(node: Builtin) -> ExprNode:
     """The original does `map(filter(…), …)` in one loop, at the place of the `map`, unless an index is asked for."""
     inner, predicate = node.arguments
     if not _is_loop(inner, "filter") or any(
@@ -304,7 +304,7 @@ def _simplify_map(node: Builtin) -> Node:
     return _changed(node, arguments=(_changed(inner, offset=node.offset), predicate))
 
 
-def _simplify_sum(node: Builtin) -> Node:
+def _simplify_sum(node: Builtin) -> ExprNode:
     """Sum without making a list first."""
     items = node.arguments[0]
     if isinstance(items, Binary) and items.operator == "..":
@@ -319,7 +319,7 @@ def _simplify_sum(node: Builtin) -> Node:
 _MOST_SUMMANDS = 60  # each one nests deeper
 
 
-def _sum_of(node: Builtin, literal: ArrayLiteral) -> Node:
+def _sum_of(node: Builtin, literal: ArrayLiteral) -> ExprNode:
     """`sum([a, b, c])` is `a + (b + c)`, which also decides how floats are rounded."""
     *before, total = literal.items
     for item in reversed(before):
@@ -327,7 +327,7 @@ def _sum_of(node: Builtin, literal: ArrayLiteral) -> Node:
     return _placed(total, node, node.type)
 
 
-def _sum_range(node: Builtin, items: Binary) -> Node:
+def _sum_range(node: Builtin, items: Binary) -> ExprNode:
     """`sum(m..n)` of literals has a formula, also if each number is multiplied or shifted by a literal first."""
     low, high = items.left, items.right
     if not (isinstance(low, Integer) and isinstance(high, Integer) and high.value >= low.value):
@@ -342,7 +342,7 @@ def _sum_range(node: Builtin, items: Binary) -> Node:
     return _constant(wrap(factor * total + shift * count), node)
 
 
-def _linear(node: Node) -> tuple[int, int] | None:
+def _linear(node: ExprNode) -> tuple[int, int] | None:
     """Return `(a, b)` if a predicate says `a * # + b` in the fewest words."""
     body = node.body if isinstance(node, Predicate) else node
     if _is_element(body):
@@ -357,11 +357,11 @@ def _linear(node: Node) -> tuple[int, int] | None:
     return None
 
 
-def _is_element(node: Node) -> bool:
+def _is_element(node: ExprNode) -> bool:
     return isinstance(node, Pointer) and not node.name
 
 
-_SIMPLER: dict[str, Callable[[Builtin], Node]] = {
+_SIMPLER: dict[str, Callable[[Builtin], ExprNode]] = {
     "len": _simplify_length,
     "first": _simplify_first,
     "last": _simplify_last,

@@ -6,9 +6,9 @@ import ast
 from typing import TYPE_CHECKING, NamedTuple
 
 from hyperfleet.expr.compiling import emission as py
-from hyperfleet.expr.compiling.emitter import Emitter, Loop
+from hyperfleet.expr.compiling.emitter import EmittedLoop, Emitter
 from hyperfleet.expr.compiling.folding import FIRST_MATCH, LAST_MATCH
-from hyperfleet.expr.faults import Fault
+from hyperfleet.expr.faults import EvaluationFault
 from hyperfleet.expr.nodes import Binary, Integer
 from hyperfleet.expr.runtime import numbers, values
 from hyperfleet.expr.runtime.functions.collections import sort_by, sort_order
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
     from hyperfleet.expr.compiling.emission import Block
-    from hyperfleet.expr.nodes import Builtin, Node
+    from hyperfleet.expr.nodes import Builtin, ExprNode
     from hyperfleet.expr.runtime.budget import Budget
     from hyperfleet.expr.runtime.values import Value
     from hyperfleet.expr.types import Type
@@ -36,10 +36,10 @@ MOST_COMPREHENSIONS = 32
 """Each is a scope of its own to Python, which compares it with all names around it: thousands take seconds."""
 
 
-class Body(NamedTuple):
+class LoopBody(NamedTuple):
     """The emitted body of a loop: the statements of a round, and the value of its predicate."""
 
-    loop: Loop
+    loop: EmittedLoop
     block: Block
     value: ast.expr
 
@@ -71,15 +71,15 @@ def _items(emitter: Emitter, node: Builtin) -> ast.expr:
     return items
 
 
-def _is_open(emitter: Emitter, collection: Node) -> bool:
+def _is_open(emitter: Emitter, collection: ExprNode) -> bool:
     """Tell whether only run time knows what a loop goes through."""
     return collection.type.kind != "array" or not emitter.is_sure(collection)
 
 
-def _body(emitter: Emitter, node: Builtin, result: str, *, is_test: bool = False) -> Body:
+def _body(emitter: Emitter, node: Builtin, result: str, *, is_test: bool = False) -> LoopBody:
     """Emit the predicate of a loop; without one, the element itself counts."""
     items = node.arguments[0]
-    loop = Loop(emitter.fresh("x"), emitter.fresh("i"), result, _is_open(emitter, items), emitter.is_data(items))
+    loop = EmittedLoop(emitter.fresh("x"), emitter.fresh("i"), result, _is_open(emitter, items), emitter.is_data(items))
     emitter.loops.append(loop)
     with emitter.apart() as block:
         if len(node.arguments) > 1:
@@ -90,10 +90,10 @@ def _body(emitter: Emitter, node: Builtin, result: str, *, is_test: bool = False
             value = emitter.item(loop, node.offset)
             value = emitter.call(values.as_bool, [value], node.offset) if is_test else value
     emitter.loops.pop()
-    return Body(loop, block, value)
+    return LoopBody(loop, block, value)
 
 
-def _go(emitter: Emitter, body: Body, items: ast.expr, offset: int, otherwise: Block | None = None) -> None:
+def _go(emitter: Emitter, body: LoopBody, items: ast.expr, offset: int, otherwise: Block | None = None) -> None:
     """Put a loop into the code, with an index if its body reads one; `otherwise` runs if nothing leaves it."""
     loop = body.loop
     if loop.reads_index:
@@ -103,7 +103,9 @@ def _go(emitter: Emitter, body: Body, items: ast.expr, offset: int, otherwise: B
         emitter.statement(py.loop((loop.item,), items, body.block, otherwise))
 
 
-def _go_backwards(emitter: Emitter, body: Body, items: ast.expr, offset: int, otherwise: Block | None = None) -> None:
+def _go_backwards(
+    emitter: Emitter, body: LoopBody, items: ast.expr, offset: int, otherwise: Block | None = None
+) -> None:
     """Put a loop into the code that starts at the end."""
     last = py.binary(emitter.call(len, [items], offset), ast.Sub(), py.constant(1), offset)
     places = emitter.call(range, [last, py.constant(-1), py.constant(-1)], offset)
@@ -161,7 +163,7 @@ def _emit_map(emitter: Emitter, node: Builtin) -> ast.expr:
 
 
 def _collect(
-    emitter: Emitter, node: Builtin, items: ast.expr, body: Body, item: ast.expr, test: ast.expr | None
+    emitter: Emitter, node: Builtin, items: ast.expr, body: LoopBody, item: ast.expr, test: ast.expr | None
 ) -> ast.expr:
     """Emit a loop that makes a list: a comprehension if its body is a mere expression."""
     result = body.loop.result
@@ -210,7 +212,7 @@ def _finder(
 
 
 def _fail(message: str) -> NoReturn:
-    raise Fault(message)
+    raise EvaluationFault(message)
 
 
 def _emit_sum(emitter: Emitter, node: Builtin) -> ast.expr:
@@ -282,7 +284,7 @@ def _emit_reduce(emitter: Emitter, node: Builtin) -> ast.expr:
     return py.name(result)
 
 
-def _start_with_first(emitter: Emitter, node: Builtin, items: ast.expr, body: Body) -> None:
+def _start_with_first(emitter: Emitter, node: Builtin, items: ast.expr, body: LoopBody) -> None:
     """Put a loop into the code whose result starts as the first element, and that goes on with the second."""
     loop = body.loop
     first = emitter.call(_first, [items], node.offset)
@@ -295,7 +297,7 @@ def _start_with_first(emitter: Emitter, node: Builtin, items: ast.expr, body: Bo
 
 def _first(items: list[Value]) -> Value:
     if not items:
-        raise Fault("reduce of empty array with no initial value")
+        raise EvaluationFault("reduce of empty array with no initial value")
     return items[0]
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from hyperfleet.expr.compiling import emission as py
 from hyperfleet.expr.compiling.access import emit_chain
 from hyperfleet.expr.compiling.emitter import Emitter, bound, fits, is_exact
-from hyperfleet.expr.nodes import ArrayLiteral, Binary, Chain, Integer, Nil, Node, String, Unary
+from hyperfleet.expr.nodes import ArrayLiteral, Binary, Chain, ExprNode, Integer, Nil, String, Unary
 from hyperfleet.expr.runtime import numbers
 from hyperfleet.expr.runtime.lookup import operation_of
 from hyperfleet.expr.runtime.operations import search
@@ -122,7 +122,7 @@ def _emit_coalesce(emitter: Emitter, node: Binary, left: ast.expr | None) -> ast
     return emit_either(emitter, test, node.right, value, emit=_emit_side)
 
 
-def _emit_side(emitter: Emitter, node: Node) -> ast.expr:
+def _emit_side(emitter: Emitter, node: ExprNode) -> ast.expr:
     """Emit a side of `??`, where a list that was never made stays one."""
     return emit_chain(emitter, node, plain=False) if isinstance(node, Chain) else emitter.emit(node)
 
@@ -130,15 +130,15 @@ def _emit_side(emitter: Emitter, node: Node) -> ast.expr:
 def emit_either(
     emitter: Emitter,
     test: ast.expr,
-    then: Node,
-    otherwise: Node | ast.expr,
-    emit: Callable[[Emitter, Node], ast.expr] = Emitter.emit,
+    then: ExprNode,
+    otherwise: ExprNode | ast.expr,
+    emit: Callable[[Emitter, ExprNode], ast.expr] = Emitter.emit,
 ) -> ast.expr:
     """Emit one of two branches, as an expression if neither needs statements."""
     with emitter.apart() as first:
         yes = emit(emitter, then)
     with emitter.apart() as second:
-        no = emitter.emit(otherwise) if isinstance(otherwise, Node) else otherwise
+        no = emitter.emit(otherwise) if isinstance(otherwise, ExprNode) else otherwise
     if not first and not second:
         return py.either(test, yes, no)
     result = emitter.fresh("r")
@@ -206,7 +206,7 @@ def _are_numbers(node: Binary) -> bool:
     return node.left.type in (INT, FLOAT) and node.right.type in (INT, FLOAT)
 
 
-def _as_float(emitter: Emitter, node: Node, value: ast.expr) -> ast.expr:
+def _as_float(emitter: Emitter, node: ExprNode, value: ast.expr) -> ast.expr:
     """Make an integer a float, where Python would take it more exactly than the original."""
     return value if node.type == FLOAT or is_exact(node) else emitter.call(float, [value], node.offset)
 
@@ -276,7 +276,7 @@ def _matches(emitter: Emitter, node: Binary) -> ast.expr | None:
     return emitter.call(search, [text, emitter.shared(pattern), emitter.account()], node.offset)
 
 
-def _is_read_once(emitter: Emitter, node: Node) -> bool:
+def _is_read_once(emitter: Emitter, node: ExprNode) -> bool:
     """Tell whether a text is the environment's own and not looked at in a loop, so that it need not be paid for."""
     return not emitter.loops and emitter.is_data(node)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hyperfleet.errors import HyperFleetError
-from hyperfleet.expr.faults import Fault
+from hyperfleet.expr.faults import EvaluationFault
 from hyperfleet.expr.runtime.budget import open_budget, scan
 from hyperfleet.expr.runtime.methods import METHODS
 from hyperfleet.expr.runtime.numbers import to_int
@@ -18,7 +18,7 @@ from hyperfleet.expr.runtime.values import (
     LISTS,
     AnyMap,
     Function,
-    Record,
+    StructValue,
     adopt,
     equal,
     expect,
@@ -43,7 +43,7 @@ def fetch(base: Value, key: Value, budget: Budget) -> Value:
     """Return `base[key]`, or fail."""
     base = adopt(base)
     if isinstance(base, dict):
-        return fetch_field(base, key) if isinstance(base, Record) else fetch_entry(base, key)
+        return fetch_field(base, key) if isinstance(base, StructValue) else fetch_entry(base, key)
     if isinstance(base, (list, bytes)):
         return fetch_item(base, key)
     if isinstance(base, str):
@@ -51,18 +51,18 @@ def fetch(base: Value, key: Value, budget: Budget) -> Value:
     if type(base) in METHODS and type(key) is str and key in METHODS[type(base)]:
         return METHODS[type(base)][key].bind(base)
     if isinstance(base, Time) and type(key) is not str:
-        raise Fault(f"interface conversion: interface {{}} is {_asserted(key)}, not string")
+        raise EvaluationFault(f"interface conversion: interface {{}} is {_asserted(key)}, not string")
     raise _cannot_fetch(base, key)
 
 
-def _cannot_fetch(base: Value, key: Value) -> Fault:
-    return Fault(f"cannot fetch {show(key, open_budget())} from {type_name(base)}")
+def _cannot_fetch(base: Value, key: Value) -> EvaluationFault:
+    return EvaluationFault(f"cannot fetch {show(key, open_budget())} from {type_name(base)}")
 
 
-def fetch_field(record: Record, key: Value) -> Value:
+def fetch_field(record: StructValue, key: Value) -> Value:
     """Return a method or a field of a struct."""
     if type(key) is not str:
-        raise Fault(f"interface conversion: interface {{}} is {_asserted(key)}, not string")
+        raise EvaluationFault(f"interface conversion: interface {{}} is {_asserted(key)}, not string")
     method = record.struct.methods.get(key)
     if method is not None and method.call is not None:
         return bind(method.call, record, method.signature)
@@ -98,7 +98,7 @@ def map_key(mapping: dict[Value, Value], key: Value) -> Value:
     if type(key) is not type(first):
         wanted = "string" if isinstance(first, str) else type_name(first)
         message = f"value of type {type_name(key)} is not assignable to type {wanted}"
-        raise Fault(f"reflect.Value.MapIndex: {message}")
+        raise EvaluationFault(f"reflect.Value.MapIndex: {message}")
     return key
 
 
@@ -113,7 +113,7 @@ def _pick(items: Value, key: Value) -> Value:
     index = key if type(key) is int else to_int(key)
     place = index + len(items) if index < 0 else index
     if not 0 <= place < len(items):
-        raise Fault(f"index out of range: {place} (array length is {len(items)})")
+        raise EvaluationFault(f"index out of range: {place} (array length is {len(items)})")
     return items[place]
 
 
@@ -137,16 +137,16 @@ def get(base: Value, key: Value, budget: Budget) -> Value:
         return fetch(base, index, budget) if -size <= index < size else None
     if isinstance(base, AnyMap):
         return base.get(key)
-    if isinstance(base, dict) and not isinstance(base, Record):
+    if isinstance(base, dict) and not isinstance(base, StructValue):
         return fetch_entry(base, key)
-    if isinstance(base, Record) or type(base) in METHODS:
+    if isinstance(base, StructValue) or type(base) in METHODS:
         known = type(key) is not str or _has_member(base, key)
         return fetch(base, key, budget) if known else None
     return None
 
 
 def _has_member(base: Value, key: str) -> bool:
-    if isinstance(base, Record):
+    if isinstance(base, StructValue):
         return key in base or key in base.struct.methods
     return key in METHODS[type(base)]
 
@@ -156,9 +156,9 @@ def byte_length(value: Value, budget: Budget) -> int:
     value = adopt(value)
     if isinstance(value, str):
         return len(value) if value.isascii() else len(_encode(value, budget))
-    if isinstance(value, (list, bytes, dict)) and not isinstance(value, Record):
+    if isinstance(value, (list, bytes, dict)) and not isinstance(value, StructValue):
         return len(value)
-    raise Fault(f"invalid argument for len (type {type_name(value)})")
+    raise EvaluationFault(f"invalid argument for len (type {type_name(value)})")
 
 
 def cut(base: Value, upper: Value, lower: Value, budget: Budget) -> Value:
@@ -168,7 +168,7 @@ def cut(base: Value, upper: Value, lower: Value, budget: Budget) -> Value:
     """
     base = adopt(base)
     if not isinstance(base, (list, bytes, str)):
-        raise Fault(f"cannot slice {show(lower, budget)}")
+        raise EvaluationFault(f"cannot slice {show(lower, budget)}")
     if is_nil(base):
         return base
     size = byte_length(base, budget)
@@ -190,23 +190,23 @@ def contains(needle: Value, haystack: Value, budget: Budget) -> bool:
     if isinstance(haystack, (list, bytes)):
         scan(budget, 16 * len(haystack))
         return any(equal(item, needle, budget) for item in haystack)
-    if isinstance(haystack, (Record, Time)):
+    if isinstance(haystack, (StructValue, Time)):
         if type(needle) is not str:
-            raise Fault(f"cannot use {type_name(needle)} as field name of {type_name(haystack)}")
-        return isinstance(haystack, Record) and needle in haystack  # a time is a struct without fields to name
+            raise EvaluationFault(f"cannot use {type_name(needle)} as field name of {type_name(haystack)}")
+        return isinstance(haystack, StructValue) and needle in haystack  # a time is a struct without fields to name
     if isinstance(haystack, AnyMap):
         return needle in haystack
     if isinstance(haystack, dict):
         return (needle if type(needle) is str else map_key(haystack, needle)) in haystack
-    raise Fault(f'operator "in" not defined on {type_name(haystack)}')
+    raise EvaluationFault(f'operator "in" not defined on {type_name(haystack)}')
 
 
 def call(function: Value, *arguments: Value) -> Value:
     """Call a function value, checking what only run time knows."""
     if function is None:
-        raise Fault("invalid operation: cannot call nil")
+        raise EvaluationFault("invalid operation: cannot call nil")
     if not isinstance(function, Function):
-        raise Fault(f"invalid operation: cannot call non-function of type {type_name(function)}")
+        raise EvaluationFault(f"invalid operation: cannot call non-function of type {type_name(function)}")
     signature = function.signature
     _check_count(signature, len(arguments))
     fitted = [_fit(argument, _parameter(signature, place)) for place, argument in enumerate(arguments)]
@@ -219,7 +219,7 @@ def call_declared(function: Value, *arguments: Value) -> Value:
     if isinstance(function, Function) and not function.signature.variadic:
         for argument, parameter in zip(arguments, function.signature.parameters, strict=False):
             if argument is None and parameter.kind in _CLASSES:
-                raise Fault(f"interface conversion: interface {{}} is nil, not {parameter.name}")
+                raise EvaluationFault(f"interface conversion: interface {{}} is nil, not {parameter.name}")
     return call(function, *arguments)
 
 
@@ -251,9 +251,9 @@ def _is_common(signature: Func) -> bool:
 def _check_count(signature: Func, count: int) -> None:
     wanted = len(signature.parameters)
     if signature.variadic and count < wanted - 1:
-        raise Fault(f"invalid number of arguments: expected at least {wanted - 1}, got {count}")
+        raise EvaluationFault(f"invalid number of arguments: expected at least {wanted - 1}, got {count}")
     if not signature.variadic and count != wanted:
-        raise Fault(f"invalid number of arguments: expected {wanted}, got {count}")
+        raise EvaluationFault(f"invalid number of arguments: expected {wanted}, got {count}")
 
 
 def _parameter(signature: Func, place: int) -> Type:
@@ -267,7 +267,7 @@ def _fit(argument: Value, parameter: Type) -> Value:
     argument = adopt(argument)
     wanted = _CLASSES.get(parameter.kind) or _NAMED.get(parameter.name)
     if wanted is not None and type(argument) is not wanted:
-        raise Fault(f"reflect: Call using {type_name(argument)} as type {parameter.name}")
+        raise EvaluationFault(f"reflect: Call using {type_name(argument)} as type {parameter.name}")
     return argument
 
 
@@ -304,7 +304,7 @@ def invoke(function: Callable[..., Value], *arguments: Value) -> Value:
     """Call a host's function; what it raises becomes a fault of the expression."""
     try:
         return function(*arguments)
-    except (Fault, HyperFleetError):
+    except (EvaluationFault, HyperFleetError):
         raise
     except Exception as error:
-        raise Fault(str(error) or type(error).__name__) from error
+        raise EvaluationFault(str(error) or type(error).__name__) from error

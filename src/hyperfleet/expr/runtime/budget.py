@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from hyperfleet.expr.faults import Exhausted
+from hyperfleet.expr.faults import BudgetExhausted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -44,14 +44,14 @@ def allocate(budget: Budget, cells: int) -> None:
     """Pay for memory."""
     budget[MEMORY] -= cells
     if budget[MEMORY] <= 0:
-        raise Exhausted("memory budget exceeded")
+        raise BudgetExhausted("memory budget exceeded")
 
 
 def spend(budget: Budget, steps: int) -> None:
     """Pay for work."""
     budget[WORK] -= steps
     if budget[WORK] < 0:
-        raise Exhausted("iteration budget exceeded")
+        raise BudgetExhausted("iteration budget exceeded")
 
 
 def scan(budget: Budget, size: int) -> None:
@@ -80,4 +80,4 @@ def grow(budget: Budget, size: int) -> None:
     if size > _FREE:
         spend(budget, size // 64)
         if size >= CELLS:
-            raise Exhausted("memory budget exceeded")
+            raise BudgetExhausted("memory budget exceeded")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hyperfleet.expr.faults import Fault
+from hyperfleet.expr.faults import EvaluationFault
 from hyperfleet.expr.runtime.numbers import to_bool, to_float, to_int
 from hyperfleet.expr.runtime.values import LISTS, adopt, type_name
 from hyperfleet.expr.types import ANY_ARRAY, ANY_MAP, BOOL, FLOAT, INT, STRING
@@ -31,7 +31,7 @@ def _only(classes: tuple[type, ...], name: str) -> Callable[[Value], Value]:
         adopted = adopt(value)
         if isinstance(adopted, classes):
             return adopted
-        raise Fault(f"expected {name}, but got {'nil' if adopted is None else type_name(adopted)}")
+        raise EvaluationFault(f"expected {name}, but got {'nil' if adopted is None else type_name(adopted)}")
 
     return cast
 

@@ -11,10 +11,10 @@ import math
 import re
 from typing import TYPE_CHECKING, NoReturn
 
-from hyperfleet.expr.faults import Fault
+from hyperfleet.expr.faults import EvaluationFault
 from hyperfleet.expr.runtime.budget import grow, spend
 from hyperfleet.expr.runtime.text import show, show_float
-from hyperfleet.expr.runtime.values import AnyMap, Record, adopt, is_nil, type_name
+from hyperfleet.expr.runtime.values import AnyMap, StructValue, adopt, is_nil, type_name
 from hyperfleet.expr.temporal.durations import Duration
 from hyperfleet.expr.temporal.layouts import RFC3339_NANO, format_time
 from hyperfleet.expr.temporal.times import Month, Time, Weekday
@@ -79,7 +79,7 @@ class _Writer:
         if isinstance(mapping, AnyMap):
             raise self.unsupported(mapping)
         found = [(str(key), key) for key in mapping]
-        return found if isinstance(mapping, Record) else sorted(found)
+        return found if isinstance(mapping, StructValue) else sorted(found)
 
     def text(self, text: str) -> str:
         """Write a string."""
@@ -89,16 +89,16 @@ class _Writer:
     def number(self, number: float) -> str:
         """Write a float."""
         if not math.isfinite(number):
-            raise Fault(f"json: unsupported value: {show_float(number)}")
+            raise EvaluationFault(f"json: unsupported value: {show_float(number)}")
         return re.sub(r"e([+-])0(\d)$", r"e\1\2", show_float(number, largest=21, smallest=-7))
 
     def unknown(self, value: Value) -> str:
         """Write a value of another class."""
         raise self.unsupported(value)
 
-    def unsupported(self, value: Value) -> Fault:
+    def unsupported(self, value: Value) -> EvaluationFault:
         """Say that JSON has no such values."""
-        return Fault(f"json: unsupported type: {type_name(value)}")
+        return EvaluationFault(f"json: unsupported type: {type_name(value)}")
 
 
 class _LineWriter(_Writer):
@@ -139,19 +139,19 @@ def read_json(text: str) -> Value:
     try:
         value = json.loads(text, parse_int=_float, parse_float=_float, parse_constant=_refuse)
     except json.JSONDecodeError as error:
-        raise Fault(_explain(text, error)) from None
+        raise EvaluationFault(_explain(text, error)) from None
     return _mend(value) if "\\ud" in text.lower() else value
 
 
 def _float(digits: str) -> float:
     number = float(digits)
     if math.isinf(number):
-        raise Fault(f"json: cannot unmarshal number {digits} into Go value of type float64")
+        raise EvaluationFault(f"json: cannot unmarshal number {digits} into Go value of type float64")
     return number
 
 
 def _refuse(name: str) -> NoReturn:
-    raise Fault(f"invalid character '{name.lstrip('-')[0]}' looking for beginning of value")
+    raise EvaluationFault(f"invalid character '{name.lstrip('-')[0]}' looking for beginning of value")
 
 
 def _mend(value: Value) -> Value:

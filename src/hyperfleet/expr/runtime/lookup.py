@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hyperfleet.expr.faults import Fault
-from hyperfleet.expr.nodes import Member
+from hyperfleet.expr.faults import EvaluationFault
+from hyperfleet.expr.nodes import MemberAccess
 from hyperfleet.expr.runtime import access, values
 from hyperfleet.expr.runtime.operations import OPERATIONS, STRICT
-from hyperfleet.expr.runtime.values import Function, Record
+from hyperfleet.expr.runtime.values import Function, StructValue
 from hyperfleet.expr.types import ANY, Func, Map, Struct
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from hyperfleet.expr.nodes import Binary, Call, Node
+    from hyperfleet.expr.nodes import Binary, Call, ExprNode
     from hyperfleet.expr.runtime.budget import Budget
     from hyperfleet.expr.runtime.operations import Operation
     from hyperfleet.expr.runtime.values import Value
@@ -38,9 +38,9 @@ def call_of(node: Call) -> Callable[..., Value]:
     return access.call_native if is_native(node.callee) else access.call_declared
 
 
-def is_native(callee: Node) -> bool:
+def is_native(callee: ExprNode) -> bool:
     """Tell whether a callee is a method of a time or a duration."""
-    return isinstance(callee, Member) and callee.base.type.kind in ("time", "duration")
+    return isinstance(callee, MemberAccess) and callee.base.type.kind in ("time", "duration")
 
 
 def whole_environment(environment: Mapping[str, Value], schema: Schema | None) -> Value:
@@ -52,7 +52,7 @@ def whole_environment(environment: Mapping[str, Value], schema: Schema | None) -
 
 def look_up(environment: Mapping[str, Value], name: str) -> Value:
     """Return what the environment has under a name; a struct must have it, a map need not."""
-    return access.fetch_field(environment, name) if isinstance(environment, Record) else environment.get(name)
+    return access.fetch_field(environment, name) if isinstance(environment, StructValue) else environment.get(name)
 
 
 def as_function(value: Value, declared: Type) -> Value:
@@ -71,13 +71,13 @@ def fetch_or_zero(mapping: Value, key: str, declared: Type) -> Value:
 _ABSENT = object()
 
 
-def fetch_typed(base: Value, key: Value, node: Member, budget: Budget) -> Value:
+def fetch_typed(base: Value, key: Value, node: MemberAccess, budget: Budget) -> Value:
     """Return `base[key]` by what the static type of the base knows and its value does not: structs and zeros."""
     declared = node.base.type
     if isinstance(declared, Struct) and base is None:
-        raise Fault(f"cannot get {key} from <nil>")
-    if isinstance(declared, Struct) and isinstance(base, dict) and not isinstance(base, Record):
-        base = Record(declared, base)
+        raise EvaluationFault(f"cannot get {key} from <nil>")
+    if isinstance(declared, Struct) and isinstance(base, dict) and not isinstance(base, StructValue):
+        base = StructValue(declared, base)
     if isinstance(declared, Map) and type(base) is dict and key not in base and declared.key.kind != "any":
         access.fetch_entry(base, key)  # refuses a key of the wrong type
         return values.zero(declared.value)

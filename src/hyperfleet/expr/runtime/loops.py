@@ -7,19 +7,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hyperfleet.expr.faults import Fault
+from hyperfleet.expr.faults import EvaluationFault
 from hyperfleet.expr.nodes import (
     ArrayLiteral,
     Binary,
     Builtin,
     Call,
+    ExprNode,
     Identifier,
     MapLiteral,
-    Member,
-    Node,
+    MemberAccess,
     Predicate,
 )
-from hyperfleet.expr.runtime.values import LISTS, Groups, Record, adopt, kind_name, type_name
+from hyperfleet.expr.runtime.values import LISTS, Groups, StructValue, adopt, kind_name, type_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 # A step is worth about 0.4 µs. What nodes cost, as multiples of the cheapest, was measured and rounded up; large
 # operands are paid for on their own, by the functions that look at them.
 _COST_PER_STEP = 6
-_COSTS: dict[type[Node], int] = {
+_COSTS: dict[type[ExprNode], int] = {
     Binary: 2,
-    Member: 2,
+    MemberAccess: 2,
     Identifier: 2,
     ArrayLiteral: 4,
     MapLiteral: 12,
@@ -57,7 +57,7 @@ def loop_weight(node: Builtin) -> int:
     return weight + 2 if node.name in ("sortBy", "groupBy") else weight
 
 
-def _body_weight(body: Node) -> int:
+def _body_weight(body: ExprNode) -> int:
     pending, cost = [body], 0
     while pending:
         node = pending.pop()
@@ -67,7 +67,7 @@ def _body_weight(body: Node) -> int:
     return 1 + cost // _COST_PER_STEP
 
 
-def _cost(node: Node) -> int:
+def _cost(node: ExprNode) -> int:
     name = node.name if isinstance(node, Builtin) else node.operator if isinstance(node, Binary) else ""
     return _COSTLY.get(name) or _COSTS.get(type(node), 1)
 
@@ -83,16 +83,16 @@ def elements(collection: Value) -> Sequence[Value]:
         return given
     if isinstance(given, str):
         return given.encode("utf-8", "surrogateescape")
-    if isinstance(given, dict) and not isinstance(given, Record):
+    if isinstance(given, dict) and not isinstance(given, StructValue):
         return [_FORBIDDEN] * len(given)
     kind = "zero" if given is None else kind_name(given)
-    raise Fault(f"reflect: call of reflect.Value.Len on {kind} Value")
+    raise EvaluationFault(f"reflect: call of reflect.Value.Len on {kind} Value")
 
 
 def element(item: Value) -> Value:
     """Return `#`, which must not be an element of a map."""
     if item is _FORBIDDEN:
-        raise Fault("reflect: call of reflect.Value.Index on map Value")
+        raise EvaluationFault("reflect: call of reflect.Value.Index on map Value")
     return item
 
 
@@ -100,10 +100,12 @@ def group(groups: Groups, key: Value, item: Value) -> None:
     """Put an element into its group."""
     try:
         found = groups.get(key)
-    except Fault:
+    except EvaluationFault:
         if groups:
             raise
-        raise Fault(f"hash of unhashable type: {type_name(key)}") from None  # so says the original of a first key
+        raise EvaluationFault(
+            f"hash of unhashable type: {type_name(key)}"
+        ) from None  # so says the original of a first key
     if found is None:
         groups[key] = [item]
     else:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from hyperfleet.expr.faults import Fault
+from hyperfleet.expr.faults import EvaluationFault
 from hyperfleet.expr.runtime.values import Function
 from hyperfleet.expr.temporal.durations import (
     HOUR,
@@ -76,7 +76,7 @@ def _round_time(moment: Time, step: int, *, up: bool) -> Time:
 
 def _within(moment: Time, zone: Zone | None) -> Time:
     if zone is None:
-        raise Fault("time: missing Location in call to Time.In")
+        raise EvaluationFault("time: missing Location in call to Time.In")
     return moment.within(zone)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from hyperfleet.expr.faults import Fault
+from hyperfleet.expr.faults import EvaluationFault
 from hyperfleet.expr.runtime.values import NUMBERS, adopt, type_name
 from hyperfleet.expr.temporal.durations import Duration
 from hyperfleet.expr.temporal.times import Time
@@ -67,7 +67,7 @@ def modulo(left: Value, right: Value) -> int:
     if type(left) is not int or type(right) is not int:
         return int(_otherwise(left, right, "%", {}, modulo))
     if right == 0:
-        raise Fault("runtime error: integer divide by zero")
+        raise EvaluationFault("runtime error: integer divide by zero")
     remainder = abs(left) % abs(right)
     return -remainder if left < 0 else remainder
 
@@ -79,7 +79,7 @@ def negate(value: Value) -> Value:
     adopted = adopt(value)
     if type(adopted) in NUMBERS:
         return fit(-adopted)
-    raise Fault(f"invalid operation: - {type_name(adopted)}")
+    raise EvaluationFault(f"invalid operation: - {type_name(adopted)}")
 
 
 def fit(number: Value) -> Value:
@@ -103,7 +103,7 @@ def _otherwise(
     adopted = adopt(left), adopt(right)
     if adopted[0] is not left or adopted[1] is not right:
         return again(*adopted)
-    raise Fault(f"invalid operation: {type_name(left)} {operator} {type_name(right)}")
+    raise EvaluationFault(f"invalid operation: {type_name(left)} {operator} {type_name(right)}")
 
 
 def _length(number: int) -> Duration:
@@ -140,7 +140,7 @@ def to_int(value: Value) -> int:
     adopted = adopt(value)
     if adopted is not value:
         return to_int(adopted)
-    raise Fault(f"invalid operation: int({type_name(value)})")
+    raise EvaluationFault(f"invalid operation: int({type_name(value)})")
 
 
 def to_float(value: Value) -> float:
@@ -150,7 +150,7 @@ def to_float(value: Value) -> float:
     adopted = adopt(value)
     if adopted is not value:
         return to_float(adopted)
-    raise Fault(f"invalid operation: float({type_name(value)})")
+    raise EvaluationFault(f"invalid operation: float({type_name(value)})")
 
 
 def to_bool(value: Value) -> bool:
@@ -159,7 +159,7 @@ def to_bool(value: Value) -> bool:
         return False
     if type(value) is bool:
         return value
-    raise Fault(f"invalid operation: bool({type_name(value)})")
+    raise EvaluationFault(f"invalid operation: bool({type_name(value)})")
 
 
 def power(base: Value, exponent: Value) -> float:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import re2
 
-from hyperfleet.expr.faults import Fault
+from hyperfleet.expr.faults import EvaluationFault
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -99,4 +99,4 @@ def load_pattern(pattern: str) -> Pattern:
     try:
         return compile_pattern(pattern)
     except PatternError as error:
-        raise Fault(str(error)) from None
+        raise EvaluationFault(str(error)) from None

@@ -9,7 +9,7 @@ import math
 from typing import TYPE_CHECKING
 
 from hyperfleet.expr.runtime.budget import grow, spend
-from hyperfleet.expr.runtime.values import Function, Record, adopt
+from hyperfleet.expr.runtime.values import Function, StructValue, adopt
 from hyperfleet.expr.temporal.durations import Duration
 from hyperfleet.expr.temporal.layouts import DEFAULT, format_time
 from hyperfleet.expr.temporal.times import Month, Time, Weekday
@@ -30,7 +30,7 @@ def show(value: Value, budget: Budget) -> str:
     if isinstance(value, bytes):
         grow(budget, 4 * len(value))
         return "[" + " ".join(map(str, value)) + "]"
-    if isinstance(value, Record):
+    if isinstance(value, StructValue):
         return _show_record(value, budget)
     if isinstance(value, dict):
         return _show_map(value, budget)
@@ -97,7 +97,7 @@ def _entry(key: str, value: str, budget: Budget) -> str:
     return f"{key}:{value}"
 
 
-def _show_record(record: Record, budget: Budget) -> str:
+def _show_record(record: StructValue, budget: Budget) -> str:
     """Write a struct: with its own `String` method if it has one, else its values in braces."""
     method = record.struct.methods.get("String")
     if method is not None and method.call is not None and not method.signature.parameters:

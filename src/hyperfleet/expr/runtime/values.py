@@ -1,7 +1,7 @@
 """Run-time values: which classes they have, what nil is, and when two of them are equal or ordered.
 
 A value is None, a bool, int, float, str, bytes, list or dict, or one of the few classes of this package
-(`Record`, `Function`, `Time`, `Duration`, …). Everything decides by the exact class of a value, never by its
+(`StructValue`, `Function`, `Time`, `Duration`, …). Everything decides by the exact class of a value, never by its
 attributes: `True` is no number here, and nothing that a host puts into its data can be reached through it.
 """
 
@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from hyperfleet.expr.faults import Fault
+from hyperfleet.expr.faults import EvaluationFault
 from hyperfleet.expr.runtime.budget import scan, spend
 from hyperfleet.expr.temporal.durations import Duration
 from hyperfleet.expr.temporal.times import Month, Time, Weekday
@@ -28,7 +28,7 @@ Value: TypeAlias = Any
 """What an expression works on. Its class is only known at run time, so the type checker is not asked."""
 
 
-class Record(dict[str, Value]):
+class StructValue(dict[str, Value]):
     """A struct value that knows its struct; a plain dict does where the static type says enough."""
 
     __slots__ = ("struct",)
@@ -100,7 +100,7 @@ class AnyMap(dict[Value, Value]):
         except TypeError:
             first = bytes
         if first is bytes:  # no list can be a key, and these are one
-            raise Fault(f"runtime error: hash of unhashable type {type_name(key)}")
+            raise EvaluationFault(f"runtime error: hash of unhashable type {type_name(key)}")
         return key if first is type(key) else _Twin(type(key), key)
 
     def __setitem__(self, key: Value, value: Value) -> None:
@@ -179,7 +179,7 @@ _KINDS: dict[type, str] = {
     int: "int",
     float: "float64",
     str: "string",
-    Record: "struct",
+    StructValue: "struct",
     Time: "struct",
     Duration: "int64",
     Month: "int",
@@ -221,7 +221,7 @@ def type_name(value: Value) -> str:
     name = _NAMES.get(type(value))
     if name is not None:
         return name
-    if isinstance(value, Record):
+    if isinstance(value, StructValue):
         return value.struct.name
     if isinstance(value, Function):
         return value.signature.name
@@ -246,8 +246,8 @@ def kind_name(value: Value) -> str:
 
 def brand(value: Value, declared: Type) -> Value:
     """Return `value` with its structs as records, so that text and type names can tell them from maps."""
-    if isinstance(declared, Struct) and isinstance(value, dict) and not isinstance(value, Record):
-        return Record(declared, {key: brand(value.get(key), of) for key, of in declared.fields.items()})
+    if isinstance(declared, Struct) and isinstance(value, dict) and not isinstance(value, StructValue):
+        return StructValue(declared, {key: brand(value.get(key), of) for key, of in declared.fields.items()})
     if isinstance(declared, Array) and isinstance(value, list) and has_structs(declared.element):
         return [brand(item, declared.element) for item in value]
     if isinstance(declared, Map) and isinstance(value, dict) and has_structs(declared.value):
@@ -271,7 +271,7 @@ def zero(declared: Type) -> Value:
     if isinstance(declared, Map):
         return NilMap()
     if isinstance(declared, Struct):
-        return Record(declared, {name: zero(of) for name, of in declared.fields.items()})
+        return StructValue(declared, {name: zero(of) for name, of in declared.fields.items()})
     return _ZEROS.get(declared.kind) if isinstance(declared, Scalar) and declared is not ANY else None
 
 
@@ -382,7 +382,7 @@ def _ordered(left: Value, right: Value, operator: str) -> tuple[Value, Value]:
     both_numbers = type(left) in NUMBERS and type(right) in NUMBERS
     if both_numbers or (type(left) is type(right) and type(left) in _ORDERED):
         return left, right
-    raise Fault(f"invalid operation: {type_name(left)} {operator} {type_name(right)}")
+    raise EvaluationFault(f"invalid operation: {type_name(left)} {operator} {type_name(right)}")
 
 
 def expect(value: Value, wanted: type, name: str) -> Value:
@@ -393,7 +393,7 @@ def expect(value: Value, wanted: type, name: str) -> Value:
     if type(adopted) is wanted:
         return adopted
     found = "nil" if value is None else type_name(adopted)
-    raise Fault(f"interface conversion: interface {{}} is {found}, not {name}")
+    raise EvaluationFault(f"interface conversion: interface {{}} is {found}, not {name}")
 
 
 def as_bool(value: Value) -> bool:

@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
 from hyperfleet.errors import ExprSyntaxError
-from hyperfleet.expr.nodes import Node
+from hyperfleet.expr.nodes import ExprNode
 from hyperfleet.expr.source import error_at
-from hyperfleet.expr.syntax.lexer import Token, tokenize
+from hyperfleet.expr.syntax.lexer import LexerToken, tokenize
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-N = TypeVar("N", bound=Node)
+N = TypeVar("N", bound=ExprNode)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Cursor:
         self.text = text
         self.grammar = grammar
         self._tokens = tokenize(text)
-        self.ahead: Token | None = None
+        self.ahead: LexerToken | None = None
         self.end = 0  # where the last consumed token ended
         self.count = 0
         self.depth = 0
@@ -53,7 +53,7 @@ class Cursor:
 
     # Tokens
 
-    def advance(self) -> Token:
+    def advance(self) -> LexerToken:
         """Consume the current token and return it."""
         token = self.token
         self.end = token.end
@@ -70,13 +70,13 @@ class Cursor:
         token = self.token
         return token.value == value and token.kind == kind
 
-    def expect(self, kind: str, value: str) -> Token:
+    def expect(self, kind: str, value: str) -> LexerToken:
         """Consume the current token, which must be this one."""
         if not self.at(kind, value):
             raise self.unexpected()
         return self.advance()
 
-    def expect_name(self) -> Token:
+    def expect_name(self) -> LexerToken:
         """Consume the current token, which must be an identifier."""
         if self.token.kind != "Identifier":
             raise self.unexpected()

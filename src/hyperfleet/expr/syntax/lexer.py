@@ -23,7 +23,7 @@ WORD_OPERATORS = frozenset(
 )
 
 
-class Token(NamedTuple):
+class LexerToken(NamedTuple):
     """A piece of the text. The value of a literal is unescaped, and of bytes one character for each byte."""
 
     kind: TokenKind
@@ -41,7 +41,7 @@ class Token(NamedTuple):
         return f"{self.kind}({go_quote(value)})"
 
 
-def tokenize(text: str) -> Iterator[Token]:
+def tokenize(text: str) -> Iterator[LexerToken]:
     """Yield the tokens of `text`, the last one of kind EOF; raise `ExprSyntaxError` at the first bad one."""
     position = 0
     while True:
@@ -54,21 +54,21 @@ def tokenize(text: str) -> Iterator[Token]:
             position = token.end
             yield token
         elif group == "operator":
-            yield Token("Operator", text[start:position], start, position)
+            yield LexerToken("Operator", text[start:position], start, position)
         elif group == "bracket":
-            yield Token("Bracket", text[start:position], start, position)
+            yield LexerToken("Bracket", text[start:position], start, position)
         elif group == "string":
-            yield Token("String", text[start + 1 : position - 1], start, position)
+            yield LexerToken("String", text[start + 1 : position - 1], start, position)
         elif group == "number":
             yield _number(text, start, position)
         elif group == "pointer":
-            yield Token("Operator", text[start:position], start, position)
+            yield LexerToken("Operator", text[start:position], start, position)
             end = _word_end(text, position)
             if end > position:
-                yield Token("Identifier", text[position:end], position, end)
+                yield LexerToken("Identifier", text[position:end], position, end)
             position = end
         elif group == "eof":
-            yield Token("EOF", "", max(len(text) - 1, 0), len(text))
+            yield LexerToken("EOF", "", max(len(text) - 1, 0), len(text))
             return
         else:
             token = _rare(text, group, start, position)
@@ -91,7 +91,7 @@ def _word_end(text: str, start: int) -> int:
     return next((at for at in range(start, found.end()) if not is_word(text[at])), found.end())
 
 
-def _word(text: str, start: int, end: int) -> Token:
+def _word(text: str, start: int, end: int) -> LexerToken:
     value = text[start:end]
     if not value.isascii():
         end = _word_end(text, start)
@@ -99,25 +99,25 @@ def _word(text: str, start: int, end: int) -> Token:
         if not value:
             raise _unrecognized(text, start)
     kind: TokenKind = "Operator" if value in WORD_OPERATORS else "Identifier"
-    return Token(kind, value, start, end)
+    return LexerToken(kind, value, start, end)
 
 
-def _number(text: str, start: int, end: int) -> Token:
+def _number(text: str, start: int, end: int) -> LexerToken:
     if end < len(text) and is_word(text[end]):
         raise error_at(ExprSyntaxError, text, end, f"bad number syntax: {go_quote(text[start : end + 1])}")
-    return Token("Number", text[start:end], start, end)
+    return LexerToken("Number", text[start:end], start, end)
 
 
-def _rare(text: str, group: str | None, start: int, end: int) -> Token:
+def _rare(text: str, group: str | None, start: int, end: int) -> LexerToken:
     """Read what needs more than the pattern, or is an error."""
     if group == "quote":
         value, end = read_string(text, start)
-        return Token("String", value, start, end)
+        return LexerToken("String", value, start, end)
     if group == "bytes":
         value, end = read_bytes(text, start)
-        return Token("Bytes", value, start, end)
+        return LexerToken("Bytes", value, start, end)
     if group == "raw":
-        return Token("String", text[start + 1 : end - 1].replace("``", "`"), start, end)
+        return LexerToken("String", text[start + 1 : end - 1].replace("``", "`"), start, end)
     if group == "backtick":
         raise error_at(ExprSyntaxError, text, len(text), "literal not terminated")
     if group == "comment":

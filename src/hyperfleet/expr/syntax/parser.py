@@ -20,14 +20,14 @@ from hyperfleet.expr.nodes import (
     Call,
     Chain,
     Conditional,
+    ExprNode,
     Float,
     Identifier,
     Integer,
     Let,
     MapLiteral,
-    Member,
+    MemberAccess,
     Nil,
-    Node,
     Pair,
     Pointer,
     Predicate,
@@ -44,9 +44,9 @@ from hyperfleet.expr.syntax.precedence import BINARY, COMPARISONS, NEGATABLE, RI
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from hyperfleet.expr.syntax.lexer import Token
+    from hyperfleet.expr.syntax.lexer import LexerToken
 
-_CONSTANTS: dict[str, Callable[[], Node]] = {
+_CONSTANTS: dict[str, Callable[[], ExprNode]] = {
     "true": lambda: Boolean(True),
     "false": lambda: Boolean(False),
     "nil": Nil,
@@ -54,7 +54,7 @@ _CONSTANTS: dict[str, Callable[[], Node]] = {
 _ATOMS = frozenset({"Identifier", "Number", "String"})
 
 
-def parse(text: str, grammar: Grammar | None = None) -> Node:
+def parse(text: str, grammar: Grammar | None = None) -> ExprNode:
     """Return the tree of `text`; raise `ExprSyntaxError` when it has none."""
     grammar = grammar or Grammar()
     if len(text) > grammar.max_length:
@@ -69,7 +69,7 @@ def parse(text: str, grammar: Grammar | None = None) -> Node:
 class _Operand(NamedTuple):
     """An operand of a comparison: where its text begins and ends, and how many nodes it has."""
 
-    node: Node
+    node: ExprNode
     start: int
     end: int
     size: int
@@ -82,14 +82,14 @@ class _Parser(Cursor):
 
     # Sequences, declarations, conditions
 
-    def program(self) -> Node:
+    def program(self) -> ExprNode:
         """Parse the whole text."""
         tree = self.sequence()
         if self.token.kind != "EOF":
             raise self.unexpected()
         return tree
 
-    def sequence(self) -> Node:
+    def sequence(self) -> ExprNode:
         """Parse expressions with `;` between them; a last `;` may stand before the end of the text only."""
         start = self.token.offset
         first = self.expression()
@@ -105,7 +105,7 @@ class _Parser(Cursor):
             return first
         return self.place(Sequence(tuple(items)), first.offset, start)
 
-    def expression(self, precedence: int = 0) -> Node:
+    def expression(self, precedence: int = 0) -> ExprNode:
         """Parse one expression, a level deeper; operators that bind weaker than `precedence` end it."""
         self.depth += 1
         if self.depth > self.grammar.max_depth:
@@ -114,7 +114,7 @@ class _Parser(Cursor):
         self.depth -= 1
         return node
 
-    def _statement(self) -> Node:
+    def _statement(self) -> ExprNode:
         token = self.token
         if token.kind == "Operator":
             if token.value == "let":
@@ -127,7 +127,7 @@ class _Parser(Cursor):
             return test
         return self.conditional(test, token.offset, self.count - before)
 
-    def declarations(self) -> Node:
+    def declarations(self) -> ExprNode:
         """Parse `let` after `let` and what they are for; a loop, so that many need no nesting."""
         found: list[Let] = []
         while self.at("Operator", "let"):
@@ -143,7 +143,7 @@ class _Parser(Cursor):
             body = declaration
         return body
 
-    def if_else(self) -> Node:
+    def if_else(self) -> ExprNode:
         """Parse `if test { … } else { … }`, where another `if` may follow `else`."""
         start = self.advance().offset
         test = self.expression()
@@ -153,13 +153,13 @@ class _Parser(Cursor):
         # The original neither counts nor places this node.
         return Conditional(test, then, otherwise, start=start, end=self.end)
 
-    def _block(self) -> Node:
+    def _block(self) -> ExprNode:
         self.expect("Bracket", "{")
         body = self.sequence()
         self.expect("Bracket", "}")
         return body
 
-    def conditional(self, node: Node, start: int, size: int) -> Node:
+    def conditional(self, node: ExprNode, start: int, size: int) -> ExprNode:
         """Parse `? then : otherwise` and `?: otherwise` after a test of `size` nodes."""
         while self.at("Operator", "?"):
             self.advance()
@@ -176,7 +176,7 @@ class _Parser(Cursor):
 
     # Operators
 
-    def binary(self, precedence: int) -> Node:
+    def binary(self, precedence: int) -> ExprNode:
         """Parse operands and the operators between them that bind at least as strong as `precedence`."""
         start = self.token.offset
         left = self.operand()
@@ -200,7 +200,7 @@ class _Parser(Cursor):
             previous = token.value
         return left
 
-    def _operator(self, precedence: int) -> tuple[Token, bool] | None:
+    def _operator(self, precedence: int) -> tuple[LexerToken, bool] | None:
         """Consume the next operator if it binds strong enough; tell whether `not` stands before it."""
         token = self.token
         if token.kind != "Operator":
@@ -212,7 +212,7 @@ class _Parser(Cursor):
         self.advance()
         return token, False
 
-    def _negated(self, precedence: int) -> tuple[Token, bool] | None:
+    def _negated(self, precedence: int) -> tuple[LexerToken, bool] | None:
         negation = self.advance()
         token = self.token
         if token.value not in NEGATABLE:
@@ -223,13 +223,13 @@ class _Parser(Cursor):
         self.advance()
         return token, True
 
-    def _right(self, operator: str) -> Node:
+    def _right(self, operator: str) -> ExprNode:
         """Parse the right operand; only right-associative operators nest."""
         if operator in RIGHT_ASSOCIATIVE:
             return self.expression(BINARY[operator])
         return self.binary(BINARY[operator] + 1)
 
-    def comparisons(self, left: Node, token: Token, start: int) -> Node:
+    def comparisons(self, left: ExprNode, token: LexerToken, start: int) -> ExprNode:
         """Parse `left < b <= c …` after its first operator, as `left < b && b <= c …`."""
         operators = [token]
         operands = [_Operand(left, start, self.end, 0), self._compared(token)]
@@ -237,20 +237,20 @@ class _Parser(Cursor):
             operators.append(self.advance())
             operands.append(self._compared(operators[-1]))
         self.charge(sum(operand.size for operand in operands[1:-1]))  # those in the middle occur twice
-        chain: Node | None = None
+        chain: ExprNode | None = None
         for operator, (one, other) in zip(operators, pairwise(operands), strict=True):
             pair = self.place(Binary(operator.value, one.node, other.node), operator.offset, one.start)
             chain = pair if chain is None else self.place(Binary("&&", chain, pair), operator.offset, start)
             chain.end = pair.end = other.end
         return chain or left
 
-    def _compared(self, operator: Token) -> _Operand:
+    def _compared(self, operator: LexerToken) -> _Operand:
         """Parse what stands behind an operator of comparison."""
         start, before = self.token.offset, self.count
         node = self._right(operator.value)
         return _Operand(node, start, self.end, self.count - before)
 
-    def operand(self) -> Node:
+    def operand(self) -> ExprNode:
         """Parse what stands between operators, with the accesses behind it."""
         token = self.token
         if token.kind == "Operator":
@@ -268,7 +268,7 @@ class _Parser(Cursor):
             return self.place(_CONSTANTS[token.value](), token.offset, token.offset)
         return self.accesses(self._atom(token), token.offset)
 
-    def _prefixed(self, token: Token) -> Node:
+    def _prefixed(self, token: LexerToken) -> ExprNode:
         """Parse an operand that begins with an operator."""
         start = token.offset
         if token.value in UNARY:
@@ -282,7 +282,7 @@ class _Parser(Cursor):
             return self.accesses(self.call(self.expect_name(), start, may_override=False), start)
         raise self.unexpected()
 
-    def _pointer(self, token: Token) -> Pointer:
+    def _pointer(self, token: LexerToken) -> Pointer:
         """Parse `#name`; before `.name` a `#` is understood."""
         name = ""
         if token.value == "#":
@@ -291,7 +291,7 @@ class _Parser(Cursor):
                 name = self.advance().value
         return self.place(Pointer(name), token.offset, token.offset)
 
-    def _number(self, token: Token) -> Integer | Float:
+    def _number(self, token: LexerToken) -> Integer | Float:
         try:
             value = read_number(token.value)
         except ValueError as error:
@@ -299,7 +299,7 @@ class _Parser(Cursor):
         node = Integer(value) if isinstance(value, int) else Float(value)
         return self.place(node, token.offset, token.offset)
 
-    def _atom(self, token: Token) -> Node:
+    def _atom(self, token: LexerToken) -> ExprNode:
         """Parse a name, a call, a string, bytes, an array or a map."""
         start = token.offset
         if token.kind == "Identifier":
@@ -319,10 +319,10 @@ class _Parser(Cursor):
             return self.map()
         raise self.unexpected()
 
-    def array(self) -> Node:
+    def array(self) -> ExprNode:
         """Parse `[a, b, c]`."""
         token = self.advance()
-        items: list[Node] = []
+        items: list[ExprNode] = []
         while not self.at("Bracket", "]"):
             if items:
                 self.expect("Operator", ",")
@@ -332,7 +332,7 @@ class _Parser(Cursor):
         self.advance()
         return self.place(ArrayLiteral(tuple(items)), token.offset, token.offset)
 
-    def map(self) -> Node:
+    def map(self) -> ExprNode:
         """Parse `{key: value, …}`."""
         token = self.advance()
         pairs: list[Pair] = []
@@ -351,7 +351,7 @@ class _Parser(Cursor):
         self.advance()
         return self.place(MapLiteral(tuple(pairs)), token.offset, token.offset)
 
-    def _key(self) -> Node:
+    def _key(self) -> ExprNode:
         token = self.token
         if token.kind in _ATOMS:
             key = self.place(String(token.value), token.offset, token.offset)
@@ -367,7 +367,9 @@ class _Parser(Cursor):
 
     # Calls
 
-    def call(self, name: Token, start: int, piped: tuple[Node, ...] = (), *, may_override: bool = True) -> Node:
+    def call(
+        self, name: LexerToken, start: int, piped: tuple[ExprNode, ...] = (), *, may_override: bool = True
+    ) -> ExprNode:
         """Parse the arguments of `name`; a pipe has given the first one already."""
         if not self._is_builtin(name.value, may_override=may_override):
             callee = self.place(Identifier(name.value), name.offset, name.offset)
@@ -381,10 +383,10 @@ class _Parser(Cursor):
         hidden = may_override and name in self.grammar.overridden
         return name in BUILTINS and not hidden and name not in self.grammar.disabled
 
-    def arguments(self, piped: tuple[Node, ...] = ()) -> tuple[Node, ...]:
+    def arguments(self, piped: tuple[ExprNode, ...] = ()) -> tuple[ExprNode, ...]:
         """Parse `(a, b, c)` behind the piped argument."""
         self.expect("Bracket", "(")
-        found: list[Node] = []
+        found: list[ExprNode] = []
         while not self.at("Bracket", ")"):
             if found:
                 self.expect("Operator", ",")
@@ -394,7 +396,7 @@ class _Parser(Cursor):
         self.advance()
         return (*piped, *found)
 
-    def predicate_arguments(self, shape: str, piped: tuple[Node, ...]) -> tuple[Node, ...]:
+    def predicate_arguments(self, shape: str, piped: tuple[ExprNode, ...]) -> tuple[ExprNode, ...]:
         """Parse the arguments of a builtin that takes a predicate, as its shape says."""
         self.expect("Bracket", "(")
         found = list(piped)
@@ -431,7 +433,7 @@ class _Parser(Cursor):
 
     # Accesses
 
-    def accesses(self, node: Node, start: int) -> Node:
+    def accesses(self, node: ExprNode, start: int) -> ExprNode:
         """Parse `.name`, `?.name`, `[key]` and `[a:b]` behind `node`, as many as there are."""
         while True:
             token = self.token
@@ -446,7 +448,7 @@ class _Parser(Cursor):
             else:
                 return node
 
-    def member(self, base: Node, start: int, *, optional: bool) -> Node:
+    def member(self, base: ExprNode, start: int, *, optional: bool) -> ExprNode:
         """Parse the name behind a dot, and its arguments when it is a method."""
         name = self.advance()
         is_word = name.kind == "Operator" and name.value.isalpha()
@@ -456,8 +458,8 @@ class _Parser(Cursor):
         is_chain = isinstance(base, Chain)
         if isinstance(base, Chain):
             base = base.body
-        member = self.place(Member(base, key, optional), name.offset, start)
-        node: Node = member
+        member = self.place(MemberAccess(base, key, optional), name.offset, start)
+        node: ExprNode = member
         if self.at("Bracket", "("):
             member.is_method = True
             node = self.place(Call(member, self.arguments()), name.offset, start)
@@ -465,18 +467,18 @@ class _Parser(Cursor):
             node = self.place(Chain(node), name.offset, start)
         return node
 
-    def subscript(self, base: Node, start: int, *, optional: bool) -> Node:
+    def subscript(self, base: ExprNode, start: int, *, optional: bool) -> ExprNode:
         """Parse `[key]`, `[a:b]`, `[a:]`, `[:b]` or `[:]`; a slice is never optional."""
         offset = self.advance().offset
         lower = None if self.at("Operator", ":") else self.expression()
-        node: Slice | Member
+        node: Slice | MemberAccess
         if lower is None or self.at("Operator", ":"):
             self.advance()
             upper = None if self.at("Bracket", "]") else self.expression()
             node = self.place(Slice(base, lower, upper), offset, start)
             optional = False
         else:
-            node = self.place(Member(base, lower, optional), offset, start)
+            node = self.place(MemberAccess(base, lower, optional), offset, start)
         chain = self.place(Chain(node), offset, start) if optional else None
         self.expect("Bracket", "]")
         node.end = self.end

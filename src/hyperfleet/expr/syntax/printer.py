@@ -19,14 +19,14 @@ from hyperfleet.expr.nodes import (
     Call,
     Chain,
     Conditional,
+    ExprNode,
     Float,
     Identifier,
     Integer,
     Let,
     MapLiteral,
-    Member,
+    MemberAccess,
     Nil,
-    Node,
     Pair,
     Pointer,
     Predicate,
@@ -42,10 +42,10 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
 _OPEN = (Let, Sequence)
-_ACCESSIBLE = (Identifier, String, Bytes, Pointer, ArrayLiteral, MapLiteral, Builtin, Call, Member, Slice, Chain)
+_ACCESSIBLE = (Identifier, String, Bytes, Pointer, ArrayLiteral, MapLiteral, Builtin, Call, MemberAccess, Slice, Chain)
 
 
-def format_tree(tree: Node, overridden: Collection[str] = frozenset()) -> str:
+def format_tree(tree: ExprNode, overridden: Collection[str] = frozenset()) -> str:
     """Return the text of a tree; builtins that are `overridden` in its grammar are written `::name`."""
     return _Printer(overridden).text(tree)
 
@@ -54,15 +54,15 @@ class _Printer:
     def __init__(self, overridden: Collection[str]) -> None:
         self.overridden = overridden
 
-    def text(self, node: Node) -> str:
+    def text(self, node: ExprNode) -> str:
         """Return the text of a node without regard to what is around it."""
         return _WRITERS[node.__class__](self, node)
 
-    def closed(self, node: Node) -> str:
+    def closed(self, node: ExprNode) -> str:
         """Return the text of a node between commas, brackets or colons."""
         return self.grouped(node, not isinstance(node, _OPEN))
 
-    def grouped(self, node: Node, is_clear: bool) -> str:
+    def grouped(self, node: ExprNode, is_clear: bool) -> str:
         """Return the text of a node, in parentheses unless it is clear without."""
         text = self.text(node)
         return text if is_clear else f"({text})"
@@ -77,7 +77,7 @@ class _Printer:
         operand = self.grouped(node.operand, is_clear)
         return f"not {operand}" if node.operator == "not" else f"{node.operator}{operand}"
 
-    def operations(self, node: Node) -> str:
+    def operations(self, node: ExprNode) -> str:
         """Write `a op b`; a long chain hangs to the left, so this is a loop."""
         parts: list[str] = []
         operation = _operation(node)
@@ -101,7 +101,7 @@ class _Printer:
     def let(self, node: Let) -> str:
         """Write declarations and what they are for."""
         parts: list[str] = []
-        body: Node = node
+        body: ExprNode = node
         while isinstance(body, Let):
             parts.append(f"let {body.name} = {self.closed(body.value)}; ")
             body = body.body
@@ -134,7 +134,7 @@ class _Printer:
             key = _quoted(node.key.value)
         return f"{key}: {self.closed(node.value)}"
 
-    def listed(self, nodes: tuple[Node, ...]) -> str:
+    def listed(self, nodes: tuple[ExprNode, ...]) -> str:
         """Write nodes with commas between them."""
         return ", ".join(self.closed(node) for node in nodes)
 
@@ -152,32 +152,32 @@ class _Printer:
 
     # Accesses
 
-    def accesses(self, node: Node) -> str:
+    def accesses(self, node: ExprNode) -> str:
         """Write a base and the accesses behind it; a loop, because they may be many."""
         suffixes: list[str] = []
         while True:
             if isinstance(node, Chain):
                 node = node.body
-            elif isinstance(node, Member):
+            elif isinstance(node, MemberAccess):
                 suffixes.append(self.member(node))
                 node = node.base
             elif isinstance(node, Slice):
                 suffixes.append(self.slice(node))
                 node = node.base
-            elif isinstance(node, Call) and isinstance(node.callee, Member):
+            elif isinstance(node, Call) and isinstance(node.callee, MemberAccess):
                 suffixes.append(f"({self.listed(node.arguments)})")
                 node = node.callee
             else:
                 break
         return self._base(node, suffixes[-1]) + "".join(reversed(suffixes)) if suffixes else self.text(node)
 
-    def _base(self, node: Node, suffix: str) -> str:
+    def _base(self, node: ExprNode, suffix: str) -> str:
         if isinstance(node, Pointer) and not node.name and suffix.startswith("."):
             return ""  # `.name` is `#.name`
         text = self.text(node)
         return text if isinstance(node, _ACCESSIBLE) else f"({text})"
 
-    def member(self, node: Member) -> str:
+    def member(self, node: MemberAccess) -> str:
         """Write `.name`, or `[key]` where a name would join the chain before it."""
         if isinstance(node.key, String) and _is_name(node.key.value) and not isinstance(node.base, Chain):
             return f"{'?.' if node.optional else '.'}{node.key.value}"
@@ -192,7 +192,7 @@ class _Printer:
 
     def call(self, node: Call) -> str:
         """Write a call of a name, or of a method."""
-        if isinstance(node.callee, Member):
+        if isinstance(node.callee, MemberAccess):
             return self.accesses(node)
         return f"{self.text(node.callee)}({self.listed(node.arguments)})"
 
@@ -202,11 +202,11 @@ class _Operation(NamedTuple):
 
     operator: str
     spelling: str
-    left: Node
-    right: Node
+    left: ExprNode
+    right: ExprNode
 
 
-def _operation(node: Node) -> _Operation | None:
+def _operation(node: ExprNode) -> _Operation | None:
     """Return a node as a binary operation, or None when it prints otherwise."""
     if isinstance(node, Binary):
         return _Operation(node.operator, node.operator, node.left, node.right)
@@ -217,7 +217,7 @@ def _operation(node: Node) -> _Operation | None:
     return None
 
 
-def _strength(node: Node) -> int:
+def _strength(node: ExprNode) -> int:
     """Return how strong the outermost part of a node binds."""
     operation = _operation(node)
     if operation is not None:
@@ -229,7 +229,7 @@ def _strength(node: Node) -> int:
     return 0 if isinstance(node, (Conditional, *_OPEN)) else 1000
 
 
-def _is_coalesce(node: Node) -> bool:
+def _is_coalesce(node: ExprNode) -> bool:
     return isinstance(node, Binary) and node.operator == "??"
 
 
@@ -269,7 +269,7 @@ def _quoted_bytes(value: bytes) -> str:
 _UNSAFE = re.compile(r'["\\\x00-\x1f\x7f]')
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
-_WRITERS: dict[type[Node], Callable[[_Printer, Any], str]] = {
+_WRITERS: dict[type[ExprNode], Callable[[_Printer, Any], str]] = {
     Nil: lambda _, node: "nil",
     Identifier: lambda _, node: node.name,
     Integer: lambda _, node: str(node.value),
@@ -289,7 +289,7 @@ _WRITERS: dict[type[Node], Callable[[_Printer, Any], str]] = {
     Builtin: _Printer.builtin,
     Predicate: _Printer.predicate,
     Call: _Printer.call,
-    Member: _Printer.accesses,
+    MemberAccess: _Printer.accesses,
     Slice: _Printer.accesses,
     Chain: _Printer.accesses,
 }

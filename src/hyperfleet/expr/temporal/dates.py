@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from hyperfleet.expr.faults import Fault
+from hyperfleet.expr.faults import EvaluationFault
 from hyperfleet.expr.temporal.durations import SECOND, quoted
 from hyperfleet.expr.temporal.layouts import OFFSETS, elements
 from hyperfleet.expr.temporal.times import (
@@ -126,11 +126,11 @@ def parse_time(text: str, layout: str, zone: Zone | None = None) -> Time:
     return _assemble(reading, text, zone)
 
 
-def _failure(text: str, layout: str, place: str, shown: str, message: str) -> Fault:
+def _failure(text: str, layout: str, place: str, shown: str, message: str) -> EvaluationFault:
     if message:
-        return Fault(f"parsing time {quoted(text)}{message}")
+        return EvaluationFault(f"parsing time {quoted(text)}{message}")
     wanted = f"cannot parse {quoted(place)} as {quoted(shown)}"
-    return Fault(f"parsing time {quoted(text)} as {quoted(layout)}: {wanted}")
+    return EvaluationFault(f"parsing time {quoted(text)} as {quoted(layout)}: {wanted}")
 
 
 def _skip(reading: _Reading, literal: str) -> None:
@@ -306,17 +306,17 @@ def _date(reading: _Reading, text: str) -> tuple[int, int, int]:
     if reading.year_day is not None:
         length = 366 if days_in_month(year, 2) == 29 else 365
         if not 1 <= reading.year_day <= length:
-            raise Fault(f"parsing time {quoted(text)}: day-of-year out of range")
+            raise EvaluationFault(f"parsing time {quoted(text)}: day-of-year out of range")
         _, found_month, found_day = civil_from_days(days_from_civil(year, 1, 1) + reading.year_day - 1)
         if month not in (None, found_month):
-            raise Fault(f"parsing time {quoted(text)}: day-of-year does not match month")
+            raise EvaluationFault(f"parsing time {quoted(text)}: day-of-year does not match month")
         if day not in (None, found_day):
-            raise Fault(f"parsing time {quoted(text)}: day-of-year does not match day")
+            raise EvaluationFault(f"parsing time {quoted(text)}: day-of-year does not match day")
         return year, found_month, found_day
     month = 1 if month is None else month
     day = 1 if day is None else day
     if not 1 <= day <= days_in_month(year, month):
-        raise Fault(f"parsing time {quoted(text)}: day out of range")
+        raise EvaluationFault(f"parsing time {quoted(text)}: day out of range")
     return year, month, day
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from hyperfleet.expr.faults import Fault
+from hyperfleet.expr.faults import EvaluationFault
 
 if TYPE_CHECKING:
     from datetime import timedelta
@@ -60,17 +60,17 @@ def parse_duration(text: str) -> Duration:
     if text[place : place + 2] == "0":
         return Duration(0)
     if place == len(text):
-        raise Fault(f"time: invalid duration {quoted(text)}")
+        raise EvaluationFault(f"time: invalid duration {quoted(text)}")
     total = 0
     while place < len(text):
         amount, place = _read_part(text, place)
         total += amount
         if total > 2**63:
-            raise Fault(f"time: invalid duration {quoted(text)}")
+            raise EvaluationFault(f"time: invalid duration {quoted(text)}")
     if text[0] == "-":
         return Duration(-total)
     if total > LONGEST:
-        raise Fault(f"time: invalid duration {quoted(text)}")
+        raise EvaluationFault(f"time: invalid duration {quoted(text)}")
     return Duration(total)
 
 
@@ -78,12 +78,12 @@ def _read_part(text: str, place: int) -> tuple[int, int]:
     """Read one number with its unit; return its nanoseconds and the place behind it."""
     part = _PART.match(text, place)
     if part is None or not (part["whole"] or part["fraction"]):
-        raise Fault(f"time: invalid duration {quoted(text)}")
+        raise EvaluationFault(f"time: invalid duration {quoted(text)}")
     if not part["unit"]:
-        raise Fault(f"time: missing unit in duration {quoted(text)}")
+        raise EvaluationFault(f"time: missing unit in duration {quoted(text)}")
     unit = _UNITS.get(part["unit"])
     if unit is None:
-        raise Fault(f"time: unknown unit {quoted(part['unit'])} in duration {quoted(text)}")
+        raise EvaluationFault(f"time: unknown unit {quoted(part['unit'])} in duration {quoted(text)}")
     nanoseconds = _whole(part["whole"]) * unit
     if part["fraction"]:
         # Digits beyond an int64 are dropped, then the product is cut: as the original rounds.

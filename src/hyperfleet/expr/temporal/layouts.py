@@ -24,7 +24,7 @@ RFC1123 = "Mon, 02 Jan 2006 15:04:05 MST"
 DEFAULT = "2006-01-02 15:04:05.999999999 -0700 MST"
 
 
-class Element(NamedTuple):
+class LayoutElement(NamedTuple):
     """One piece of a layout: literal text, or a `code` that stands for a part of a time."""
 
     code: str
@@ -44,26 +44,26 @@ OFFSETS = tuple(sign + digits for sign in "-Z" for digits in ("0700", "07:00", "
 _LONG = 256  # layouts beyond this are nobody's, so they are not kept
 
 
-def elements(layout: str) -> tuple[Element, ...]:
+def elements(layout: str) -> tuple[LayoutElement, ...]:
     """Cut a layout into its elements."""
     return _known_elements(layout) if len(layout) <= _LONG else _cut(layout)
 
 
 @lru_cache(maxsize=256)
-def _known_elements(layout: str) -> tuple[Element, ...]:
+def _known_elements(layout: str) -> tuple[LayoutElement, ...]:
     return _cut(layout)
 
 
-def _cut(layout: str) -> tuple[Element, ...]:
-    found: list[Element] = []
+def _cut(layout: str) -> tuple[LayoutElement, ...]:
+    found: list[LayoutElement] = []
     start = 0
     while match := _CODES.search(layout, start):
         if match.start() > start:
-            found.append(Element("", layout[start : match.start()]))
-        found.append(Element(_code(match.group()), match.group()))
+            found.append(LayoutElement("", layout[start : match.start()]))
+        found.append(LayoutElement(_code(match.group()), match.group()))
         start = match.end()
     if start < len(layout):
-        found.append(Element("", layout[start:]))
+        found.append(LayoutElement("", layout[start:]))
     return tuple(found)
 
 

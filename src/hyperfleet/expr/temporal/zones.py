@@ -9,7 +9,7 @@ from datetime import UTC as PYTHON_UTC
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from hyperfleet.expr.faults import Fault
+from hyperfleet.expr.faults import EvaluationFault
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=PYTHON_UTC)
 # The database is asked through datetime, which knows the years 1 to 9999; outside, the nearest answer holds.
@@ -75,11 +75,11 @@ def load_zone(name: str) -> Zone:
     if name == "Local":
         return LOCAL
     if ".." in name or name[0] in "/\\":
-        raise Fault("time: invalid location name")
+        raise EvaluationFault("time: invalid location name")
     try:
         return Zone(name, rules=ZoneInfo(name))
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise Fault(f"unknown time zone {name}") from None
+        raise EvaluationFault(f"unknown time zone {name}") from None
 
 
 def fixed_zone(name: str, offset: int) -> Zone:

@@ -8,11 +8,21 @@ from __future__ import annotations
 from functools import cmp_to_key
 from typing import TYPE_CHECKING
 
-from hyperfleet.expr.faults import Exhausted, Fault
+from hyperfleet.expr.faults import BudgetExhausted, EvaluationFault
 from hyperfleet.expr.runtime import access
 from hyperfleet.expr.runtime.budget import allocate, scan, spend
 from hyperfleet.expr.runtime.text import show
-from hyperfleet.expr.runtime.values import AnyMap, NilSlice, Record, adopt, equal, is_nil, kind_name, less, type_name
+from hyperfleet.expr.runtime.values import (
+    AnyMap,
+    NilSlice,
+    StructValue,
+    adopt,
+    equal,
+    is_nil,
+    kind_name,
+    less,
+    type_name,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -24,9 +34,9 @@ if TYPE_CHECKING:
 def length(_: Budget, value: Value) -> int:
     """Return how many elements, entries or code points a value has."""
     given = adopt(value)
-    if isinstance(given, (str, list, bytes, dict)) and not isinstance(given, Record):
+    if isinstance(given, (str, list, bytes, dict)) and not isinstance(given, StructValue):
         return len(given)
-    raise Fault(f"invalid argument for len (type {type_name(given)})")
+    raise EvaluationFault(f"invalid argument for len (type {type_name(given)})")
 
 
 def first(budget: Budget, items: Value) -> Value:
@@ -42,9 +52,9 @@ def last(budget: Budget, items: Value) -> Value:
 def _end(items: Value, place: int, budget: Budget) -> Value:
     try:
         return access.fetch(items, place, budget)
-    except Exhausted:
+    except BudgetExhausted:
         raise
-    except Fault:
+    except EvaluationFault:
         return None
 
 
@@ -52,11 +62,11 @@ def take(budget: Budget, items: Value, count: Value) -> Value:
     """Return the first `count` elements, or all if there are fewer."""
     given, wanted = adopt(items), adopt(count)
     if not isinstance(given, (list, bytes)):
-        raise Fault(f"cannot take from {kind_name(given)}")
+        raise EvaluationFault(f"cannot take from {kind_name(given)}")
     if kind_name(wanted) not in ("int", "int64"):
-        raise Fault(f"cannot take {kind_name(wanted)} elements")
+        raise EvaluationFault(f"cannot take {kind_name(wanted)} elements")
     if wanted < 0:
-        raise Fault("reflect.Value.Slice: slice index out of bounds")
+        raise EvaluationFault("reflect.Value.Slice: slice index out of bounds")
     scan(budget, len(given))
     return given[: int(wanted)] if not is_nil(given) else given
 
@@ -66,14 +76,14 @@ def _list(verb: str, value: Value) -> Value:
     given = adopt(value)
     if isinstance(given, (list, bytes)):
         return given
-    raise Fault(f"cannot {verb} {kind_name(given)}")
+    raise EvaluationFault(f"cannot {verb} {kind_name(given)}")
 
 
 def _map(verb: str, value: Value, after: str = "") -> dict[Value, Value]:
     """Return an argument that must be a map."""
-    if isinstance(value, dict) and not isinstance(value, Record):
+    if isinstance(value, dict) and not isinstance(value, StructValue):
         return value
-    raise Fault(f"cannot {verb} {kind_name(value)}{after}")
+    raise EvaluationFault(f"cannot {verb} {kind_name(value)}{after}")
 
 
 def keys(budget: Budget, mapping: Value) -> list[Value]:
@@ -101,14 +111,14 @@ def from_pairs(budget: Budget, pairs: Value) -> AnyMap:
     """Return a map of what a list of `[key, value]` says."""
     given = adopt(pairs)
     if not isinstance(given, (list, bytes)):
-        raise Fault(f"cannot transform {show(given, budget)} from pairs")
+        raise EvaluationFault(f"cannot transform {show(given, budget)} from pairs")
     scan(budget, len(given))
     result = AnyMap()
     for pair in map(adopt, given):
         if not isinstance(pair, (list, bytes)):
-            raise Fault(f"invalid pair {show(pair, budget)}")
+            raise EvaluationFault(f"invalid pair {show(pair, budget)}")
         if len(pair) != 2:
-            raise Fault(f"invalid pair length {show(pair, budget)}")
+            raise EvaluationFault(f"invalid pair length {show(pair, budget)}")
         result[pair[0]] = pair[1]
     return result
 
@@ -179,9 +189,9 @@ def sort(budget: Budget, items: Value, order: Value = "asc") -> list[Value]:
     """Return a list in order."""
     given = adopt(items)
     if type(order) is not str:
-        raise Fault(f"sort order argument must be a string (got {type_name(order)})")
+        raise EvaluationFault(f"sort order argument must be a string (got {type_name(order)})")
     if order not in _ORDERS:
-        raise Fault(f"invalid order {order}, expected asc or desc")
+        raise EvaluationFault(f"invalid order {order}, expected asc or desc")
     if not isinstance(given, list):
         return NilSlice()
     allocate(budget, len(given))
@@ -191,9 +201,9 @@ def sort(budget: Budget, items: Value, order: Value = "asc") -> list[Value]:
 def sort_order(order: Value) -> bool:
     """Tell whether the order that `sortBy` is given means: descending."""
     if type(order) is not str:
-        raise Fault("sortBy order argument must be a string")
+        raise EvaluationFault("sortBy order argument must be a string")
     if order not in _ORDERS:
-        raise Fault("unknown order, use asc or desc")
+        raise EvaluationFault("unknown order, use asc or desc")
     return _ORDERS[order]
 
 

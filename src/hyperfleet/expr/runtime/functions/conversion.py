@@ -7,12 +7,12 @@ import binascii
 import re
 from typing import TYPE_CHECKING
 
-from hyperfleet.expr.faults import Fault
+from hyperfleet.expr.faults import EvaluationFault
 from hyperfleet.expr.runtime.budget import grow, scan
 from hyperfleet.expr.runtime.jsontext import read_json, write_json
 from hyperfleet.expr.runtime.numbers import LARGEST, SMALLEST, to_int
 from hyperfleet.expr.runtime.text import show
-from hyperfleet.expr.runtime.values import Record, adopt, as_string, kind_name, type_name
+from hyperfleet.expr.runtime.values import StructValue, adopt, as_string, kind_name, type_name
 from hyperfleet.expr.temporal.durations import Duration
 from hyperfleet.expr.temporal.times import Month, Time, Weekday
 from hyperfleet.expr.temporal.zones import Zone
@@ -39,11 +39,11 @@ def to_integer(_: Budget, value: Value) -> int:
         number = int(given) if _INTEGER.fullmatch(given) and len(given) < 64 else LARGEST + 1
         if SMALLEST <= number <= LARGEST:
             return number
-        raise Fault(f"invalid operation: int({given})")
+        raise EvaluationFault(f"invalid operation: int({given})")
     if type(given) in (Duration, Month, Weekday):
         return int(given)
     if given is None:
-        raise Fault("reflect: call of reflect.Value.Type on zero Value")
+        raise EvaluationFault("reflect: call of reflect.Value.Type on zero Value")
     return to_int(given)
 
 
@@ -54,10 +54,10 @@ def to_number(_: Budget, value: Value) -> float:
         number = _spelled(given)
         if number is not None:
             return number
-        raise Fault(f"invalid operation: float({given})")
+        raise EvaluationFault(f"invalid operation: float({given})")
     if type(given) in (int, float):
         return float(given)
-    raise Fault(f"invalid operation: float({type_name(given)})")
+    raise EvaluationFault(f"invalid operation: float({type_name(given)})")
 
 
 def _spelled(text: str) -> float | None:
@@ -88,7 +88,7 @@ _TYPES = {
 
 def type_of(_: Budget, value: Value) -> str:
     """Return the name of a value's kind; a struct and the types of time go by their own name."""
-    if isinstance(value, Record) or type(adopt(value)) in (Time, Duration, Month, Weekday):
+    if isinstance(value, StructValue) or type(adopt(value)) in (Time, Duration, Month, Weekday):
         return type_name(value)
     if isinstance(value, Zone):
         return "time.Location"
@@ -126,11 +126,11 @@ def from_base64(budget: Budget, text: Value) -> str:
     scan(budget, len(given))
     packed = given.replace("\n", "").replace("\r", "")
     if not _BASE64.fullmatch(packed):
-        raise Fault(f"illegal base64 data at input byte {_first_illegal(packed)}")
+        raise EvaluationFault(f"illegal base64 data at input byte {_first_illegal(packed)}")
     try:
         return base64.b64decode(packed).decode("utf-8", "surrogateescape")
     except binascii.Error:
-        raise Fault(f"illegal base64 data at input byte {len(packed)}") from None
+        raise EvaluationFault(f"illegal base64 data at input byte {len(packed)}") from None
 
 
 def _first_illegal(packed: str) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hyperfleet.expr.faults import Fault
+from hyperfleet.expr.faults import EvaluationFault
 from hyperfleet.expr.runtime.budget import read
 from hyperfleet.expr.runtime.values import as_string
 from hyperfleet.expr.temporal.dates import parse_time
@@ -29,7 +29,7 @@ def date(budget: Budget, *arguments: Value) -> Time:
     zone = arguments[0] if isinstance(arguments[0], Zone) else None
     rest = [as_string(argument) for argument in (arguments[1:] if zone else arguments)]
     if not rest:
-        raise Fault("runtime error: index out of range [0] with length 0")
+        raise EvaluationFault("runtime error: index out of range [0] with length 0")
     read(budget, sum(map(len, rest)))
     if len(rest) == 3:
         return parse_time(rest[0], rest[1], load_zone(rest[2]))
@@ -38,9 +38,9 @@ def date(budget: Budget, *arguments: Value) -> Time:
     for layout in _LAYOUTS:
         try:
             return parse_time(rest[0], layout, zone)
-        except Fault:
+        except EvaluationFault:
             read(budget, len(rest[0]))
-    raise Fault(f"invalid date {rest[0]}")
+    raise EvaluationFault(f"invalid date {rest[0]}")
 
 
 def duration(budget: Budget, text: Value) -> Duration:

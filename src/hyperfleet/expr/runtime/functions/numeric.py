@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from hyperfleet.expr.faults import Fault
+from hyperfleet.expr.faults import EvaluationFault
 from hyperfleet.expr.runtime.budget import spend
 from hyperfleet.expr.runtime.numbers import wrap
 from hyperfleet.expr.runtime.values import NUMBERS, adopt, less, more, type_name
@@ -55,7 +55,7 @@ def _number(name: str, value: Value) -> Value:
     number = adopt(value)
     if type(number) in NUMBERS:
         return number
-    raise Fault(f"invalid argument for {name} (type {type_name(number)})")
+    raise EvaluationFault(f"invalid argument for {name} (type {type_name(number)})")
 
 
 def maximum(budget: Budget, *arguments: Value) -> Value:
@@ -79,7 +79,7 @@ def _extreme(budget: Budget, name: str, yields: Callable[[Value, Value], bool], 
         elif len(arguments) == 1:
             return argument
         else:
-            raise Fault(f"invalid argument for {name} (type {type_name(argument)})")
+            raise EvaluationFault(f"invalid argument for {name} (type {type_name(argument)})")
         for candidate in candidates:
             if best is None or yields(best, candidate):
                 best = candidate
@@ -95,7 +95,7 @@ def _elements(budget: Budget, name: str, items: Value, allowed: frozenset[type] 
         elif isinstance(item, _SEQUENCES):
             yield from _elements(budget, name, item, allowed)
         else:
-            raise Fault(f"invalid argument for {name} (type {type_name(item)})")
+            raise EvaluationFault(f"invalid argument for {name} (type {type_name(item)})")
 
 
 def mean(budget: Budget, *arguments: Value) -> float:
@@ -131,7 +131,7 @@ def _shift(name: str, operation: Callable[[int, int], int]) -> Callable[[Budget,
     def apply(_: Budget, value: Value, count: Value) -> int:
         number, places = _integer(name, value), _integer(name, count)
         if places < 0:
-            raise Fault(f"invalid operation: negative shift count {places} (type int)")
+            raise EvaluationFault(f"invalid operation: negative shift count {places} (type int)")
         return wrap(operation(number, min(places, 64)))  # 64 places empty an int64, more change nothing
 
     return apply
@@ -141,7 +141,7 @@ def _integer(name: str, value: Value) -> int:
     number = adopt(value)
     if type(number) is int:
         return number
-    raise Fault(f"cannot use {type_name(number)} as argument (type int) to call {name}")
+    raise EvaluationFault(f"cannot use {type_name(number)} as argument (type int) to call {name}")
 
 
 def bit_not(_: Budget, value: Value) -> int:

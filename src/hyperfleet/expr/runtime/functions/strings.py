@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hyperfleet.expr.faults import Exhausted, Fault
+from hyperfleet.expr.faults import BudgetExhausted, EvaluationFault
 from hyperfleet.expr.runtime.budget import allocate, grow, read, scan, spend
 from hyperfleet.expr.runtime.numbers import to_int
 from hyperfleet.expr.runtime.values import LISTS, NilSlice, adopt, as_string, type_name
@@ -123,9 +123,9 @@ def repeat(budget: Budget, text: Value, times: Value) -> str:
     """Return `text` `times` times over."""
     given, count = as_string(text), to_int(times)
     if count < 0:
-        raise Fault(f"invalid argument for repeat (expected positive integer, got {count})")
+        raise EvaluationFault(f"invalid argument for repeat (expected positive integer, got {count})")
     if count > _MOST_REPEATS:
-        raise Exhausted("memory budget exceeded")
+        raise BudgetExhausted("memory budget exceeded")
     size = len(given.encode("utf-8", "surrogateescape")) * count
     allocate(budget, size)
     scan(budget, size)
@@ -138,7 +138,7 @@ def join(budget: Budget, items: Value, glue: Value = "") -> str:
     given = adopt(items)
     if not isinstance(given, LISTS):
         name = "%!s(<nil>)" if given is None else type_name(given)
-        raise Fault(f"invalid argument for join (type {name})")
+        raise EvaluationFault(f"invalid argument for join (type {name})")
     parts = [as_string(item) for item in given]
     grow(budget, sum(map(len, parts)) + len(between) * len(parts))
     return between.join(parts)

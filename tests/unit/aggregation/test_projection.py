@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import pytest
 
-from hyperfleet.aggregation.explaining.evenness import Look, look_of
+from hyperfleet.aggregation.explaining.projection import Projection, find_projection
 from hyperfleet.aggregation.policy import ExprRule
 from hyperfleet.aggregation.situation import read_situation
 from tests.conformance.timeline import load_policy
 from tests.world import World, make_report
 
 
-def look_at(expression: str) -> Look | None:
+def projection_of(expression: str) -> Projection | None:
     policy = load_policy(f"""
 requiredAdapters: [a, b]
 clusterConditions: [{{type: X, evaluate: {{expr: '{expression}'}}}}]
 """)
     by = policy.rules[0].by
     assert isinstance(by, ExprRule)
-    return look_of(by.program.tree)
+    return find_projection(by.program.tree)
 
 
 @pytest.mark.parametrize(
@@ -32,8 +32,8 @@ clusterConditions: [{{type: X, evaluate: {{expr: '{expression}'}}}}]
         'all(requiredAdapters, {.conditions["Zone"]?.status == "True"})',
     ],
 )
-def test_who_only_counts_is_even(expression: str) -> None:
-    assert look_at(expression) is not None
+def test_who_only_counts_ignores_identity(expression: str) -> None:
+    assert projection_of(expression) is not None
 
 
 @pytest.mark.parametrize(
@@ -57,17 +57,17 @@ def test_who_only_counts_is_even(expression: str) -> None:
     ],
 )
 def test_who_may_tell_adapters_apart_is_not(expression: str) -> None:
-    assert look_at(expression) is None
+    assert projection_of(expression) is None
 
 
 def test_two_look_alike_when_the_expression_sees_no_difference() -> None:
-    look = look_at('all(requiredAdapters, {.state == "Completed" && .conditions["Zone"]?.status == "True"})')
-    assert look is not None
+    project = projection_of('all(requiredAdapters, {.state == "Completed" && .conditions["Zone"]?.status == "True"})')
+    assert project is not None
     world = World(load_policy("requiredAdapters: [a, b, c, d]"))
     world.report(make_report("a", "False/Boom/x"))
     world.report(make_report("b", "False/JobRunning", applied="False", extra={"Load": "True"}))
     world.report(make_report("c", "True"))
     world.report(make_report("d", "True", extra={"Zone": "True"}))
     views = read_situation(world.resource, world.reports, world.policy, world.status, world.now).by_name
-    assert look(views["a"]) == look(views["b"]), "any state but Completed is like another"
-    assert len({look(view) for view in views.values()}) == 3
+    assert project(views["a"]) == project(views["b"]), "any state but Completed is like another"
+    assert len({project(view) for view in views.values()}) == 3

@@ -1,7 +1,7 @@
-"""Which adapters are all the same to an expression? Those that it does not name and that look alike to it.
+"""The projection of an expression: the part of an adapter that the expression depends on.
 
-`dependencies` asks, so that `remedies` need not try every one of fifty adapters that may stand in for each other.
-When in doubt the answer is that the expression can tell any two adapters apart.
+Adapters with equal projections are interchangeable, so `remedies` need not try every one of fifty adapters. An
+expression that may depend on the identity of an adapter has no projection; when in doubt, it has none.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from hyperfleet.expr.nodes import (
     Builtin,
     Chain,
     Conditional,
+    ExprNode,
     Float,
     Identifier,
     Integer,
     Let,
-    Member,
-    Node,
+    MemberAccess,
     Pointer,
     Predicate,
     String,
@@ -32,8 +32,8 @@ from hyperfleet.expr.nodes import (
 )
 from hyperfleet.expr.types import BOOL, FLOAT, INT, STRING, Array
 
-# What a condition sees of an adapter; it cannot tell apart two adapters of which it sees the same.
-Look: TypeAlias = Callable[[AdapterView], Hashable]
+# What a condition depends on in an adapter. It treats adapters with equal projections alike.
+Projection: TypeAlias = Callable[[AdapterView], Hashable]
 
 # Builtins for which the order of a list does not matter.
 _COUNTING: Final = frozenset({"all", "any", "none", "one", "filter", "count", "len"})
@@ -45,63 +45,66 @@ _LITERALS: Final = (String, Integer, Float, Boolean)
 _PLAIN: Final = (Let, Identifier, Pointer, Predicate, Binary, Unary, Chain, Conditional, ArrayLiteral, *_LITERALS)
 
 
-def look_of(tree: Node) -> Look | None:
-    """Return what an expression sees of an adapter that it does not name; None: perhaps everything."""
+def find_projection(tree: ExprNode) -> Projection | None:
+    """Return the projection for adapters that the expression does not name; None: it may depend on anything."""
     nodes = list(walk(tree))
-    if not all(_is_even(node) and all(_is_used_evenly(child, node) for child in node.children()) for node in nodes):
+    if not all(
+        _ignores_identity(node) and all(_is_used_without_identity(child, node) for child in node.children())
+        for node in nodes
+    ):
         return None
-    fields = sorted({_key(node) for node in nodes if isinstance(node, Member) and node.base.type == ADAPTER})
-    types = sorted({_key(node) for node in nodes if isinstance(node, Member) and node.type == CONDITION})
+    fields = sorted({_key(node) for node in nodes if isinstance(node, MemberAccess) and node.base.type == ADAPTER})
+    types = sorted({_key(node) for node in nodes if isinstance(node, MemberAccess) and node.type == CONDITION})
     literals = {node.value for node in nodes if isinstance(node, String)}
 
-    def look(view: AdapterView) -> Hashable:
+    def project(view: AdapterView) -> Hashable:
         entry = entry_of(view)
         seen = [entry[field] for field in fields if field != "conditions"]
         conditions = [entry["conditions"].get(type_, {}).get("status") for type_ in types]
-        # A text that the expression does not mention is like any other that it does not mention.
-        told = (value if not isinstance(value, str) or value in literals else "" for value in seen)
-        return (*told, *conditions)
+        # All strings that the expression does not mention are equal to it.
+        known = (value if not isinstance(value, str) or value in literals else "" for value in seen)
+        return (*known, *conditions)
 
-    return look
+    return project
 
 
-def _is_even(node: Node) -> bool:
-    """Tell whether a node by itself leaves names, places and times of adapters alone."""
+def _ignores_identity(node: ExprNode) -> bool:
+    """Tell whether a node itself does not depend on names, positions or times of adapters."""
     match node:
         case Builtin(name=name):
             return name in _COUNTING
-        case Member(base=base, key=String(value=key)):
+        case MemberAccess(base=base, key=String(value=key)):
             if base.type == ADAPTER:
                 return key in _FIELDS
             return base.type != CONDITION or key == "status"
     return isinstance(node, _PLAIN)
 
 
-def _is_used_evenly(node: Node, parent: Node) -> bool:
-    """Tell whether what a node yields is only counted, compared with literals, or looked into."""
+def _is_used_without_identity(node: ExprNode, parent: ExprNode) -> bool:
+    """Tell whether the value of a node is only counted, compared with literals, or accessed by key."""
     if isinstance(node, (*_LITERALS, Predicate)) or node.type in (BOOL, INT, FLOAT):
         return True
     if isinstance(parent, Chain):
-        return True  # a wrapper; its own parent is looked at too
+        return True  # a wrapper; its own parent is checked too
     if node.type == STRING:
         return isinstance(parent, Binary) and parent.operator in _COMPARISONS and _has_literal(parent)
     if isinstance(node, ArrayLiteral):
         return all(isinstance(item, _LITERALS) for item in node.children())
     if isinstance(node.type, Array):
         return node.type.element == ADAPTER and isinstance(parent, Let | Builtin)
-    return isinstance(parent, Member) and parent.base is node and _is_known_map(node)
+    return isinstance(parent, MemberAccess) and parent.base is node and _is_known_map(node)
 
 
 def _has_literal(comparison: Binary) -> bool:
     return any(isinstance(side, String | ArrayLiteral) for side in comparison.children())
 
 
-def _is_known_map(node: Node) -> bool:
-    """Tell whether one looks into an adapter, its conditions, or `adapters`: nothing else has known keys."""
+def _is_known_map(node: ExprNode) -> bool:
+    """Tell whether a node is an adapter, its conditions, or `adapters`: nothing else has known keys."""
     if node.type in (ADAPTER, CONDITION):
         return True
-    return isinstance(node, Member) or (isinstance(node, Identifier) and node.name == ADAPTERS_BY_NAME)
+    return isinstance(node, MemberAccess) or (isinstance(node, Identifier) and node.name == ADAPTERS_BY_NAME)
 
 
-def _key(member: Member) -> str:
+def _key(member: MemberAccess) -> str:
     return member.key.value if isinstance(member.key, String) else ""

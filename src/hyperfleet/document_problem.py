@@ -1,4 +1,4 @@
-"""A problem of a document and its place: what a person needs to find and mend it.
+"""A problem of a document and its place: what a person needs to find and fix it.
 
 Everything that checks documents makes these; `errors.DocumentError` carries them to the edge.
 """
@@ -11,11 +11,11 @@ from msgspec import Struct
 
 Level = Literal["error", "warning"]
 
-# What fits beside a file name on a usual screen; a caret below a longer line would be lost by wrapping.
+# Fits on a usual screen; wrapping a longer line would misplace the caret.
 SNIPPET_WIDTH = 96
 
 
-class Place(Struct, frozen=True, order=True):
+class DocumentPlace(Struct, frozen=True, order=True):
     """Where something is written. `path` is a JSON pointer; `line` and `column` count from 1."""
 
     file: str
@@ -24,14 +24,14 @@ class Place(Struct, frozen=True, order=True):
     path: str = ""
 
     def __str__(self) -> str:
-        """Write the place as compilers do, so that editors and terminals make a link of it."""
+        """Write the place as compilers do; editors and terminals turn that into a link."""
         return f"{self.file}:{self.line}:{self.column}"
 
 
-class Problem(Struct, frozen=True, order=True):
-    """One thing that is wrong at one place. Problems sort by place; programs depend on `code` only."""
+class DocumentProblem(Struct, frozen=True, order=True):
+    """One problem at one place. Problems sort by place; programs may depend on `code` only."""
 
-    place: Place
+    place: DocumentPlace
     message: str
     code: str
     level: Level = "error"
@@ -44,8 +44,8 @@ class Problem(Struct, frozen=True, order=True):
         return f"{text}\n{self.snippet}" if self.snippet else text
 
 
-def has_errors(problems: tuple[Problem, ...]) -> bool:
-    """Tell whether any problem is more than a warning."""
+def has_errors(problems: tuple[DocumentProblem, ...]) -> bool:
+    """Tell whether any problem is an error, not a warning."""
     return any(problem.level == "error" for problem in problems)
 
 

@@ -1,4 +1,4 @@
-"""The doorkeeper remembers who it has seen, no longer than their tokens are good, and forgets who was revoked."""
+"""The authenticator remembers who it has seen, no longer than their tokens are good, and forgets who was revoked."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from hyperfleet.access import doorkeeper as doorkeeping
-from hyperfleet.access.doorkeeper import TokenDoorkeeper
+from hyperfleet.access import authenticator as authenticator_module
+from hyperfleet.access.authenticator import TokenAuthenticator
+from hyperfleet.access.factory import build_authenticator
 from hyperfleet.access.issuer import Issuer
-from hyperfleet.access.opening import open_doorkeeper
 from hyperfleet.access.tokens import Tokens
 from hyperfleet.errors import SettingsError
 from hyperfleet.services.callers import EXPIRED, Caller, Rejection
@@ -38,8 +38,8 @@ class Hands:
         return self.now
 
 
-def with_tokens(file: Path, hands: Callable[[], float]) -> TokenDoorkeeper:
-    return TokenDoorkeeper(hands, Tokens(str(file), hands))
+def with_tokens(file: Path, hands: Callable[[], float]) -> TokenAuthenticator:
+    return TokenAuthenticator(hands, Tokens(str(file), hands))
 
 
 @pytest.fixture
@@ -52,43 +52,43 @@ def file(tmp_path: Path) -> Path:
 
 
 def test_somebody_is_known_after_the_first_time(file: Path) -> None:
-    doorkeeper = with_tokens(file, Hands())
-    assert doorkeeper.recognize(ALICE.encode()) is None
-    caller = asyncio.run(doorkeeper.identify(ALICE.encode()))
+    authenticator = with_tokens(file, Hands())
+    assert authenticator.recognize(ALICE.encode()) is None
+    caller = asyncio.run(authenticator.identify(ALICE.encode()))
     assert isinstance(caller, Caller)
-    assert doorkeeper.recognize(ALICE.encode()) is caller
+    assert authenticator.recognize(ALICE.encode()) is caller
 
 
 def test_a_token_ends_also_for_those_who_are_known(file: Path) -> None:
     hands = Hands()
-    doorkeeper = with_tokens(file, hands)
-    asyncio.run(doorkeeper.identify(ALICE.encode()))
+    authenticator = with_tokens(file, hands)
+    asyncio.run(authenticator.identify(ALICE.encode()))
     hands.now += 86_400
-    assert doorkeeper.recognize(ALICE.encode()) is None
-    assert asyncio.run(doorkeeper.identify(ALICE.encode())) == EXPIRED
+    assert authenticator.recognize(ALICE.encode()) is None
+    assert asyncio.run(authenticator.identify(ALICE.encode())) == EXPIRED
 
 
 def test_a_jwt_ends_also_for_those_who_are_known(tmp_path: Path) -> None:
     hands = Hands()
     issuer = Issuer(issuer=ISSUER, audience=AUDIENCE, jwks=str(write_key_set(tmp_path)))
-    doorkeeper = open_doorkeeper(None, (issuer,), hands)
-    assert doorkeeper is not None
+    authenticator = build_authenticator(None, (issuer,), hands)
+    assert authenticator is not None
     token = sign(claims(NOW, exp=NOW + 60)).encode()
-    assert isinstance(asyncio.run(doorkeeper.identify(token)), Caller)
+    assert isinstance(asyncio.run(authenticator.identify(token)), Caller)
     hands.now += 89
-    assert doorkeeper.recognize(token)
+    assert authenticator.recognize(token)
     hands.now += 1
-    assert doorkeeper.recognize(token) is None
-    assert asyncio.run(doorkeeper.identify(token)) == EXPIRED
+    assert authenticator.recognize(token) is None
+    assert asyncio.run(authenticator.identify(token)) == EXPIRED
 
 
 def test_tokens_and_jwts_work_beside_each_other(tmp_path: Path, file: Path) -> None:
     issuer = Issuer(issuer=ISSUER, audience=AUDIENCE, jwks=str(write_key_set(tmp_path)))
-    doorkeeper = open_doorkeeper(str(file), (issuer,), Hands())
-    assert doorkeeper is not None
+    authenticator = build_authenticator(str(file), (issuer,), Hands())
+    assert authenticator is not None
     for token in (ALICE, sign(claims(NOW))):
-        assert isinstance(asyncio.run(doorkeeper.identify(token.encode())), Caller)
-    assert isinstance(asyncio.run(doorkeeper.identify(b"bob-0123456789abcdef")), Rejection)
+        assert isinstance(asyncio.run(authenticator.identify(token.encode())), Caller)
+    assert isinstance(asyncio.run(authenticator.identify(b"bob-0123456789abcdef")), Rejection)
 
 
 def test_issuers_have_keys_and_audiences_of_their_own(tmp_path: Path) -> None:
@@ -99,84 +99,84 @@ def test_issuers_have_keys_and_audiences_of_their_own(tmp_path: Path) -> None:
         Issuer(issuer=ISSUER, audience=AUDIENCE, jwks=str(ours)),
         Issuer(issuer="https://them", audience="them", jwks=str(theirs)),
     )
-    doorkeeper = open_doorkeeper(None, issuers, Hands())
-    assert doorkeeper is not None
+    authenticator = build_authenticator(None, issuers, Hands())
+    assert authenticator is not None
     known = {}
     for key, issuer, audience in product((RSA, FOREIGN), (ISSUER, "https://them"), (AUDIENCE, "them")):
         token = sign(claims(NOW, iss=issuer, aud=audience), key).encode()
-        known[key is RSA, issuer, audience] = isinstance(asyncio.run(doorkeeper.identify(token)), Caller)
+        known[key is RSA, issuer, audience] = isinstance(asyncio.run(authenticator.identify(token)), Caller)
     good = [combination for combination, is_known in known.items() if is_known]
     assert good == [(True, ISSUER, AUDIENCE), (False, "https://them", "them")]
 
 
 def test_a_revoked_token_ends_at_once_when_told(file: Path) -> None:
     async def run() -> None:
-        doorkeeper = with_tokens(file, Hands())
-        await doorkeeper.identify(ALICE.encode())
-        doorkeeper.start()
+        authenticator = with_tokens(file, Hands())
+        await authenticator.identify(ALICE.encode())
+        authenticator.start()
         file.write_text(ENTRY.format("bob"))
         os.utime(file, ns=(1, 1))
-        while doorkeeper.recognize(ALICE.encode()):  # a test that waits for ever has failed, too
-            doorkeeper.reload()
+        while authenticator.recognize(ALICE.encode()):  # a test that waits for ever has failed, too
+            authenticator.reload()
             await asyncio.sleep(0.01)
-        assert isinstance(await doorkeeper.identify(ALICE.encode()), Rejection)
-        assert isinstance(await doorkeeper.identify(b"bob-0123456789abcdef"), Caller)
-        await doorkeeper.stop()
+        assert isinstance(await authenticator.identify(ALICE.encode()), Rejection)
+        assert isinstance(await authenticator.identify(b"bob-0123456789abcdef"), Caller)
+        await authenticator.stop()
 
     asyncio.run(asyncio.wait_for(run(), 60))
 
 
 def test_memory_is_bounded(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doorkeeping, "_MOST_KNOWN", 2)
-    monkeypatch.setattr(doorkeeping, "_MOST_REFUSED", 3)
+    monkeypatch.setattr(authenticator_module, "_MAX_KNOWN", 2)
+    monkeypatch.setattr(authenticator_module, "_MAX_REFUSED", 3)
     names = ("alice", "bob", "carol")
     file.write_text("".join(map(ENTRY.format, names)))
-    doorkeeper = with_tokens(file, Hands())
+    authenticator = with_tokens(file, Hands())
     tokens = [f"{name}-0123456789abcdef".encode() for name in names]
     for token in tokens[:2]:
-        asyncio.run(doorkeeper.identify(token))
-    assert doorkeeper.recognize(tokens[0]), "asked for last, so it stays"
-    asyncio.run(doorkeeper.identify(tokens[2]))
-    assert [bool(doorkeeper.recognize(token)) for token in tokens] == [True, False, True]
+        asyncio.run(authenticator.identify(token))
+    assert authenticator.recognize(tokens[0]), "asked for last, so it stays"
+    asyncio.run(authenticator.identify(tokens[2]))
+    assert [bool(authenticator.recognize(token)) for token in tokens] == [True, False, True]
     for number in range(20):
-        assert isinstance(asyncio.run(doorkeeper.identify(b"%020d" % number)), Rejection)
-    assert len(doorkeeper._refused) == 3
+        assert isinstance(asyncio.run(authenticator.identify(b"%020d" % number)), Rejection)
+    assert len(authenticator._refused) == 3
 
 
 def test_a_token_that_is_too_long_is_not_even_looked_at(file: Path) -> None:
-    doorkeeper = with_tokens(file, Hands())
-    assert asyncio.run(doorkeeper.identify(b"x" * 8_193)) == Rejection("the token is too long to be one")
+    authenticator = with_tokens(file, Hands())
+    assert asyncio.run(authenticator.identify(b"x" * 8_193)) == Rejection("the token is too long to be one")
 
 
 def test_a_bad_token_is_not_looked_at_again_for_a_while(file: Path) -> None:
     hands = Hands()
-    doorkeeper = with_tokens(file, hands)
+    authenticator = with_tokens(file, hands)
     bob = b"bob-0123456789abcdef"
-    first = asyncio.run(doorkeeper.identify(bob))
+    first = asyncio.run(authenticator.identify(bob))
     file.write_text(ENTRY.format("bob"))
-    assert doorkeeper._tokens is not None
-    assert doorkeeper._tokens.refresh()
-    assert asyncio.run(doorkeeper.identify(bob)) is first
+    assert authenticator._tokens is not None
+    assert authenticator._tokens.refresh()
+    assert asyncio.run(authenticator.identify(bob)) is first
     hands.now += 5
-    assert isinstance(asyncio.run(doorkeeper.identify(bob)), Caller)
+    assert isinstance(asyncio.run(authenticator.identify(bob)), Caller)
 
 
 def test_nobody_is_asked_unless_that_is_set() -> None:
-    assert open_doorkeeper(None, (), Hands()) is None
+    assert build_authenticator(None, (), Hands()) is None
 
 
 def test_the_problems_of_all_files_are_told_together(tmp_path: Path) -> None:
     issuers = [Issuer(issuer=name, audience="a", jwks=str(tmp_path / f"{name}.json")) for name in ("x", "y")]
     with pytest.raises(SettingsError) as caught:
-        open_doorkeeper(str(tmp_path / "none.yaml"), issuers, Hands())
+        build_authenticator(str(tmp_path / "none.yaml"), issuers, Hands())
     files = [Path(problem.place.file).name for problem in caught.value.problems]
     assert files == ["none.yaml", "x.json", "y.json"]
 
 
 def test_cryptography_is_loaded_for_issuers_only(file: Path) -> None:
     program = (
-        "import sys, hyperfleet.bootstrap; from hyperfleet.access.opening import open_doorkeeper; "
-        f"open_doorkeeper({str(file)!r}, (), lambda: 0.0); "
+        "import sys, hyperfleet.bootstrap; from hyperfleet.access.factory import build_authenticator; "
+        f"build_authenticator({str(file)!r}, (), lambda: 0.0); "
         "sys.exit(bool({'joserfc', 'httpx', 'cryptography'} & sys.modules.keys()))"
     )
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0  # noqa: S603

@@ -1,7 +1,7 @@
-"""The doorkeeper: knows callers by their tokens, and remembers those it has seen until their tokens expire.
+"""Authenticate callers by their bearer tokens, with a cache.
 
-The gate asks `recognize` for every request, so that is one look into a dictionary; `identify` is for tokens that were
-never seen. Whenever tokens or keys change, everything is forgotten: what was revoked is not remembered.
+The gate calls `recognize` for every request, so that is a single dictionary lookup; `identify` is for tokens that are
+not in the cache. The cache is cleared whenever tokens or keys change, so a revoked token is not accepted from it.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from hyperfleet.access.tokens import Tokens
 from hyperfleet.services.callers import EXPIRED, UNKNOWN, Caller, Rejection
 from hyperfleet.services.loops import Loop
 
-if TYPE_CHECKING:  # these load cryptography, which a file of tokens does not need
+if TYPE_CHECKING:  # these load cryptography, which a token file does not need
     from hyperfleet.access.jwt import Verifier
     from hyperfleet.access.keys import Keys
 
 V = TypeVar("V")
 
 MAX_TOKEN: Final = 8 * 1024  # bytes; proxies let no more through in a header
-_MOST_KNOWN: Final = 4_096  # tokens; a fleet has hundreds of adapters
-_MOST_REFUSED: Final = 1_024
-_REFUSED_FOR: Final = 5.0  # seconds for which a bad token is not looked at again
-_PAUSE: Final = 2.0  # seconds between two looks at the token file
+_MAX_KNOWN: Final = 4_096  # tokens; a fleet has hundreds of adapters
+_MAX_REFUSED: Final = 1_024
+_REFUSED_FOR: Final = 5.0  # seconds for which a rejected token is not checked again
+_PAUSE: Final = 2.0  # seconds between checks of the token file
 
 _TOO_LONG: Final = Rejection("the token is too long to be one")
 
 
-class TokenDoorkeeper:
-    """Knows the tokens of a file and of issuers."""
+class TokenAuthenticator:
+    """Authenticates by the tokens of a file and by JWTs of issuers."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class TokenDoorkeeper:
         verifier: Verifier | None = None,
         keys: Sequence[Keys] = (),
     ) -> None:
-        """Know nobody yet; `now` tells the seconds since 1970, and `start` keeps tokens and keys current."""
+        """Start with an empty cache. `now` returns seconds since 1970; `start` keeps tokens and keys current."""
         self._tokens = tokens
         self._verifier = verifier
         self._now = now
@@ -50,32 +50,32 @@ class TokenDoorkeeper:
         self._refused: OrderedDict[bytes, tuple[Rejection, float]] = OrderedDict()
         self._loops = [Loop("keys", each.refresh) for each in keys]
         if tokens is not None:
-            self._loops.append(Loop("tokens", self._look_at_tokens))
+            self._loops.append(Loop("tokens", self._refresh_tokens))
         for each in keys:
-            each.on_change = self.forget
+            each.on_change = self.clear_cache
 
     def start(self) -> None:
-        """Keep tokens and keys current from now on; nobody is waited for."""
+        """Start keeping tokens and keys current in the background."""
         for loop in self._loops:
             loop.start()
 
     async def stop(self) -> None:
-        """Leave them as they are."""
+        """Stop the background loops."""
         for loop in self._loops:
             await loop.stop()
 
     def reload(self) -> None:
-        """Look at tokens and keys now."""
+        """Check tokens and keys now."""
         for loop in self._loops:
             loop.nudge()
 
-    def forget(self) -> None:
-        """Ask everybody again who they are."""
+    def clear_cache(self) -> None:
+        """Drop every cached result; all tokens are checked again."""
         self._known.clear()
         self._refused.clear()
 
     def recognize(self, token: bytes) -> Caller | None:
-        """Return whose token this is, if it was seen before and is still good."""
+        """Return the caller from the cache, if the token is there and has not expired."""
         ticket = self._known.get(token)
         if ticket is None or ticket.until <= self._now():
             return None
@@ -83,36 +83,36 @@ class TokenDoorkeeper:
         return ticket.caller
 
     async def identify(self, token: bytes) -> Caller | Rejection:
-        """Find out whose token this is."""
+        """Check a token that is not in the cache."""
         if len(token) > MAX_TOKEN:
             return _TOO_LONG
         digest, now = sha256(token).digest(), self._now()
         rejection, until = self._refused.get(digest, (UNKNOWN, 0.0))
         if now < until:
             return rejection
-        found = await self._examine(token, digest, now)
+        found = await self._check(token, digest, now)
         if isinstance(found, Ticket):
-            _remember(self._known, token, found, _MOST_KNOWN)
+            _remember(self._known, token, found, _MAX_KNOWN)
             return found.caller
         if not found.is_passing:
-            _remember(self._refused, digest, (found, now + _REFUSED_FOR), _MOST_REFUSED)
+            _remember(self._refused, digest, (found, now + _REFUSED_FOR), _MAX_REFUSED)
         return found
 
-    async def _examine(self, token: bytes, digest: bytes, now: float) -> Ticket | Rejection:
+    async def _check(self, token: bytes, digest: bytes, now: float) -> Ticket | Rejection:
         ticket = self._tokens.find(digest) if self._tokens is not None else None
         if ticket is not None:
             return ticket if now < ticket.until else EXPIRED
         return UNKNOWN if self._verifier is None else await self._verifier.verify(token, now)
 
-    async def _look_at_tokens(self) -> float:
+    async def _refresh_tokens(self) -> float:
         if self._tokens is not None and await asyncio.to_thread(self._tokens.refresh):
-            self.forget()
+            self.clear_cache()
         return _PAUSE
 
 
-def _remember(memory: OrderedDict[bytes, V], key: bytes, value: V, most: int) -> None:
-    """Keep something in place of what was not asked for longest."""
-    memory[key] = value
-    memory.move_to_end(key)
-    if len(memory) > most:
-        memory.popitem(last=False)
+def _remember(cache: OrderedDict[bytes, V], key: bytes, value: V, most: int) -> None:
+    """Add an entry; drop the least recently used one when there are too many."""
+    cache[key] = value
+    cache.move_to_end(key)
+    if len(cache) > most:
+        cache.popitem(last=False)
