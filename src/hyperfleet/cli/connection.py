@@ -170,10 +170,10 @@ def read_server_clock(connection: Connection) -> datetime | None:
     from ssl import SSLContext
     from urllib.request import Request, urlopen
 
-    from hyperfleet.client.endpoint import Endpoint, load_tls
+    from hyperfleet.client.endpoint import ServerEndpoint, load_tls
 
     trust = connection.trust
-    tls = load_tls(Endpoint(connection.server, ca=trust.ca, cert=trust.cert, key=trust.key, is_insecure=trust.insecure))
+    tls = load_tls(ServerEndpoint(connection.server, ca=trust.ca, cert=trust.cert, key=trust.key, is_insecure=trust.insecure))
     request = Request(f"{connection.server.rstrip('/')}/healthz")  # noqa: S310  # the address was checked by the client
     with urlopen(request, timeout=TIMEOUT, context=tls if isinstance(tls, SSLContext) else None) as answer:  # noqa: S310  # likewise
         date = answer.headers.get("Date")

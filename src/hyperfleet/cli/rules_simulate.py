@@ -25,7 +25,7 @@ from hyperfleet.cli.ticker import Ticker
 
 if TYPE_CHECKING:
     from hyperfleet.client import Simulation
-    from hyperfleet.client.answers.simulation import Replay, ReplayedLife, SimulatedChange, SimulationProgress
+    from hyperfleet.client.answers.simulation import ReplayedResource, ReplayResult, SimulatedChange, SimulationProgress
     from hyperfleet.client.errors import Invalid
 
 _CHANGES: Final = (
@@ -136,7 +136,7 @@ def _write(found: Simulation, look: Look) -> Iterator[str]:
         yield from _write_replay(found.replay, look)
 
 
-def _write_replay(replay: Replay, look: Look) -> Iterator[str]:
+def _write_replay(replay: ReplayResult, look: Look) -> Iterator[str]:
     began = replay.from_.isoformat().replace("+00:00", "Z") if replay.from_ else "the beginning"
     yield f"Since {began}: {count_of(replay.reports, 'report')} on {count_of(replay.resources, 'resource')}" + (
         "" if replay.complete else "; not all of the past is kept any more"
@@ -152,7 +152,7 @@ def _write_replay(replay: Replay, look: Look) -> Iterator[str]:
         yield from write_table(_LIVES, lives, look)
 
 
-def _resource(each: SimulatedChange | ReplayedLife) -> str:
+def _resource(each: SimulatedChange | ReplayedResource) -> str:
     """Write a resource as other commands take it: `nodepool/blue`."""
     return f"{each.kind.lower()}/{each.name or each.id}"
 

@@ -30,7 +30,7 @@ from hyperfleet.client import (
     Unauthenticated,
     Unavailable,
 )
-from hyperfleet.client.reporting import BatchReport, Verdict, Words
+from hyperfleet.client.reporting import BatchReport, ConditionResult, ReportFields
 from hyperfleet.client.resources import AsyncResources
 from hyperfleet.model.condition import Condition
 from hyperfleet.model.report import APPLIED, AVAILABLE, HEALTH
@@ -293,9 +293,9 @@ class Lane:
                 return [_ReportResult(_REFUSED, code=error.code)]
             return [_ReportResult(outcome.outcome, outcome.reason)]
 
-    def _fields(self, report: ReportAction, tracked: TrackedResource) -> Words:
-        conditions = {each.type: _verdict(each) for each in report.conditions}
-        return Words(
+    def _fields(self, report: ReportAction, tracked: TrackedResource) -> ReportFields:
+        conditions = {each.type: _condition_result(each) for each in report.conditions}
+        return ReportFields(
             available=conditions.pop(AVAILABLE),
             applied=conditions.pop(APPLIED),
             health=conditions.pop(HEALTH),
@@ -321,5 +321,5 @@ class Lane:
         self._stats.record_response(now - begin, reports, now)
 
 
-def _verdict(condition: Condition) -> Verdict:
-    return Verdict(condition.status, condition.reason, condition.message)
+def _condition_result(condition: Condition) -> ConditionResult:
+    return ConditionResult(condition.status, condition.reason, condition.message)

@@ -61,7 +61,7 @@ def test_more_adapters_have_more_names() -> None:
 def test_a_request_takes_no_longer_than_it_may() -> None:
     for given, timeout in ((None, 30.0), (timedelta(seconds=2), 2.0)):
         fleet = open_async(Connection("http://127.0.0.1:1", "--server"), 60.0, given)
-        assert (fleet._link.patience.timeout, fleet._link.patience.deadline) == (timeout, 60.0)
+        assert (fleet._link.retry.timeout, fleet._link.retry.deadline) == (timeout, 60.0)
 
 
 RESULTS = SimulationResults(

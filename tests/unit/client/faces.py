@@ -8,7 +8,7 @@ from contextlib import aclosing
 from itertools import islice
 from typing import Any, Protocol
 
-from hyperfleet.client import AsyncFleet, Fleet, Surroundings
+from hyperfleet.client import AsyncFleet, ClientRuntime, Fleet
 
 # Nobody waits in tests, and everything that is left to chance is the same each time.
 PAUSES: list[float] = []
@@ -18,7 +18,7 @@ async def _do_not_sleep(seconds: float) -> None:
     PAUSES.append(seconds)
 
 
-PATIENT = Surroundings(chance=lambda: 0.0, sleep=PAUSES.append, sleep_async=_do_not_sleep)
+PATIENT = ClientRuntime(random=lambda: 0.0, sleep=PAUSES.append, sleep_async=_do_not_sleep)
 
 Ask = Callable[[Any], Any]  # the fleet of either face → what its operation gives
 
