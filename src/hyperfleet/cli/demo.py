@@ -18,10 +18,10 @@ import click
 from msgspec import Struct
 
 from hyperfleet.cli import exits
-from hyperfleet.cli.command import DURATION, Command, bundle
+from hyperfleet.cli.command import DURATION, CliCommand, bundle
 from hyperfleet.cli.demo_server import DATABASE, OTHER_POLICY, POLICY, choose_address, program
 from hyperfleet.cli.failures import Misuse
-from hyperfleet.cli.session import Session, pass_session
+from hyperfleet.cli.session import CliSession, pass_session
 
 if TYPE_CHECKING:
     from hyperfleet.settings import Address
@@ -90,7 +90,7 @@ _OPTIONS: Final = (
 
 @click.command(
     "demo",
-    cls=Command,
+    cls=CliCommand,
     examples=[
         ("look around", "hyperfleet demo"),
         ("another fleet, larger and faster", "hyperfleet demo --clusters 100 --seed 3 --speed 30"),
@@ -104,7 +104,7 @@ _OPTIONS: Final = (
 )
 @bundle("options", DemoOptions, *_OPTIONS)
 @pass_session
-def demo(session: Session, options: DemoOptions) -> None:
+def demo(session: CliSession, options: DemoOptions) -> None:
     """Run a server with a simulated fleet, to try things out.
 
     Starts a server of its own, with its data in a temporary directory, and a simulated fleet with clusters in every
@@ -126,7 +126,7 @@ def demo(session: Session, options: DemoOptions) -> None:
 
 
 @contextmanager
-def _directory(session: Session, *, is_kept: bool) -> Iterator[Path]:
+def _directory(session: CliSession, *, is_kept: bool) -> Iterator[Path]:
     """Create a directory for the data, and remove it afterwards unless it is to be kept."""
     prefix = "hyperfleet-demo-"
     if is_kept:
@@ -134,13 +134,13 @@ def _directory(session: Session, *, is_kept: bool) -> Iterator[Path]:
         try:
             yield directory
         finally:
-            session.say(
+            session.message(
                 f"The data is in {directory}; to serve it again:\n  {_serve_again(directory, session.environment)}"
             )
     else:
         with tempfile.TemporaryDirectory(prefix=prefix) as name:
             yield Path(name)
-        session.say("Stopped; the demo's data has been removed.")
+        session.message("Stopped; the demo's data has been removed.")
 
 
 def _serve_again(directory: Path, environment: Mapping[str, str]) -> str:
@@ -149,7 +149,7 @@ def _serve_again(directory: Path, environment: Mapping[str, str]) -> str:
     return f"{program(environment)} serve {shlex.join(flags)}"
 
 
-async def _run_demo(session: Session, options: DemoOptions, directory: Path, address: Address) -> None:
+async def _run_demo(session: CliSession, options: DemoOptions, directory: Path, address: Address) -> None:
     """Simulate the past, start the server, print the tour, and continue the simulation."""
     from hyperfleet.cli.demo_server import serving
     from hyperfleet.simulator.fault_profiles import FaultProfile, FaultProfiles
@@ -162,7 +162,7 @@ async def _run_demo(session: Session, options: DemoOptions, directory: Path, add
         seed=options.seed, clusters=options.clusters, faults=faults, heartbeat=_HEARTBEAT, showcase_at=DEMO_PAST
     )
     roster = Roster()
-    session.say(f"Simulating the last hour of {options.clusters} clusters …")
+    session.message(f"Simulating the last hour of {options.clusters} clusters …")
     await _make_past(session, plan_options, directory, roster)
     async with serving(directory, address, session.environment) as url:
         session.write(*introduce(options, url, roster, str(directory / OTHER_POLICY), session.environment))
@@ -171,11 +171,11 @@ async def _run_demo(session: Session, options: DemoOptions, directory: Path, add
                 await _continue(session, options, plan_options, url, roster)
 
 
-async def _make_past(session: Session, plan_options: PlanOptions, directory: Path, roster: Roster) -> None:
+async def _make_past(session: CliSession, plan_options: PlanOptions, directory: Path, roster: Roster) -> None:
     from msgspec.structs import replace
 
     from hyperfleet.bootstrap import read_policy
-    from hyperfleet.cli.aging import age
+    from hyperfleet.cli.demo_past import age
     from hyperfleet.settings import Settings
     from hyperfleet.simulator.planning import plan
 
@@ -190,10 +190,10 @@ async def _make_past(session: Session, plan_options: PlanOptions, directory: Pat
 
 
 async def _continue(
-    session: Session, options: DemoOptions, plan_options: PlanOptions, url: str, roster: Roster
+    session: CliSession, options: DemoOptions, plan_options: PlanOptions, url: str, roster: Roster
 ) -> None:
     """Continue the simulation where the past ended, without end."""
-    from hyperfleet.cli.connection import Connection
+    from hyperfleet.cli.connection import ServerConnection
     from hyperfleet.cli.simulating import REAL_CLOCK, Observer, open_async
     from hyperfleet.simulator.driving import Driver
     from hyperfleet.simulator.lane import DriverContext
@@ -201,7 +201,7 @@ async def _continue(
     from hyperfleet.simulator.planning import plan
     from hyperfleet.simulator.stats import SimulationStats
 
-    own = Connection(url, "demo")
+    own = ServerConnection(url, "demo")
     stats = SimulationStats()
     future = dropwhile(lambda step: step.at <= plan_options.showcase_at, plan(plan_options))
     async with open_async(own, _RETRY_SECONDS) as fleet, open_async(own) as viewer:

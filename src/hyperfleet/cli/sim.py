@@ -12,9 +12,9 @@ import click
 from msgspec import Struct
 
 from hyperfleet.cli import exits
-from hyperfleet.cli.command import DURATION, Command, bundle, connected
+from hyperfleet.cli.command import DURATION, CliCommand, bundle, connected
 from hyperfleet.cli.failures import Misuse
-from hyperfleet.cli.session import Session, pass_session
+from hyperfleet.cli.session import CliSession, pass_session
 from hyperfleet.simulator.faults import FAULTS, parse_faults
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ _OPTIONS: Final = (
 
 @click.command(
     "sim",
-    cls=Command,
+    cls=CliCommand,
     epilog=_EPILOG,
     examples=[
         ("ten clusters, a simulated minute per second", "hyperfleet sim"),
@@ -138,7 +138,7 @@ _OPTIONS: Final = (
 @click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", help="How to write the summary.")
 @connected
 @pass_session
-def sim(session: Session, request: SimOptions, output: str) -> None:
+def sim(session: CliSession, request: SimOptions, output: str) -> None:
     """Run simulated adapters and people against a server.
 
     Creates clusters and node pools, simulates their adapters (dependencies, durations, faults), and changes and deletes
@@ -191,7 +191,7 @@ class SimulationEnd(Struct, frozen=True):
     error: FleetError | None = None
 
 
-async def _simulate(session: Session, request: SimOptions, options: PlanOptions) -> SimulationEnd:
+async def _simulate(session: CliSession, request: SimOptions, options: PlanOptions) -> SimulationEnd:
     from hyperfleet.cli.simulating import Observer, open_async, run_until_stopped
     from hyperfleet.client import FleetError
     from hyperfleet.simulator.stats import SimulationStats
@@ -199,7 +199,7 @@ async def _simulate(session: Session, request: SimOptions, options: PlanOptions)
     own, timeout = session.connection, session.flags.request_timeout
     patience = request.patience.total_seconds()
     async with open_async(own, patience, timeout) as fleet, open_async(own, None, timeout) as viewer:
-        session.say(f"Simulating {options.clusters} clusters on {own.server}, HyperFleet {await viewer.version()}")
+        session.message(f"Simulating {options.clusters} clusters on {own.server}, HyperFleet {await viewer.version()}")
         stats = SimulationStats()
         observer = Observer(f"{options.clusters} clusters, seed {options.seed}", viewer, stats)
         is_complete, error = False, None
@@ -233,7 +233,7 @@ def _choose_pace(request: SimOptions, options: PlanOptions) -> SimulationPace:
     return MaximumPace(REAL_CLOCK, options.duration, options.faults.max_skew + 1.0)
 
 
-def _write(session: Session, results: SimulationResults, output: str) -> None:
+def _write(session: CliSession, results: SimulationResults, output: str) -> None:
     """Write the summary: data, so it goes to stdout."""
     import msgspec
 

@@ -1,6 +1,6 @@
 """The progress of a running simulation: a live panel on a terminal, a line now and then elsewhere.
 
-`sim` and `demo` show a `Snapshot`; both views format it as plain text and differ only in how they draw it.
+`sim` and `demo` show a `SimulationSnapshot`; both views format it as plain text and differ only in how they draw it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from hyperfleet.model.status import PHASES
 if TYPE_CHECKING:
     from rich.live import Live
 
-    from hyperfleet.cli.session import Session
+    from hyperfleet.cli.session import CliSession
 
 _BAR: Final = 48  # characters: fits a narrow terminal
 _MAX_CAUSES: Final = 3  # causes that are shown
@@ -27,7 +27,7 @@ _PLAIN_PAUSE: Final = 10.0  # seconds between lines
 _LIVE_PAUSE: Final = 1.0
 
 
-class Snapshot(Struct, frozen=True):
+class SimulationSnapshot(Struct, frozen=True):
     """The state of a simulation at one moment."""
 
     title: str
@@ -50,7 +50,7 @@ class SnapshotView(Protocol):
 
     pause: float  # seconds between two snapshots
 
-    def show(self, snapshot: Snapshot) -> None:
+    def show(self, snapshot: SimulationSnapshot) -> None:
         """Show a snapshot."""
         ...
 
@@ -60,13 +60,13 @@ class PlainView:
 
     pause = _PLAIN_PAUSE
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: CliSession) -> None:
         """Write to stderr."""
         self._session = session
 
-    def show(self, snapshot: Snapshot) -> None:
+    def show(self, snapshot: SimulationSnapshot) -> None:
         """Write a line."""
-        self._session.say(write_line(snapshot))
+        self._session.message(write_line(snapshot))
 
 
 class LiveView:
@@ -79,7 +79,7 @@ class LiveView:
         self._live = live
         self._has_colour = has_colour
 
-    def show(self, snapshot: Snapshot) -> None:
+    def show(self, snapshot: SimulationSnapshot) -> None:
         """Draw the panel."""
         from rich.text import Text
 
@@ -88,7 +88,7 @@ class LiveView:
 
 
 @contextmanager
-def open_view(session: Session, *, is_terminal: bool) -> Iterator[SnapshotView]:
+def open_view(session: CliSession, *, is_terminal: bool) -> Iterator[SnapshotView]:
     """Open the view for this terminal, on stderr because it is for people."""
     if not is_terminal or session.environment.get("TERM") == "dumb":
         yield PlainView(session)
@@ -100,7 +100,7 @@ def open_view(session: Session, *, is_terminal: bool) -> Iterator[SnapshotView]:
         yield LiveView(live, has_colour=wants_colour(is_terminal, session.environment))
 
 
-def write_line(snapshot: Snapshot) -> str:
+def write_line(snapshot: SimulationSnapshot) -> str:
     """Format a snapshot as one line."""
     parts = [
         tell_duration(timedelta(seconds=snapshot.virtual)),
@@ -115,7 +115,7 @@ def write_line(snapshot: Snapshot) -> str:
     return "  ".join(parts)
 
 
-def write_panel(snapshot: Snapshot, *, has_colour: bool) -> list[str]:
+def write_panel(snapshot: SimulationSnapshot, *, has_colour: bool) -> list[str]:
     """Format a snapshot as the lines of a panel."""
     speed = f"p50 {_milliseconds(snapshot.p50)}, p99 {_milliseconds(snapshot.p99)}"
     rows = [

@@ -16,15 +16,15 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from hyperfleet.cli.connection import DEADLINE, RETRIES, TIMEOUT
-from hyperfleet.cli.printable import tame
-from hyperfleet.cli.sim_view import Snapshot, SnapshotView, open_view
+from hyperfleet.cli.sanitizing import sanitize
+from hyperfleet.cli.sim_view import SimulationSnapshot, SnapshotView, open_view
 from hyperfleet.client import AsyncFleet, FleetError, Summary
 from hyperfleet.simulator.pacing import RealClock
 from hyperfleet.simulator.stats import SimulationResults, SimulationStats
 
 if TYPE_CHECKING:
-    from hyperfleet.cli.connection import Connection
-    from hyperfleet.cli.session import Session
+    from hyperfleet.cli.connection import ServerConnection
+    from hyperfleet.cli.session import CliSession
 
 REAL_CLOCK: Final = RealClock(lambda: datetime.now(UTC), asyncio.sleep)
 _STOPS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # Ctrl-C, kill, and a terminal that was closed
@@ -34,7 +34,7 @@ _CAUSE: Final = 72  # characters of a cause that are shown
 
 
 def open_async(
-    connection: Connection, patience: float | None = None, request_timeout: timedelta | None = None
+    connection: ServerConnection, patience: float | None = None, request_timeout: timedelta | None = None
 ) -> AsyncFleet:
     """Open a client that retries for `patience` seconds while the server is away; None: as other commands do."""
     return AsyncFleet(
@@ -83,7 +83,7 @@ class Observer:
             view.show(self._snapshot())
 
     @asynccontextmanager
-    async def showing(self, session: Session) -> AsyncIterator[None]:
+    async def showing(self, session: CliSession) -> AsyncIterator[None]:
         """Show progress on stderr during a block."""
         with open_view(session, is_terminal=sys.stderr.isatty()) as view:
             showing = asyncio.create_task(self.show(view))
@@ -104,14 +104,16 @@ class Observer:
             async with asyncio.timeout(_POLL_TIMEOUT):
                 self._phases = count_phases(await self._fleet.clusters.summary("phase"))
                 self._causes = [
-                    tame(f"{cause.adapter} {cause.reason} ×{cause.count}: {cause.example or cause.message}")[:_CAUSE]
+                    sanitize(f"{cause.adapter} {cause.reason} ×{cause.count}: {cause.example or cause.message}")[
+                        :_CAUSE
+                    ]
                     for cause in (await self._fleet.problems(limit=3)).items
                 ]
                 self._is_away = False
 
-    def _snapshot(self) -> Snapshot:
+    def _snapshot(self) -> SimulationSnapshot:
         stats, now = self._stats, time.monotonic()
-        return Snapshot(
+        return SimulationSnapshot(
             title=self._title,
             virtual=stats.virtual,
             seconds=now - self._begin,

@@ -168,7 +168,7 @@ def _undecodable(type_: type[ApiDocument], reply: Reply, error: Exception) -> st
 # ── streams ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-class EventStream:
+class ServerEventStream:
     """An open event stream; its events are read one by one."""
 
     def __init__(self) -> None:
@@ -194,7 +194,7 @@ class EventStream:
             raise UnexpectedAnswer(f"the stream is invalid: {error}") from error
 
 
-def open_stream(request: ApiRequest, timeout: float, silence: float = SILENCE) -> Flow[EventStream]:
+def open_stream(request: ApiRequest, timeout: float, silence: float = SILENCE) -> Flow[ServerEventStream]:
     """Open a stream, without retries."""
     stream_request = replace(request, headers={**request.headers, "Accept": EVENT_STREAM})
     reply: Reply = yield Open(stream_request, timeout, silence)
@@ -205,4 +205,4 @@ def open_stream(request: ApiRequest, timeout: float, silence: float = SILENCE) -
             f"the answer is {reply.media_type or 'of no type'}, not a stream of events; "
             "is this the address of a HyperFleet server?"
         )
-    return EventStream()
+    return ServerEventStream()

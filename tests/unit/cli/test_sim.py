@@ -1,4 +1,4 @@
-"""`hyperfleet sim`: what its options mean, and how its summary reads. That it works is shown with real servers."""
+"""`hyperfleet sim`: its options and its summary. The end-to-end tests run it against real servers."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from hyperfleet.cli import run
-from hyperfleet.cli.connection import Connection
-from hyperfleet.cli.session import Session
+from hyperfleet.cli.connection import ServerConnection
+from hyperfleet.cli.session import CliSession
 from hyperfleet.cli.sim import SimOptions, SpeedType, _read_options, _write, sim
 from hyperfleet.cli.simulating import open_async
 from hyperfleet.simulator.stats import SimulationResults
 from hyperfleet.simulator.timeline import FOREVER
 
 
-def session() -> Session:
-    return Session({}, lambda: datetime(2025, 10, 17, tzinfo=UTC))
+def session() -> CliSession:
+    return CliSession({}, lambda: datetime(2025, 10, 17, tzinfo=UTC))
 
 
 @pytest.mark.parametrize(("text", "speed"), [("1", 1.0), ("60x", 60.0), ("0.5", 0.5), ("max", 0.0)])
@@ -37,7 +37,7 @@ def test_a_speed(text: str, speed: float) -> None:
         (["--server", "ftp://x"], "ftp"),
     ],
 )
-def test_what_is_wrong_is_told(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_errors_are_reported(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["sim", *arguments], session()) == 2
     assert message in capsys.readouterr().err
 
@@ -47,7 +47,7 @@ def options_of(*arguments: str) -> SimOptions:
     return SimOptions(**{name: value for name, value in values.items() if name != "output"})
 
 
-def test_without_an_end_only_where_time_goes_by() -> None:
+def test_only_a_paced_simulation_may_be_endless() -> None:
     assert _read_options(options_of()).duration == FOREVER
     assert _read_options(options_of("--speed", "max")).duration == 3600.0
     assert _read_options(options_of("--speed", "max", "--duration", "2h")).duration == 7200.0
@@ -58,9 +58,9 @@ def test_more_adapters_have_more_names() -> None:
     assert _read_options(options_of("--adapters", "5", "--faults", "monitoring=fail:1")).adapters == 5
 
 
-def test_a_request_takes_no_longer_than_it_may() -> None:
+def test_the_request_timeout_is_used() -> None:
     for given, timeout in ((None, 30.0), (timedelta(seconds=2), 2.0)):
-        fleet = open_async(Connection("http://127.0.0.1:1", "--server"), 60.0, given)
+        fleet = open_async(ServerConnection("http://127.0.0.1:1", "--server"), 60.0, given)
         assert (fleet._link.retry.timeout, fleet._link.retry.deadline) == (timeout, 60.0)
 
 

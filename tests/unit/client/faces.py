@@ -40,12 +40,12 @@ class Plain:
 
     def ask(self, url: str, ask: Ask, **options: Any) -> Any:
         """Carry out one operation."""
-        with Fleet(url, **{"surroundings": PATIENT, **options}) as fleet:
+        with Fleet(url, **{"runtime": PATIENT, **options}) as fleet:
             return ask(fleet)
 
     def collect(self, url: str, ask: Ask, most: int | None = None, **options: Any) -> list[Any]:
         """Go through what an operation yields."""
-        with Fleet(url, **{"surroundings": PATIENT, **options}) as fleet:
+        with Fleet(url, **{"runtime": PATIENT, **options}) as fleet:
             items = ask(fleet)
             taken = list(islice(items, most))
             items.close()
@@ -59,7 +59,7 @@ class Awaited:
         """Carry out one operation."""
 
         async def go() -> Any:
-            async with AsyncFleet(url, **{"surroundings": PATIENT, **options}) as fleet:
+            async with AsyncFleet(url, **{"runtime": PATIENT, **options}) as fleet:
                 return await ask(fleet)
 
         return asyncio.run(go())
@@ -69,7 +69,7 @@ class Awaited:
 
         async def go() -> list[Any]:
             taken: list[Any] = []
-            async with AsyncFleet(url, **{"surroundings": PATIENT, **options}) as fleet, aclosing(ask(fleet)) as items:
+            async with AsyncFleet(url, **{"runtime": PATIENT, **options}) as fleet, aclosing(ask(fleet)) as items:
                 async for item in items:
                     taken.append(item)
                     if len(taken) == most:

@@ -1,4 +1,4 @@
-"""Colours: only on a terminal, and not for whoever has set NO_COLOR (https://no-color.org)."""
+"""Colours: only on a terminal, and not with NO_COLOR (https://no-color.org)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ Colour = Literal["good", "bad", "busy", "dim", "strong"]
 
 _CODES: Final[Mapping[Colour, str]] = {"good": "32", "bad": "31", "busy": "33", "dim": "2", "strong": "1"}
 
-# What a phase, the state of an adapter, or the status of a good thing looks like.
+# Colours of phases, states of adapters, and statuses of conditions.
 _OF_WORDS: Final[Mapping[str, Colour]] = {
     "Ready": "good",
     "Completed": "good",
@@ -33,15 +33,15 @@ _OF_WORDS: Final[Mapping[str, Colour]] = {
 
 
 def colour_of(word: str) -> Colour | None:
-    """Return the colour of a phase, a state or a status; None: it has none."""
+    """Return the colour of a phase, a state or a status, or None."""
     return _OF_WORDS.get(word.split(" ", 1)[0])
 
 
 def paint(text: str, colour: Colour | None) -> str:
-    """Put a text in a colour."""
+    """Colour a text."""
     return f"\x1b[{_CODES[colour]}m{text}\x1b[0m" if colour and text else text
 
 
 def wants_colour(is_terminal: bool, environment: Mapping[str, str]) -> bool:
-    """Tell whether to colour: a terminal that can, and nobody who said no."""
+    """Return whether to use colours: on a capable terminal, without NO_COLOR."""
     return is_terminal and not environment.get("NO_COLOR") and environment.get("TERM") != "dumb"
