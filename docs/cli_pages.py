@@ -1,6 +1,6 @@
-"""Write docs/cli: a page for each command, made from the program itself; `generate` calls this, tests compare.
+"""Write docs/cli: a page per command, generated from the program; `generate` calls this, tests compare.
 
-The pages say what `--help` says, from the same declarations, so that the two cannot tell different stories.
+The pages come from the same declarations as `--help`, so the two always agree.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import click
 
 from hyperfleet.cli import command as program
 from hyperfleet.cli import connection, contexts, exits
-from hyperfleet.cli.command import Command, GlobalOption
+from hyperfleet.cli.command import CliCommand, GlobalOption
 from hyperfleet.cli.options import FormatType
 from hyperfleet.cli.table import COMMANDS
 
@@ -22,9 +22,9 @@ FOLDER = Path(__file__).parent / "cli"
 _NOTE = "<!-- written by `make docs` from the program; do not edit -->\n"
 _HEAD = f"""{_NOTE}# The command line
 
-Data goes to stdout, words for people to stderr; [exit codes](exit-codes.md) are the same everywhere.
+Data goes to stdout, messages for people to stderr; [exit codes](exit-codes.md) are the same everywhere.
 """
-_FOUR = """## The guide's four questions
+_FOUR = """## The guide's four recipes
 
 | question | command | exit code |
 |---|---|---|
@@ -35,7 +35,7 @@ _FOUR = """## The guide's four questions
 """
 _FORMATS = """## Formats
 
-`-o` says how to write what was found; commands that are not in this table have none. Two formats take what to show:
+`-o` chooses the output format; commands that are not in this table have none. Two formats take an argument:
 `-o jsonpath='{.name}'` and `-o custom-columns=NAME:.name`.
 
 | formats | commands |
@@ -52,7 +52,7 @@ def cli_pages() -> dict[Path, str]:
 
 
 def write_cli_pages() -> None:
-    """Write all pages, and take away those of commands that are no more."""
+    """Write all pages, and remove those of commands that no longer exist."""
     pages = cli_pages()
     FOLDER.mkdir(exist_ok=True)
     for page in FOLDER.glob("*.md"):
@@ -73,7 +73,7 @@ def _write_index() -> str:
         *tables,
         _FOUR,
         _write_formats(),
-        f"## Options of every command\n\nThey may stand before the command or after it.\n\n{options}",
+        f"## Options of every command\n\nThey may come before or after the command.\n\n{options}",
         f"## Which server\n\n{_prose(connection.__doc__ or '')}",
         f"## The config file\n\n{_prose(contexts.__doc__ or '')}",
     ]
@@ -81,7 +81,7 @@ def _write_index() -> str:
 
 
 def _write_formats() -> str:
-    """Write which commands know which formats: lists know all, one document has neither columns nor names."""
+    """Return the table of formats and the commands that support them."""
     by_formats: dict[tuple[str, ...], list[str]] = {}
     for path, command in walk_commands():
         for names in [each.type.names for each in command.params if isinstance(each.type, FormatType)]:
@@ -94,7 +94,7 @@ def _write_formats() -> str:
 
 
 def walk_commands(path: str = "", command: click.Command = program) -> Iterator[tuple[str, click.Command]]:
-    """Yield every command that can be run, with its words: those of groups, not the groups."""
+    """Yield every command with its full name; commands of groups, not the groups."""
     if not isinstance(command, click.Group):
         yield path, command
         return
@@ -107,7 +107,7 @@ def walk_commands(path: str = "", command: click.Command = program) -> Iterator[
 
 def _write_codes() -> str:
     rows = "".join(f"| {code} | {meaning} |\n" for code, meaning in sorted(exits.MEANINGS.items()))
-    head = "# Exit codes\n\nA command may say more exactly what a code means there.\n"
+    head = "# Exit codes\n\nThe page of a command may be more specific.\n"
     return f"{_NOTE}{head}\n| code | meaning |\n|---|---|\n{rows}"
 
 
@@ -123,7 +123,7 @@ def _write_command(path: str, command: click.Command, level: str) -> Iterator[st
     own = list(_options_of(command, is_global=False))
     if own:
         yield "".join(_write_options(own))
-    if isinstance(command, Command):
+    if isinstance(command, CliCommand):
         yield from _write_declared(command)
     if command.epilog:
         yield from _paragraphs(command.epilog)
@@ -134,7 +134,7 @@ def _write_command(path: str, command: click.Command, level: str) -> Iterator[st
                 yield from _write_command(f"{path} {name}", below, level + "#")
 
 
-def _write_declared(command: Command) -> Iterator[str]:
+def _write_declared(command: CliCommand) -> Iterator[str]:
     if any(isinstance(each, GlobalOption) for each in command.params):
         yield "And the [options of every command](README.md#options-of-every-command).\n"
     if command.examples:
@@ -160,7 +160,7 @@ def _write_options(options: Iterator[click.Option] | list[click.Option]) -> Iter
 
 
 def _paragraphs(text: str) -> Iterator[str]:
-    """Yield the paragraphs of a help text; those that click is to leave alone stand as they are."""
+    """Yield the paragraphs of a help text; preformatted ones are kept."""
     for paragraph in re.split(r"\n\s*\n", inspect.cleandoc(text)):
         if paragraph.startswith("\b"):
             kept = paragraph.removeprefix("\b").strip("\n")
@@ -170,7 +170,7 @@ def _paragraphs(text: str) -> Iterator[str]:
 
 
 def _prose(text: str) -> str:
-    """Return a docstring as it is: its lists and blocks are those of Markdown."""
+    """Return a docstring, which is Markdown."""
     return inspect.cleandoc(text).strip() + "\n"
 
 

@@ -1,12 +1,12 @@
-"""Console blocks of pages: the commands in them are run, and what they wrote stands below them.
+"""Console blocks of pages: the commands in them are run, and their output is put below them.
 
     ```console
-    $ hyperfleet get clusters          a command; `> ` begins a line that goes on with it
-    NAME       PHASE   …               what it wrote
+    $ hyperfleet get clusters          a command; `> ` begins a continuation line
+    NAME       PHASE   …               its output
     ```
 
-A page is its own source: people write text and commands, `rewrite` fills in the rest. A comment `<!-- … -->` of its own
-line may tell the one who runs the commands something that readers need not see. `walkthrough` and tests use this.
+A page is its own source: people write text and commands, `rewrite` fills in the output. A comment `<!-- … -->` on a
+line of its own is a note for the program that runs the commands. `walkthrough` and tests use this.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Run = Callable[[str], str]
 
 
 def rewrite(page: str, run: Run, take_note: Callable[[str], None] = lambda note: None) -> str:
-    """Return a page with what its commands write now, run in the order in which they stand."""
+    """Run the commands of a page in order; return the page with their output."""
 
     def fill_in(match: re.Match[str]) -> str:
         if match["note"] is not None:
@@ -34,7 +34,7 @@ def rewrite(page: str, run: Run, take_note: Callable[[str], None] = lambda note:
 def commands_of(block: str) -> Iterator[str]:
     """Yield the commands of a block, each as it would be typed."""
     command: list[str] = []
-    is_typed = False  # whether the line before was typed, and not written
+    is_typed = False  # whether the previous line was a command, not output
     for line in block.splitlines():
         if line.startswith("$ "):
             if command:

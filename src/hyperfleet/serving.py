@@ -1,6 +1,6 @@
-"""Running the server: the address, signals, the log, and stopping without losing anything.
+"""Running the server: the address, signals, the log, and a graceful stop.
 
-One worker serves from this very process; several are copies of it that share the address (`supervision`).
+One worker serves in this process; several are forks of it that share the address (`supervision`).
 """
 
 from __future__ import annotations
@@ -31,37 +31,37 @@ from hyperfleet.services.tallies import Board
 from hyperfleet.settings import Address, Settings, parse_address
 
 _LOG: Final = logging.getLogger(__name__)
-_BACKLOG: Final = 1024  # connections that wait to be taken
+_BACKLOG: Final = 1024  # connections waiting to be accepted
 
 
 def serve(settings: Settings) -> int:
-    """Serve until told to stop; return the exit code."""
+    """Serve until stopped; return the exit code."""
     logs.configure(settings.log_level, settings.log_format)
-    _tell_risks(settings)
-    with _hold(parse_address(settings.listen)) as address:
+    _warn_of_risks(settings)
+    with _reserve(parse_address(settings.listen)) as address:
         settings = replace(settings, listen=str(address))
         announce = partial(_announce, address, settings)
         if settings.workers == 1:
             return uvloop.run(_serve_from_here(settings, announce))
-        from hyperfleet.supervision import Post, supervise  # needs Linux, as one worker does not
+        from hyperfleet.supervision import WorkerRole, supervise  # Linux only, unlike a single worker
 
         board = make_board(settings.workers)
         role = supervise(settings.workers, settings.drain_timeout, announce)
-        if isinstance(role, Post):
-            place = board.seat(role.place)
-            return uvloop.run(_serve_from_here(settings, role.tell_ready, place, is_replacement=role.is_replacement))
+        if isinstance(role, WorkerRole):
+            place = board.seat(role.index)
+            return uvloop.run(_serve_from_here(settings, role.notify_ready, place, is_replacement=role.is_replacement))
         return role
 
 
 async def _serve_from_here(
     settings: Settings, on_ready: Callable[[], None], board: Board | None = None, *, is_replacement: bool = False
 ) -> int:
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until there is a policy to read again
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until there is a policy to reload
     system = System(settings, board)
     await system.start(adopts_policy=is_replacement)
-    _collect_less_often()
+    _tune_garbage_collection()
     server = _create_server(system, settings)
-    server.on_startup(partial(_tell_listening, settings.listen))
+    server.on_startup(partial(_log_listening, settings.listen))
     server.on_startup(on_ready)
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -70,8 +70,8 @@ async def _serve_from_here(
     loop.add_signal_handler(signal.SIGHUP, lambda: asyncio.ensure_future(_reload(system)))
     serving = asyncio.create_task(server.serve())
     await asyncio.wait({serving, asyncio.create_task(stop.wait())}, return_when=asyncio.FIRST_COMPLETED)
-    _LOG.info("stopping: finishing what was begun")
-    system.tail.close()  # streams have no end of their own
+    _LOG.info("stopping: finishing open requests")
+    system.tail.close()  # streams do not end by themselves
     server.stop()  # type: ignore[no-untyped-call]  # granian gives it no types
     await _drain(serving, settings.drain_timeout)
     await system.stop()
@@ -102,16 +102,18 @@ def _to_path(file: str | None) -> Path | None:
     return None if file is None else Path(file)
 
 
-async def _drain(serving: asyncio.Task[None], patience: timedelta) -> None:
-    """Wait until the requests that were begun are answered; those who take too long to send theirs are left behind.
+async def _drain(serving: asyncio.Task[None], drain_timeout: timedelta) -> None:
+    """Wait until open requests are answered, but not for clients that take too long to send theirs.
 
-    A server that was told to stop takes no more connections, closes those that are idle, and ends after the last one.
+    After `stop` the server accepts no connections, closes idle ones, and ends after the last one.
     """
     try:
-        async with asyncio.timeout(patience.total_seconds()):
+        async with asyncio.timeout(drain_timeout.total_seconds()):
             await serving
     except TimeoutError:
-        _LOG.warning("some requests were not complete after %s: their connections are cut", format_duration(patience))
+        _LOG.warning(
+            "some requests were not complete after %s: their connections are closed", format_duration(drain_timeout)
+        )
 
 
 async def _reload(system: System) -> None:
@@ -119,41 +121,43 @@ async def _reload(system: System) -> None:
     system.reopen_journal()
     try:
         version = await system.policies.activate()
-    except Exception as error:  # noqa: BLE001  # whatever is wrong with the file, the policy in force stays
+    except Exception as error:  # noqa: BLE001  # on any error the policy in force stays
         _LOG.error("the policy was not reloaded: %s", error)
         system.record_event("reload", is_done=False)
     else:
-        _LOG.info("the policy was read again: version %s is in force", version.version)
+        _LOG.info("the policy was reloaded: version %s is in force", version.version)
         system.record_event("reload", is_done=True)
         system.policies.look_for_warnings()
 
 
-def _collect_less_often() -> None:
-    """Leave what was loaded at the start out of garbage collection, and collect the rest less often: 10 % faster."""
+def _tune_garbage_collection() -> None:
+    """Exclude what was loaded at the start from garbage collection, and collect the rest less often: 10 % faster."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 20)
 
 
 @contextmanager
-def _hold(address: Address) -> Iterator[Address]:
-    """Keep an address for us alone, and find a port if none is given; raise the system's error if it cannot be had.
+def _reserve(address: Address) -> Iterator[Address]:
+    """Reserve an address, and choose a port if it is 0; raise the system's error if it is not available.
 
-    The workers open sockets of their own. They are let in only after nobody else was found there, for at an address
-    that is shared from the beginning two servers would take each other's requests.
+    Workers open sockets of their own with SO_REUSEPORT. The first bind is exclusive, because with SO_REUSEPORT from the
+    beginning two servers could share the address and take each other's requests.
     """
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
-    with socket.socket(family, socket.SOCK_STREAM) as holder:
-        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # connections of an earlier server may linger
-        holder.bind((address.host, address.port))
-        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 0)
-        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-        host, port, *_ = holder.getsockname()  # granian takes no names
+    with socket.socket(family, socket.SOCK_STREAM) as reservation:
+        reservation.setsockopt(
+            socket.SOL_SOCKET, socket.SO_REUSEADDR, 1
+        )  # connections of an earlier server may be in TIME_WAIT
+        reservation.bind((address.host, address.port))
+        reservation.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 0)
+        reservation.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        host, port, *_ = reservation.getsockname()  # granian does not accept names
         yield Address(host, port)
 
 
-def _tell_risks(settings: Settings) -> None:
-    """Say, before anything listens, what an operator may not have thought of; bad files of TLS end it here."""
+def _warn_of_risks(settings: Settings) -> None:
+    """Log risks before anything listens; raise if TLS files are invalid."""
     for problem in check_tls(settings):
         _LOG.warning("%s", problem)
     address = parse_address(settings.listen)
@@ -161,19 +165,19 @@ def _tell_risks(settings: Settings) -> None:
         return
     if not settings.auth.is_enabled:
         _LOG.warning(
-            "%s can be reached from other machines, and nobody is asked who they are (insecureListen)", address
+            "%s can be reached from other machines, and callers are not authenticated (insecureListen)", address
         )
     elif settings.tls.certificate is None:
-        _LOG.warning("tokens travel in the clear to %s: set tls.certificate, unless a proxy adds TLS", address)
+        _LOG.warning("tokens are sent unencrypted to %s: set tls.certificate, unless a proxy adds TLS", address)
 
 
-def _tell_listening(address: str) -> None:
-    _LOG.info("process %s takes requests at %s", os.getpid(), address)
+def _log_listening(address: str) -> None:
+    _LOG.info("process %s accepts requests on %s", os.getpid(), address)
 
 
 def _announce(address: Address, settings: Settings) -> None:
-    said = f"Listening on {'https' if settings.tls.certificate else 'http'}://{address}"
+    text = f"Listening on {'https' if settings.tls.certificate else 'http'}://{address}"
     if settings.log_format == "json":  # where every line is an object
-        _LOG.info(said)
+        _LOG.info(text)
     else:
-        print(said, file=sys.stderr, flush=True)
+        print(text, file=sys.stderr, flush=True)

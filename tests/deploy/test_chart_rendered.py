@@ -200,7 +200,7 @@ def test_a_pod_has_the_time_that_draining_takes(release: Release) -> None:
         for line in release.get("ConfigMap")["data"]["settings.yaml"].splitlines()
         if line.startswith("drainTimeout: ")
     )
-    needed = timedelta(seconds=int(pause) + drain) + supervision._LAST_WORDS
+    needed = timedelta(seconds=int(pause) + drain) + supervision._EXTRA_DRAIN
     assert needed < timedelta(seconds=spec["terminationGracePeriodSeconds"]) <= needed + timedelta(seconds=10)
 
 

@@ -36,7 +36,7 @@ def test_tokens_of_a_file_are_made_used_and_revoked(tmp_path: Path, database: st
     admin = make_token(file, "--name", "admin", "--role", "admin")
     dns = make_token(file, "--name", "dns", "--role", "reporter", "--adapter", "dns")
     with running(tmp_path, database, auth_tokens=str(file)) as server:
-        assert "Callers: known by a file of tokens" in server.log
+        assert "Callers: authenticated by a file of tokens" in server.log
         assert server.http.get("/clusters").status_code == 401
         cluster = ask(server, admin, "POST", json={"name": "payments", "spec": {}}).json()
         place = f"/clusters/{cluster['id']}/statuses"

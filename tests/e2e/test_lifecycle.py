@@ -108,7 +108,7 @@ def test_a_bad_policy_costs_no_worker(tmp_path: Path, shared_database: str, poli
         await_state(lambda: "the policy was not reloaded" in server.log)
         policy.write_text(POLICY.format(condition="Finished", threshold="1h"))
         server.reload()
-        await_state(lambda: "the policy was read again: version 2 is in force" in server.log)
+        await_state(lambda: "the policy was reloaded: version 2 is in force" in server.log)
         assert [condition_of(server, create(server, f"a-{number}")) for number in range(8)] == ["Finished"] * 8
         await_state(lambda: server.log.count("is in force instead of policy version 1 ") == 2)  # each of them knows
         assert workers(server) == before

@@ -115,7 +115,7 @@ def test_a_server_says_that_tokens_travel_in_the_clear(tmp_path: Path) -> None:
     server = Server(tmp_path, "memory:", auth_tokens=str(tokens), listen="0.0.0.0:0")
     server.launch()
     try:
-        await_state(lambda: "tokens travel in the clear to 0.0.0.0:0: set tls.certificate" in server.log)
+        await_state(lambda: "tokens are sent unencrypted to 0.0.0.0:0: set tls.certificate" in server.log)
     finally:
         server.kill9()
 
@@ -125,7 +125,7 @@ def test_a_server_says_that_it_asks_nobody(tmp_path: Path, log_format: str) -> N
     server = Server(tmp_path, "memory:", listen="0.0.0.0:0", insecure_listen="true", log_format=log_format)
     server.launch()
     try:
-        await_state(lambda: "0.0.0.0:0 can be reached from other machines, and nobody is asked who" in server.log)
+        await_state(lambda: "0.0.0.0:0 can be reached from other machines, and callers are not" in server.log)
     finally:
         server.kill9()
     with running(tmp_path, "memory:", insecure_listen="true") as server:

@@ -22,7 +22,7 @@ CHANGING = (
     (re.compile(r"\b(cls|np|rpt)-[0-9a-z]{20,}"), r"\1-…"),
     (re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z"), "TIME"),
     (re.compile(r"\b\d+(\.\d+)?(ms|s|m\d+s|m)\b"), "AGE"),
-    (re.compile(r"\d+\.\d+\.\d+\S*, here and there"), "VERSION, here and there"),
+    (re.compile(r"\d+\.\d+\.\d+\S*, the same as here"), "VERSION, the same as here"),
     (re.compile(r"\d+\.\d MB"), "SIZE"),
     (re.compile(r"position \d+"), "position N"),
     (re.compile(r"\(at once\)|\(after AGE\)|\(after \d+ ms\)"), "(SOON)"),

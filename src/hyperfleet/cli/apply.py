@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hyperfleet.cli import exits
-from hyperfleet.cli.command import Command, connected
+from hyperfleet.cli.command import CliCommand, connected
 from hyperfleet.cli.comparison import compare
 from hyperfleet.cli.manifests import Manifest, read_manifests, write_manifest
 from hyperfleet.cli.options import document_options
 from hyperfleet.cli.outcomes import FORMATS, Outcomes
 from hyperfleet.cli.output.formats import Output
 from hyperfleet.cli.resources import NODE_POOL, find_cluster, operations_on
-from hyperfleet.cli.session import Session, pass_session
+from hyperfleet.cli.session import CliSession, pass_session
 
 if TYPE_CHECKING:
     from hyperfleet.client import Applied, Cluster, Fleet, Resource
@@ -23,21 +23,21 @@ if TYPE_CHECKING:
 
 @click.command(
     "apply",
-    cls=Command,
+    cls=CliCommand,
     examples=[
-        ("make the fleet what a file says", "hyperfleet apply -f fleet.yaml"),
+        ("create or update what a file describes", "hyperfleet apply -f fleet.yaml"),
         ("… all files of a directory", "hyperfleet apply -f fleet/"),
         ("… or what another program writes", "make-fleet | hyperfleet apply -f -"),
-        ("see first what would change", "hyperfleet apply -f fleet.yaml --dry-run"),
+        ("only show what would change", "hyperfleet apply -f fleet.yaml --dry-run"),
         (
-            "give what there is new words",
+            "edit existing resources in a pipe",
             "hyperfleet get cl -o yaml | sed s/eu-west-1/eu-north-1/ | hyperfleet apply -f -",
         ),
     ],
     codes={
         exits.USAGE: "a file is wrong or cannot be read; nothing was sent",
-        exits.NOT_FOUND: "the cluster of a node pool is not there; the others are done",
-        exits.REFUSED: "the server refused one of them; the others are done",
+        exits.NOT_FOUND: "the cluster of a node pool does not exist; the others are applied",
+        exits.REFUSED: "the server refused one of them; the others are applied",
     },
 )
 @click.option(
@@ -50,23 +50,23 @@ if TYPE_CHECKING:
     help="A file, a directory of .yaml, .yml and .json files, or - for standard input; may be repeated.",
     type=click.Path(allow_dash=True),
 )
-@click.option("--dry-run", is_flag=True, help="Change nothing; show what would be different.")
+@click.option("--dry-run", is_flag=True, help="Change nothing; show what would change.")
 @document_options(FORMATS)
 @connected
 @pass_session
-def apply(session: Session, files: tuple[str, ...], dry_run: bool, output: Output) -> None:
-    """Create what is described and not there; change what is there and different.
+def apply(session: CliSession, files: tuple[str, ...], dry_run: bool, output: Output) -> None:
+    """Create or update the resources that files describe.
 
     \b
-    A manifest is YAML or JSON; a file may have several, with --- between them:
+    A manifest is YAML or JSON; a file may have several, separated by ---:
       kind: Cluster                     or NodePool
       metadata:
         name: payments
-        labels: {env: prod}             left out: those that it has stay
+        labels: {env: prod}             if omitted, labels are not changed
       spec: {region: eu-west-1}
-      clusterName: payments             of a NodePool: the cluster it is in
+      clusterName: payments             of a NodePool: its cluster
 
-    What `get -o yaml` writes is one, too. Everything that is wrong in all files is told before anything is sent.
+    The output of `get -o yaml` is a manifest, too. All errors in all files are reported before anything is sent.
     """
     manifests = read_manifests(files)
     outcomes = Outcomes(session, output)
@@ -79,9 +79,9 @@ def apply(session: Session, files: tuple[str, ...], dry_run: bool, output: Outpu
 
 
 class _Work:
-    """Applies manifests one after the other, and remembers the clusters it met on the way."""
+    """Applies manifests in order, and remembers their clusters."""
 
-    def __init__(self, session: Session, fleet: Fleet, outcomes: Outcomes, *, is_dry: bool) -> None:
+    def __init__(self, session: CliSession, fleet: Fleet, outcomes: Outcomes, *, is_dry: bool) -> None:
         self._session = session
         self._fleet = fleet
         self._outcomes = outcomes
@@ -89,10 +89,10 @@ class _Work:
         self._clusters: dict[str, Cluster | None] = {}  # None: it would have been created
 
     def apply(self, manifest: Manifest) -> None:
-        """Make one resource what it shall be."""
+        """Apply one manifest."""
         parent = self._find_parent(manifest)
         if manifest.noun is NODE_POOL and parent is None:
-            return self._tell(manifest, "created", None)
+            return self._report(manifest, "created", None)
         operations: Any = operations_on(self._fleet, manifest.noun)
         keywords = {"parent": parent} if manifest.noun is NODE_POOL else {}
         applied: Applied[Resource] = operations.apply(
@@ -100,7 +100,7 @@ class _Work:
         )
         if manifest.noun is not NODE_POOL:
             self._clusters[manifest.name] = applied.resource  # type: ignore[assignment]  # one of the clusters
-        return self._tell(manifest, applied.action, applied.resource)
+        return self._report(manifest, applied.action, applied.resource)
 
     def _find_parent(self, manifest: Manifest) -> Cluster | None:
         name = manifest.cluster
@@ -110,10 +110,10 @@ class _Work:
             self._clusters[name] = find_cluster(self._fleet, name)
         return self._clusters[name]
 
-    def _tell(self, manifest: Manifest, action: str, resource: Resource | None) -> None:
+    def _report(self, manifest: Manifest, action: str, resource: Resource | None) -> None:
         wanted = _wanted(manifest, resource)
         document = wanted if self._is_dry or resource is None else resource.raw
-        self._outcomes.tell(str(manifest), f"{action} (dry run)" if self._is_dry else action, document)
+        self._outcomes.report(str(manifest), f"{action} (dry run)" if self._is_dry else action, document)
         if self._is_dry and action != "unchanged":
             before = _present(manifest, resource) if resource else None
             for line in compare(before, wanted, has_colour=self._session.has_colour):
@@ -121,7 +121,7 @@ class _Work:
 
 
 def _wanted(manifest: Manifest, resource: Resource | None) -> dict[str, Any]:
-    """Return what it shall be; labels that are left out stay."""
+    """Return the manifest after applying it; omitted labels stay."""
     labels = manifest.labels if manifest.labels is not None or resource is None else resource.labels
     return write_manifest(manifest.noun, manifest.name, manifest.spec, labels, manifest.cluster)
 

@@ -1,7 +1,7 @@
-"""Small things that are typed as KEY=VALUE: labels, fields of a spec, data of a report.
+"""Arguments of the form KEY=VALUE: labels, fields of a spec, data of a report.
 
-env=prod            a label; `env-` takes it away
-nodes.count=3       a field of a spec; the value is read as YAML, so that 3 is a number and "3" a text
+env=prod            a label; `env-` removes it
+nodes.count=3       a field of a spec; the value is YAML, so 3 is a number and "3" a text
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from hyperfleet.errors import DocumentError
 
 
 def parse_labels(texts: Iterable[str], *, may_remove: bool = False) -> dict[str, str | None]:
-    """Read labels; several may stand in one text with commas between them. None: it is to be taken away."""
+    """Parse labels; one text may have several, separated by commas. None: remove the label."""
     labels: dict[str, str | None] = {}
     for text in (part.strip() for each in texts for part in each.split(",")):
         key, equals, value = text.partition("=")
@@ -27,16 +27,16 @@ def parse_labels(texts: Iterable[str], *, may_remove: bool = False) -> dict[str,
         elif equals and key:
             new = value
         else:
-            expected = "KEY=VALUE, or KEY- to take one away" if may_remove else "KEY=VALUE"
+            expected = "KEY=VALUE, or KEY- to remove one" if may_remove else "KEY=VALUE"
             raise Misuse(f'expected {expected}, found "{text}"')
         if key in labels:
-            raise Misuse(f'the label "{key}" is there twice')
+            raise Misuse(f'the label "{key}" is given twice')
         labels[key] = new
     return labels
 
 
 def check_labels(labels: Mapping[str, str | None]) -> None:
-    """Complain of everything about labels that the server would refuse."""
+    """Raise `Misuse` with everything that the server would refuse about labels."""
     from hyperfleet.api.intake import read_merge_patch
     from hyperfleet.model.kind import CLUSTER
 
@@ -46,7 +46,7 @@ def check_labels(labels: Mapping[str, str | None]) -> None:
 
 
 def parse_fields(texts: Iterable[str], onto: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Read fields, those below others with dots, on top of what is there already."""
+    """Parse fields, nested ones with dots, into a copy of `onto`."""
     fields = dict(onto or {})
     for text in texts:
         path, equals, value = text.partition("=")
@@ -58,7 +58,7 @@ def parse_fields(texts: Iterable[str], onto: Mapping[str, Any] | None = None) ->
 
 
 def read_mapping(file: str) -> dict[str, Any]:
-    """Read a file that holds a mapping: a spec, data."""
+    """Read a file with a mapping: a spec, data."""
     from hyperfleet.cli.manifests import read_text
 
     reading = read(read_text(file), file)
@@ -71,7 +71,7 @@ def read_mapping(file: str) -> dict[str, Any]:
 
 
 def _parse_value(text: str) -> object:
-    """Read a value as YAML has it; what is not YAML is text."""
+    """Parse a value as YAML; what is not YAML is text."""
     reading = read(text, "value")
     if reading.problems or len(reading.documents) != 1:
         return text
@@ -83,6 +83,6 @@ def _put(fields: dict[str, Any], keys: list[str], value: object, path: str) -> N
     for key in keys[:-1]:
         below = inner.setdefault(key, {})
         if not isinstance(below, dict):
-            raise Misuse(f"{path}: {join('', key)} is no mapping, nothing can be below it")
+            raise Misuse(f"{path}: {join('', key)} is not a mapping, so it has no fields")
         inner[key] = inner = dict(below)
     inner[keys[-1]] = value

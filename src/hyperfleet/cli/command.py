@@ -1,7 +1,7 @@
-"""How our commands are declared: man-style help with examples and exit codes, and the options that all of them have.
+"""How commands are declared: man-style help with examples and exit codes, and the global options.
 
-`Command` is what every command is made of; help and docs/cli are written from the same declarations. `bundle` gathers
-several options into one value, so that a command with twenty options is still a function with few arguments.
+Every command is a `CliCommand`; help and docs/cli come from the same declarations. `bundle` collects several options in
+one value, so that a command with twenty options is still a function with few arguments.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from typing import Any, Final, TypeVar
 import click
 
 from hyperfleet.cli import exits
-from hyperfleet.cli.session import Session
+from hyperfleet.cli.session import CliSession
 
 F = TypeVar("F", bound=Callable[..., Any])
 Decorator = Callable[[F], F]
 
 HELP: Final = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 GLOBAL: Final = "Options of every command"
-# What may happen to any command that speaks to a server.
+# Exit codes of every command that connects to a server.
 CONNECTED: Final = (exits.USAGE, exits.UNAVAILABLE, exits.DENIED, exits.INTERRUPTED)
 
 
-class Command(click.Command):
+class CliCommand(click.Command):
     """A command whose help has examples and exit codes."""
 
     def __init__(
@@ -35,20 +35,20 @@ class Command(click.Command):
         codes: Mapping[int, str] | None = None,
         **attributes: Any,
     ) -> None:
-        """Take `examples` as (what for, command line), `codes` as exit codes with what they mean here."""
+        """Take `examples` as (purpose, command line), `codes` as exit codes with their meaning for this command."""
         attributes.setdefault("context_settings", dict(HELP))
         super().__init__(*arguments, **attributes)
         self.examples = tuple(examples)
         self.codes = dict(codes or {})
 
     def every_code(self) -> dict[int, str]:
-        """Return all exit codes, those that every connected command has included."""
+        """Return all exit codes, including those of every connected command."""
         general = CONNECTED if any(isinstance(each, GlobalOption) for each in self.params) else ()
-        told = {exits.OK: exits.MEANINGS[exits.OK], **{code: exits.MEANINGS[code] for code in general}, **self.codes}
-        return dict(sorted(told.items()))
+        codes = {exits.OK: exits.MEANINGS[exits.OK], **{code: exits.MEANINGS[code] for code in general}, **self.codes}
+        return dict(sorted(codes.items()))
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write our own options first, then those of every command."""
+        """Write the command's options first, then the global ones."""
         options = [each for each in self.get_params(ctx) if isinstance(each, click.Option)]
         own = [each for each in options if not isinstance(each, GlobalOption)]
         shared = [each for each in options if isinstance(each, GlobalOption)]
@@ -70,18 +70,18 @@ class Command(click.Command):
 
 
 class GlobalOption(click.Option):
-    """An option that every command has; it may stand before the command or after it."""
+    """A global option; it may come before or after the command."""
 
 
 def connected(function: F) -> F:
-    """Give a command the options that say which server it speaks to."""
+    """Give a command the options that choose the server."""
     for add in reversed(_GLOBAL_OPTIONS):
         function = add(function)
     return function
 
 
 def bundle(name: str, make: Callable[..., Any], *options: Decorator[Any]) -> Decorator[F]:
-    """Gather the values of several options into one, made by `make` and passed to the command as `name`."""
+    """Collect several options in one value, made by `make` and passed to the command as `name`."""
 
     def decorate(function: F) -> F:
         @functools.wraps(function)
@@ -100,16 +100,16 @@ def bundle(name: str, make: Callable[..., Any], *options: Decorator[Any]) -> Dec
 
 
 class DurationType(click.ParamType[timedelta]):
-    """A duration such as 90s or 1h30m; a bare number is seconds, `0` nothing, and days are understood."""
+    """A duration such as 90s, 1h30m or 2d; a bare number is seconds."""
 
     name = "duration"
 
     def __init__(self, *, may_be_zero: bool = True) -> None:
-        """Take nothing at all for a duration, or do not."""
+        """Accept a duration of zero, or not."""
         self._may_be_zero = may_be_zero
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> timedelta:
-        """Read it, or say what is wrong."""
+        """Parse a duration, or fail with what is wrong."""
         from hyperfleet.documents.durations import parse_duration
 
         if isinstance(value, timedelta):
@@ -120,22 +120,22 @@ class DurationType(click.ParamType[timedelta]):
         except ValueError as error:
             self.fail(str(error), param, ctx)
         if not duration and not self._may_be_zero:
-            self.fail("expected more than nothing", param, ctx)
+            self.fail("expected more than zero", param, ctx)
         return duration
 
 
 class TimeType(click.ParamType[str]):
-    """A time that the server reads, or how long ago it was; days, which ages are told in, are understood."""
+    """A time, or how long ago it was; days are understood, because ages are shown in days."""
 
     name = "time"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Write it as the server takes it."""
+        """Return it in the server's format."""
         return _spell_days(str(value))
 
 
 def _spell_days(text: str) -> str:
-    """Write days as hours, the longest that our durations have."""
+    """Convert days to hours, the largest unit of durations."""
     return f"{int(text[:-1]) * 24}h" if text.endswith("d") and text[:-1].isdecimal() else text
 
 
@@ -144,9 +144,9 @@ TIME: Final = TimeType()
 
 
 def _remember(ctx: click.Context, parameter: click.Parameter, value: Any) -> None:
-    """Keep what was given for all commands, wherever it stood; the last one wins."""
+    """Store a global option in the session; the last one wins."""
     if value not in (None, False) and parameter.name:
-        setattr(ctx.ensure_object(Session).flags, parameter.name, value)
+        setattr(ctx.ensure_object(CliSession).flags, parameter.name, value)
 
 
 def _global(*names: str, **attributes: Any) -> Decorator[Any]:
@@ -154,11 +154,9 @@ def _global(*names: str, **attributes: Any) -> Decorator[Any]:
 
 
 _GLOBAL_OPTIONS: Final[Sequence[Decorator[Any]]] = (
-    _global("--server", metavar="URL", help="The server to speak to. [env: HYPERFLEET_SERVER]"),
+    _global("--server", metavar="URL", help="The address of the server. [env: HYPERFLEET_SERVER]"),
     _global("--context", metavar="NAME", help="The context of the config file to use. [env: HYPERFLEET_CONTEXT]"),
-    _global("--token", metavar="TOKEN", help="The token to send; better set HYPERFLEET_TOKEN, flags can be seen."),
-    _global(
-        "--request-timeout", type=DurationType(may_be_zero=False), help="How long one request may take. [default: 30s]"
-    ),
-    _global("--debug", is_flag=True, help="Show where an error comes from."),
+    _global("--token", metavar="TOKEN", help="The token to send; HYPERFLEET_TOKEN is safer, others can see flags."),
+    _global("--request-timeout", type=DurationType(may_be_zero=False), help="Timeout of one request. [default: 30s]"),
+    _global("--debug", is_flag=True, help="Show the traceback of an error."),
 )

@@ -1,4 +1,4 @@
-"""What would change of a resource, line by line, as `diff -u` tells it. `apply --dry-run` and `edit` show it."""
+"""A line diff of two versions of a resource, as `diff -u` shows it. For `apply --dry-run` and `edit`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _COLOURS: Final[Mapping[str, Colour]] = {"+": "good", "-": "bad", "@": "dim"}
 
 
 def compare(before: Mapping[str, Any] | None, after: Mapping[str, Any], *, has_colour: bool = False) -> list[str]:
-    """Return the lines that differ between two documents, with what is around them; None: there was nothing."""
+    """Return the lines that differ between two documents, with context; None: there was no document before."""
     old = write_yaml(before).splitlines() if before is not None else []
-    lines = list(unified_diff(old, write_yaml(after).splitlines(), lineterm="", n=2))[2:]  # two tell of files
+    lines = list(unified_diff(old, write_yaml(after).splitlines(), lineterm="", n=2))[2:]  # the first two name files
     return [paint(line, _COLOURS.get(line[0]) if has_colour else None) for line in lines]

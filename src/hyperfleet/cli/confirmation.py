@@ -1,4 +1,4 @@
-"""Questions that want a yes before something is done that cannot be undone."""
+"""Confirmation of actions that cannot be undone."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import click
 from hyperfleet.cli.failures import Misuse
 
 if TYPE_CHECKING:
-    from hyperfleet.cli.session import Session
+    from hyperfleet.cli.session import CliSession
 
 
-def confirm(session: Session, question: str) -> bool:
-    """Ask on stderr; where nobody can answer, say how to go on without."""
+def confirm(session: CliSession, question: str) -> bool:
+    """Ask on stderr; without a terminal, fail and mention --yes."""
     if not session.can_ask:
-        raise Misuse(f"{question} Nobody is there to answer; say yes beforehand with --yes")
+        raise Misuse(f"{question} There is no terminal to ask; confirm with --yes")
     click.echo(f"{question} [y/N] ", nl=False, err=True)
     return sys.stdin.readline().strip().lower() in ("y", "yes")

@@ -1,4 +1,4 @@
-"""Which server a command speaks to, and with which token.
+"""Which server a command connects to, and with which token.
 
 The first of these that names a server wins:
 
@@ -7,11 +7,11 @@ The first of these that names a server wins:
 3. the variable HYPERFLEET_SERVER
 4. the variable HYPERFLEET_CONTEXT: the server of that context
 5. the current context of the config file
-6. http://127.0.0.1:8000, where `hyperfleet serve` listens unless told otherwise
+6. http://127.0.0.1:8000, where `hyperfleet serve` listens by default
 
-The token is `--token`, else what HYPERFLEET_TOKEN says (not with `--context`, which was meant to be somebody else),
-else that of the context. A context's token and certificates are for its own server only: they are not sent to one that
-was named in another way.
+The token is `--token`, else HYPERFLEET_TOKEN (ignored with `--context`, which may be for another user), else that of
+the context. A context's token and certificates are for its own server only: they are not sent to a server that was
+named in another way.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
-from hyperfleet.cli.contexts import Config, Context, locate, read_config
+from hyperfleet.cli.contexts import Config, ServerContext, locate, read_config
 from hyperfleet.cli.failures import Misuse
 
 if TYPE_CHECKING:
@@ -35,25 +35,25 @@ if TYPE_CHECKING:
 
 DEFAULT_SERVER: Final = "http://127.0.0.1:8000"
 TIMEOUT: Final = 30.0  # seconds for one request
-# A person at a terminal would rather be told at once; these few are for a server that is just being replaced.
+# A person at a terminal prefers an early error; a few retries cover the restart of a server.
 RETRIES: Final = 2
 DEADLINE: Final = 120.0
-# For what goes on for a long time anyway, as watching does.
-_PATIENT_RETRIES: Final = 1_000_000
-_PATIENT_DEADLINE: Final = 7 * 24 * 3600.0
-# For what nobody waits for: names that a shell completes.
-_HASTY_TIMEOUT: Final = 1.0
+# For commands that run for a long time anyway, such as watch.
+_PERSISTENT_RETRIES: Final = 1_000_000
+_PERSISTENT_DEADLINE: Final = 7 * 24 * 3600.0
+# For shell completion, which must not keep a person waiting.
+_COMPLETION_TIMEOUT: Final = 1.0
 
 
-class Connection(Struct, frozen=True):
-    """A server and how to speak to it; `origin` says where it was named, `context` is its name if it has one."""
+class ServerConnection(Struct, frozen=True):
+    """A server and how to connect to it; `origin` says where it was named, `context` is the name of its context."""
 
     server: str
     origin: str
     token: str | None = None
     token_origin: str = ""
     context: str | None = None
-    trust: Context = Context(server="")  # its TLS settings count, nothing else of it
+    trust: ServerContext = ServerContext(server="")  # only its TLS settings are used
 
     def __repr__(self) -> str:
         """Show everything but the token."""
@@ -61,9 +61,9 @@ class Connection(Struct, frozen=True):
 
     @property
     def credentials(self) -> Credentials:
-        """Return who we are and whom we trust, as keywords of the client."""
+        """Return token and certificates, as keywords of the client."""
         return {
-            "token": self.token or "",  # none given: not even that of the environment, which we have looked at
+            "token": self.token or "",  # "": the client must not use that of the environment
             "ca": self.trust.ca,
             "cert": self.trust.cert,
             "key": self.trust.key,
@@ -71,8 +71,8 @@ class Connection(Struct, frozen=True):
         }
 
 
-def choose(flags: Flags, environment: Mapping[str, str]) -> Connection:
-    """Find the server and the token; raise what is wrong with the file, or with the name of a context."""
+def choose(flags: Flags, environment: Mapping[str, str]) -> ServerConnection:
+    """Choose server and token; raise errors of the config file, or `Misuse` for an unknown context."""
     file = locate(environment)
     name, named_by = _name_context(flags, environment)
     if flags.server:
@@ -88,40 +88,40 @@ def choose(flags: Flags, environment: Mapping[str, str]) -> Connection:
     token, token_origin = _find_token(flags, environment)
     if token is None:
         token, token_origin = read_token(context), f"context {name}"
-    return Connection(context.server, named_by, token, token_origin if token else "", name, context)
+    return ServerConnection(context.server, named_by, token, token_origin if token else "", name, context)
 
 
 def open_fleet(
-    connection: Connection, flags: Flags, *, is_patient: bool, transport: httpx.BaseTransport | None = None
+    connection: ServerConnection, flags: Flags, *, is_persistent: bool, transport: httpx.BaseTransport | None = None
 ) -> Fleet:
-    """Open the client; nothing is sent yet. A patient one comes back for as long as the server is away."""
+    """Open the client; nothing is sent yet. A persistent one retries for as long as the server is away."""
     from hyperfleet.client import Fleet
 
     return Fleet(
         connection.server,
         **connection.credentials,
         timeout=flags.request_timeout.total_seconds() if flags.request_timeout else TIMEOUT,
-        retries=_PATIENT_RETRIES if is_patient else RETRIES,
-        deadline=_PATIENT_DEADLINE if is_patient else DEADLINE,
+        retries=_PERSISTENT_RETRIES if is_persistent else RETRIES,
+        deadline=_PERSISTENT_DEADLINE if is_persistent else DEADLINE,
         transport=transport,
     )
 
 
-def open_hasty(connection: Connection, transport: httpx.BaseTransport | None = None) -> Fleet:
-    """Open a client that asks once and does not wait long."""
+def open_for_completion(connection: ServerConnection, transport: httpx.BaseTransport | None = None) -> Fleet:
+    """Open a client with a short timeout and no retries."""
     from hyperfleet.client import Fleet
 
     return Fleet(
         connection.server,
         **connection.credentials,
-        timeout=_HASTY_TIMEOUT,
-        deadline=_HASTY_TIMEOUT,
+        timeout=_COMPLETION_TIMEOUT,
+        deadline=_COMPLETION_TIMEOUT,
         retries=0,
         transport=transport,
     )
 
 
-def read_token(context: Context) -> str | None:
+def read_token(context: ServerContext) -> str | None:
     """Return the token of a context, from its file if it has one."""
     if not context.token_file:
         return context.token
@@ -139,9 +139,9 @@ def _name_context(flags: Flags, environment: Mapping[str, str]) -> tuple[str | N
     return environment.get("HYPERFLEET_CONTEXT") or None, "HYPERFLEET_CONTEXT"
 
 
-def _choose_server(server: str, origin: str, flags: Flags, environment: Mapping[str, str]) -> Connection:
+def _choose_server(server: str, origin: str, flags: Flags, environment: Mapping[str, str]) -> ServerConnection:
     token, token_origin = _find_token(flags, environment)
-    return Connection(server, origin, token, token_origin)
+    return ServerConnection(server, origin, token, token_origin)
 
 
 def _find_token(flags: Flags, environment: Mapping[str, str]) -> tuple[str | None, str]:
@@ -152,28 +152,30 @@ def _find_token(flags: Flags, environment: Mapping[str, str]) -> tuple[str | Non
     return None, ""
 
 
-def _find(name: str, named_by: str, config: Config, file: Path) -> Context:
+def _find(name: str, named_by: str, config: Config, file: Path) -> ServerContext:
     context = config.contexts.get(name)
     if context is not None:
         return context
     from hyperfleet.documents.wording import suggest
 
     known = tuple(config.contexts)
-    there_are = f"there are {', '.join(known)}" if known else "there are none yet: make one with config set-context"
+    there_are = f"there are {', '.join(known)}" if known else "there are none yet: create one with config set-context"
     guess = suggest(name, known)
     raise Misuse(f'{file} has no context "{name}" ({named_by}){guess or f"; {there_are}"}')
 
 
-def read_server_clock(connection: Connection) -> datetime | None:
-    """Ask the server what time it is: by the `Date` of any answer; None: it does not say."""
+def read_server_clock(connection: ServerConnection) -> datetime | None:
+    """Return the server's time, from the `Date` header of a response; None: there is none."""
     from email.utils import parsedate_to_datetime
     from ssl import SSLContext
     from urllib.request import Request, urlopen
 
-    from hyperfleet.client.endpoint import Endpoint, load_tls
+    from hyperfleet.client.endpoint import ServerEndpoint, load_tls
 
     trust = connection.trust
-    tls = load_tls(Endpoint(connection.server, ca=trust.ca, cert=trust.cert, key=trust.key, is_insecure=trust.insecure))
+    tls = load_tls(
+        ServerEndpoint(connection.server, ca=trust.ca, cert=trust.cert, key=trust.key, is_insecure=trust.insecure)
+    )
     request = Request(f"{connection.server.rstrip('/')}/healthz")  # noqa: S310  # the address was checked by the client
     with urlopen(request, timeout=TIMEOUT, context=tls if isinstance(tls, SSLContext) else None) as answer:  # noqa: S310  # likewise
         date = answer.headers.get("Date")

@@ -1,4 +1,4 @@
-"""The file with contexts: which servers there are, and how to speak to each of them.
+"""The file with contexts: servers, and how to connect to each of them.
 
     currentContext: prod
     contexts:
@@ -22,16 +22,16 @@ from msgspec import Struct, field
 from hyperfleet.errors import DocumentError
 
 
-class Context(Struct, frozen=True, rename="camel", omit_defaults=True, forbid_unknown_fields=True):
-    """One server and how to speak to it."""
+class ServerContext(Struct, frozen=True, rename="camel", omit_defaults=True, forbid_unknown_fields=True):
+    """One server and how to connect to it."""
 
     server: str
     token: str | None = None
     token_file: str | None = None
     ca: str | None = None  # a file with the certificates to trust
-    cert: str | None = None  # our own certificate, and its key if that is in another file
+    cert: str | None = None  # the client certificate, and its key if it is in another file
     key: str | None = None
-    insecure: bool = False  # take any certificate: for trying things out
+    insecure: bool = False  # accept any certificate: only for tests
 
     def __repr__(self) -> str:
         """Show everything but the token."""
@@ -39,14 +39,14 @@ class Context(Struct, frozen=True, rename="camel", omit_defaults=True, forbid_un
 
 
 class Config(Struct, frozen=True, rename="camel", omit_defaults=True, forbid_unknown_fields=True):
-    """What is in the file."""
+    """The content of the file."""
 
     current_context: str | None = None
-    contexts: Mapping[str, Context] = field(default_factory=dict)
+    contexts: Mapping[str, ServerContext] = field(default_factory=dict)
 
 
 def locate(environment: Mapping[str, str]) -> Path:
-    """Return where the file is, or would be."""
+    """Return the path of the file, whether it exists or not."""
     if own := environment.get("HYPERFLEET_CONFIG_HOME"):
         return Path(own).expanduser() / "config.yaml"
     general = environment.get("XDG_CONFIG_HOME")
@@ -55,7 +55,7 @@ def locate(environment: Mapping[str, str]) -> Path:
 
 
 def read_config(file: Path) -> Config:
-    """Read the file; one that is not there is empty. Raise `DocumentError` with everything that is wrong in it."""
+    """Read the file; a missing one is empty. Raise `DocumentError` with everything that is wrong in it."""
     try:
         text = file.read_text("utf-8")
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""`hyperfleet db`: look after the database. Tables, copies, and whether what is stored is right."""
+"""`hyperfleet db`: manage the database. Migrations, backups, verification."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from hyperfleet.cli import exits
-from hyperfleet.cli.command import HELP, Command
+from hyperfleet.cli.command import HELP, CliCommand
 from hyperfleet.cli.confirmation import confirm
-from hyperfleet.cli.failures import Failure, Misuse
+from hyperfleet.cli.failures import CommandFailure, Misuse
 from hyperfleet.cli.output.words import count_of
-from hyperfleet.cli.session import Session, pass_session
+from hyperfleet.cli.session import CliSession, pass_session
 from hyperfleet.cli.ticker import Ticker
 from hyperfleet.errors import StoreUnavailable
 from hyperfleet.settings import conceal, find_unknown_variables, parse_database, resolve
@@ -37,17 +37,17 @@ _CODES = {
 
 @click.group(name="db", context_settings=dict(HELP))
 def db() -> None:
-    """Look after the database.
+    """Manage the database.
 
-    Which one is found as `hyperfleet serve` finds it: --database, HYPERFLEET_DATABASE, the settings file, and else the
-    file hyperfleet.db of the current directory.
+    The database is chosen as by `hyperfleet serve`: --database, HYPERFLEET_DATABASE, the settings file, else the file
+    hyperfleet.db in the current directory.
     """
 
 
 def _command(
     examples: list[tuple[str, str]], codes: dict[int, str] | None = None
 ) -> Callable[[Callable[..., Any]], click.Command]:
-    return db.command(cls=Command, examples=examples, codes={**_CODES, **(codes or {})})
+    return db.command(cls=CliCommand, examples=examples, codes={**_CODES, **(codes or {})})
 
 
 # ── tables ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -57,28 +57,28 @@ def _command(
 @_database
 @_config
 @pass_session
-def migrate(session: Session, database: str | None, config: str | None) -> None:
-    """Bring the tables up to date; print the name of each migration that was applied.
+def migrate(session: CliSession, database: str | None, config: str | None) -> None:
+    """Apply all pending migrations; print the name of each.
 
-    Safe to run at any time, also twice at once. SQLite files are brought up to date by `hyperfleet serve` itself.
+    Safe to run at any time, even twice at once. `hyperfleet serve` migrates SQLite files itself.
     """
     applied = _with_store(session, _find_settings(session, database, config), lambda store: store.migrate())
     for name in applied:
         session.write(name)
-    session.say(f"{len(applied)} applied." if applied else "Nothing to do: the tables are up to date.")
+    session.message(f"{len(applied)} applied." if applied else "Nothing to do: the schema is up to date.")
 
 
-@_command([("which one is it?", "hyperfleet db version --database sqlite:hyperfleet.db")])
+@_command([("of a file", "hyperfleet db version --database sqlite:hyperfleet.db")])
 @_database
 @_config
 @pass_session
-def version(session: Session, database: str | None, config: str | None) -> None:
-    """Print the version of the tables; 0 if there are none yet."""
+def version(session: CliSession, database: str | None, config: str | None) -> None:
+    """Print the schema version; 0 if there are no tables yet."""
     settings = _find_settings(session, database, config)
     session.write(str(_with_store(session, settings, lambda store: store.schema_version())))
 
 
-# ── copies ───────────────────────────────────────────────────────────────────────────────────────────────────────
+# ── backups ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 @_command(
@@ -89,17 +89,17 @@ def version(session: Session, database: str | None, config: str | None) -> None:
     ]
 )
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
-@click.option("--overwrite", is_flag=True, help="Replace a file that is there.")
+@click.option("--overwrite", is_flag=True, help="Replace an existing file.")
 @_database
 @_config
 @pass_session
-def backup(session: Session, file: Path, overwrite: bool, database: str | None, config: str | None) -> None:
-    """Copy the database to a file, as of one moment; servers may run meanwhile.
+def backup(session: CliSession, file: Path, overwrite: bool, database: str | None, config: str | None) -> None:
+    """Back up the database to a file, as a consistent snapshot; servers may run meanwhile.
 
-    The copy is checked before it gets its name, so that there is never half of one. Of PostgreSQL, pg_dump makes it.
+    The copy is checked before it gets its name, so a partial one is never left. For PostgreSQL pg_dump is used.
     """
     if file.exists() and not overwrite:
-        raise Misuse(f"{file} is there already; replace it with --overwrite")
+        raise Misuse(f"{file} already exists; replace it with --overwrite")
     chosen = _choose(session, _find_settings(session, database, config))
     if chosen.engine == "postgresql":
         from hyperfleet.cli.postgres_tools import dump
@@ -110,9 +110,9 @@ def backup(session: Session, file: Path, overwrite: bool, database: str | None, 
     from hyperfleet.backends.sqlite_backup import back_up
 
     with Ticker() as ticker:
-        contents = _telling(lambda: back_up(Path(chosen.location), file, _count(ticker, "pages copied")))
+        contents = _handle_store_errors(lambda: back_up(Path(chosen.location), file, _count(ticker, "pages copied")))
     session.write(str(file))
-    session.say(f"Backed up {_describe(contents)}.")
+    session.message(f"Backed up {_describe(contents)}.")
 
 
 @_command(
@@ -120,40 +120,40 @@ def backup(session: Session, file: Path, overwrite: bool, database: str | None, 
         ("stop the server, then", "hyperfleet db restore fleet-backup.db"),
         ("into an empty PostgreSQL database", "hyperfleet db restore fleet.dump --database postgresql://db/new"),
     ],
-    {exits.FALSE: "the question was not answered with yes; nothing was restored"},
+    {exits.FALSE: "not confirmed; nothing was restored"},
 )
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
-@click.option("-y", "--yes", is_flag=True, help="Ask nothing.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 @_database
 @_config
 @pass_session
-def restore(session: Session, file: Path, yes: bool, database: str | None, config: str | None) -> None:
-    """Put a copy in the place of the database. Refused while a server has it open.
+def restore(session: CliSession, file: Path, yes: bool, database: str | None, config: str | None) -> None:
+    """Replace the database by a backup. Refused while a server has it open.
 
-    The copy is checked first and takes its place in one step; what was there stays beside it as PATH-replaced. After
-    it, restart what watches: positions are given again.
+    The backup is checked first and takes its place atomically; the previous file stays as PATH-replaced. Restart
+    watching clients afterwards: positions are assigned again.
     """
     chosen = _choose(session, _find_settings(session, database, config))
     if not file.is_file():
-        raise Misuse(f"{file}: there is no such file")
+        raise Misuse(f"{file}: no such file")
     if chosen.engine == "postgresql":
         from hyperfleet.cli.postgres_tools import load
 
         load(session, chosen.location, file)
-        session.say("Restored.")
+        session.message("Restored.")
         return
     from hyperfleet.backends import sqlite_backup
 
     target = Path(chosen.location)
     if target.exists() and not yes and not confirm(session, f"Replace {target} by {file}?"):
-        session.say("Nothing was restored.")
+        session.message("Nothing was restored.")
         sys.exit(exits.FALSE)
     with Ticker() as ticker:
-        contents = _telling(lambda: sqlite_backup.restore(file, target, _count(ticker, "pages copied")))
-    session.say(f"Restored {_describe(contents)}.")
+        contents = _handle_store_errors(lambda: sqlite_backup.restore(file, target, _count(ticker, "pages copied")))
+    session.message(f"Restored {_describe(contents)}.")
 
 
-# ── whether it is right ──────────────────────────────────────────────────────────────────────────────────────────
+# ── verification ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 @_command(
@@ -161,16 +161,16 @@ def restore(session: Session, file: Path, yes: bool, database: str | None, confi
         ("the database of the server", "hyperfleet db verify"),
         ("a copy", "hyperfleet db verify --database sqlite:fleet-backup.db"),
     ],
-    {exits.OK: "everything is right", exits.FALSE: "something is not; it is shown"},
+    {exits.OK: "everything is correct", exits.FALSE: "something is wrong; it is shown"},
 )
 @_database
 @_config
 @pass_session
-def verify(session: Session, database: str | None, config: str | None) -> None:
-    """Compute every status again and compare it with what is stored; follow every history.
+def verify(session: CliSession, database: str | None, config: str | None) -> None:
+    """Compute every status again and compare it with the stored one; check every history.
 
-    Servers may run meanwhile. Each finding is printed on a line: the id, what is wrong, how. Nothing is changed, but
-    that an SQLite file of an older version is brought up to date, as a server would.
+    Servers may run meanwhile. Each finding is one line: the id, what is wrong, and how. Nothing is changed, except that
+    an SQLite file of an older version is migrated, as a server would do.
     """
     from hyperfleet.cli.verifying import verify as run
 
@@ -178,12 +178,12 @@ def verify(session: Session, database: str | None, config: str | None) -> None:
     with Ticker() as ticker:
         progress = _count(ticker, "resources checked")
         checked, findings = _with_store(session, settings, lambda store: run(store, session.write, progress))
-    session.say(f"{count_of(checked, 'resource')} checked, {count_of(findings, 'finding')}.")
+    session.message(f"{count_of(checked, 'resource')} checked, {count_of(findings, 'finding')}.")
     sys.exit(exits.FALSE if findings else exits.OK)
 
 
 def _count(ticker: Ticker, noun: str) -> Callable[[int, int], None]:
-    """Return what to call with how many are done, and how many there are."""
+    """Return a callback that shows progress."""
     return lambda done, all_: ticker.show(f"{done} of {all_} {noun}")
 
 
@@ -195,22 +195,22 @@ def _describe(contents: Contents) -> str:
 # ── which database ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _find_settings(session: Session, database: str | None, config: str | None) -> Settings:
+def _find_settings(session: CliSession, database: str | None, config: str | None) -> Settings:
     for warning in find_unknown_variables(session.environment):
-        session.say(f"Warning: {warning}")
+        session.message(f"Warning: {warning}")
     return resolve({"--database": database}, session.environment, config).settings
 
 
-def _choose(session: Session, settings: Settings) -> Database:
+def _choose(session: CliSession, settings: Settings) -> Database:
     chosen = parse_database(settings.database)
     if chosen.engine == "memory":
-        raise click.UsageError("memory: keeps nothing, so it has no tables to look after")
-    session.say(f"Database: {chosen}")
+        raise click.UsageError("memory: stores nothing, so there is no database to manage")
+    session.message(f"Database: {chosen}")
     return chosen
 
 
-def _with_store(session: Session, settings: Settings, act: Callable[[MigratableStore], Awaitable[T]]) -> T:
-    """Do something with the store that the settings name; one that cannot be reached ends the command."""
+def _with_store(session: CliSession, settings: Settings, act: Callable[[MigratableStore], Awaitable[T]]) -> T:
+    """Run something with the store of the settings; an unavailable store ends the command."""
     from hyperfleet import bootstrap
 
     _choose(session, settings)
@@ -222,12 +222,12 @@ def _with_store(session: Session, settings: Settings, act: Callable[[MigratableS
         finally:
             await store.close()
 
-    return _telling(lambda: asyncio.run(run()))
+    return _handle_store_errors(lambda: asyncio.run(run()))
 
 
-def _telling(act: Callable[[], T]) -> T:
-    """Do something with a database; what it says if it cannot be must not contain a password."""
+def _handle_store_errors(act: Callable[[], T]) -> T:
+    """Run something with a database; report an unavailable one without its password."""
     try:
         return act()
     except StoreUnavailable as error:
-        raise Failure(conceal(str(error)), exits.UNAVAILABLE) from error
+        raise CommandFailure(conceal(str(error)), exits.UNAVAILABLE) from error

@@ -1,4 +1,4 @@
-"""`hyperfleet events`: the log of everything that happens."""
+"""`hyperfleet events`: the log of changes."""
 
 from __future__ import annotations
 
@@ -11,41 +11,41 @@ import click
 from msgspec import Struct
 
 from hyperfleet.cli import exits
-from hyperfleet.cli.command import Command, bundle, connected
+from hyperfleet.cli.command import CliCommand, bundle, connected
 from hyperfleet.cli.failures import Misuse
 from hyperfleet.cli.files import write_private
-from hyperfleet.cli.following import Change, batches, choose_subject
+from hyperfleet.cli.following import WatchedChange, batches, choose_watch_subject
 from hyperfleet.cli.options import Selection, document_options, refuse_together, selection_options
 from hyperfleet.cli.output.documents import write_json_line
 from hyperfleet.cli.output.formats import Output
 from hyperfleet.cli.output.printer import separator_of, write_document
 from hyperfleet.cli.resources import RESOURCES, parse_targets
-from hyperfleet.cli.session import Session, pass_session
+from hyperfleet.cli.session import CliSession, pass_session
 
-_GAP = "Warning: some of what happened is no longer kept by the server; this goes on with what happens from now on."
+_GAP = "Warning: the server no longer keeps some of the changes; continuing with those from now on."
 
 
-class Start(Struct, frozen=True):
-    """Where to begin."""
+class EventsStart(Struct, frozen=True):
+    """Where to start."""
 
     after: int | None = None
     bookmark: str | None = None
 
     def keep(self, position: int) -> None:
-        """Note in the bookmark that everything up to a position has been written."""
+        """Save in the bookmark that everything up to a position has been written."""
         if self.bookmark:
             write_private(Path(self.bookmark), f"{position}\n", is_lasting=False)
 
 
 @click.command(
     "events",
-    cls=Command,
+    cls=CliCommand,
     examples=[
-        ("what happens from now on", "hyperfleet events"),
-        ("to one cluster", "hyperfleet events cluster payments"),
-        ("go on after a position", "hyperfleet events --after 1042"),
+        ("changes from now on", "hyperfleet events"),
+        ("of one cluster", "hyperfleet events cluster payments"),
+        ("after a position", "hyperfleet events --after 1042"),
         (
-            "never miss anything, even if this is restarted",
+            "without gaps, even after a restart",
             "hyperfleet events --bookmark fleet.position -o json >> log",
         ),
     ],
@@ -56,40 +56,45 @@ class Start(Struct, frozen=True):
 @click.option("-c", "--cluster", metavar="CLUSTER", help="Only node pools of this cluster.")
 @bundle(
     "start",
-    Start,
-    click.option("--after", type=click.IntRange(min=0), metavar="POSITION", help="Begin after this position."),
-    click.option("--bookmark", metavar="FILE", help="Begin after the position in a file, and keep it up to date."),
+    EventsStart,
+    click.option("--after", type=click.IntRange(min=0), metavar="POSITION", help="Start after this position."),
+    click.option("--bookmark", metavar="FILE", help="Start after the position in a file, and keep it up to date."),
 )
 @document_options()
 @connected
 @pass_session
 def events(
-    session: Session, what: tuple[str, ...], selection: Selection, cluster: str | None, start: Start, output: Output
+    session: CliSession,
+    what: tuple[str, ...],
+    selection: Selection,
+    cluster: str | None,
+    start: EventsStart,
+    output: Output,
 ) -> None:
-    """Write what happens to clusters (or node pools), one line each, until Ctrl-C.
+    """Write the changes of clusters (or node pools), one line each, until Ctrl-C.
 
-    Each line has the time, the position, what happened and to what, and what moved. Positions count every change of
-    every resource; --after goes on behind one, --bookmark keeps it in a file. What the server no longer keeps is told
-    on stderr, and not passed over in silence. -o json writes one document per line, with the whole resource.
+    Each line has the time, the position, the event, the resource, and what changed. Positions count every change of
+    every resource; --after resumes after one, --bookmark keeps it in a file. If the server no longer keeps some of the
+    changes, there is a warning on stderr. -o json writes one document per line, with the whole resource.
     """
     refuse_together(after=start.after is not None, bookmark=start.bookmark)
     targets = parse_targets(what or ("clusters",), cluster, RESOURCES)
     position = _read_bookmark(start.bookmark) if start.bookmark else start.after
     with session.open() as fleet:
-        subject = choose_subject(fleet, targets, selection, cluster)
-    with session.open(is_patient=True) as fleet:
-        told = batches(fleet, subject, position, on_gap=lambda: session.say(_GAP), on_position=start.keep)
-        for change in (each for changes in told for each in changes if each.kind != "listed"):
+        subject = choose_watch_subject(fleet, targets, selection, cluster)
+    with session.open(is_persistent=True) as fleet:
+        all_changes = batches(fleet, subject, position, on_gap=lambda: session.message(_GAP), on_position=start.keep)
+        for change in (each for changes in all_changes for each in changes if each.kind != "listed"):
             session.write_all(_write(output, change, subject.noun.name))
 
 
-def _write(output: Output, change: Change, noun: str) -> list[str]:
-    moves = list(tell_moves(change.before, change.item))
+def _write(output: Output, change: WatchedChange, noun: str) -> list[str]:
+    moves = list(format_moves(change.before, change.item))
     time = _time_of(change)
     if output.format.is_table:
         name = getattr(change.item, "name", change.item.id)
-        told = "; ".join(moves) or change.reason or getattr(change.item, "phase", "")
-        return [f"{time:<20}  {change.position or '-'}  {change.kind.upper():<8}  {noun}/{name}  {told}".rstrip()]
+        text = "; ".join(moves) or change.reason or getattr(change.item, "phase", "")
+        return [f"{time:<20}  {change.position or '-'}  {change.kind.upper():<8}  {noun}/{name}  {text}".rstrip()]
     document = {
         "time": time,
         "position": change.position,
@@ -102,8 +107,8 @@ def _write(output: Output, change: Change, noun: str) -> list[str]:
     return [*filter(None, [separator_of(output.format)]), *write_document(output.format, document)]
 
 
-def tell_moves(before: Any, after: Any) -> Iterator[str]:
-    """Yield what moved between two versions of a resource: generation, phase, conditions, adapters."""
+def format_moves(before: Any, after: Any) -> Iterator[str]:
+    """Yield what changed between two versions of a resource: generation, phase, conditions, adapters."""
     if before is None or not hasattr(after, "status") or not hasattr(before, "status"):
         return
     if before.generation != after.generation:
@@ -128,8 +133,8 @@ def _compare(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[st
             yield f"{name} {old} → {new}"
 
 
-def _time_of(change: Change) -> str:
-    """Return when it happened, as far as the resource tells; of a removal nobody does."""
+def _time_of(change: WatchedChange) -> str:
+    """Return the time of a change, from the resource; unknown for a removal."""
     status = getattr(change.item, "status", None)
     if status is None or status.last_updated is None or change.kind == "deleted":
         return "-"
@@ -143,5 +148,5 @@ def _read_bookmark(file: str) -> int | None:
     except FileNotFoundError:
         return None
     if not text.isdecimal():
-        raise Misuse(f"{file} holds no position; it is written by --bookmark only")
+        raise Misuse(f"{file} does not contain a position; only --bookmark should write it")
     return int(text)

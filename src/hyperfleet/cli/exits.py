@@ -1,4 +1,4 @@
-"""Every exit code of the command line, and what it means wherever a command says nothing more exact."""
+"""Every exit code of the command line, and its general meaning; commands may be more specific."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -6,29 +6,27 @@ from typing import Final
 OK: Final = 0
 FALSE: Final = 1  # the answer is no: an expression is false, a policy has problems, something is not ready
 USAGE: Final = 2  # wrong arguments, input that cannot be read, output that cannot be written
-FAILED: Final = 3  # what was waited for will not be
-NOT_FOUND: Final = 4  # there is no such thing, or no longer
-REFUSED: Final = 5  # the server understood and will not do it
-UNAVAILABLE: Final = 69  # something outside is not there: the database, the server, the address to listen at
-INTERNAL: Final = 70  # a mistake of ours
-DENIED: Final = 77  # no token, a wrong one, or one that may not do this
-TIMEOUT: Final = 124  # time is up, as timeout(1) says it
-INTERRUPTED: Final = 130  # Ctrl-C, as shells say it
-UNREAD: Final = (
-    141  # whoever read our output stopped, as shells say it of a closed pipe; nothing is known of the answer
-)
+FAILED: Final = 3  # a wait that failed
+NOT_FOUND: Final = 4  # it does not exist, or no longer
+REFUSED: Final = 5  # the server understood the request and refused it
+UNAVAILABLE: Final = 69  # something outside is not available: the database, the server, the address to listen on
+INTERNAL: Final = 70  # a bug
+DENIED: Final = 77  # no token, a wrong one, or one without permission
+TIMEOUT: Final = 124  # timeout, like timeout(1)
+INTERRUPTED: Final = 130  # Ctrl-C, as in shells
+UNREAD: Final = 141  # stdout was closed, as in shells for a closed pipe; says nothing about the answer
 
 MEANINGS: Final[Mapping[int, str]] = {
     OK: "done, or the answer is yes",
     FALSE: "the answer is no",
     USAGE: "wrong arguments, or input that cannot be read",
-    FAILED: "what was waited for will not be",
-    NOT_FOUND: "there is no such resource, or no longer",
-    REFUSED: "the server refused: it is invalid, or in conflict with what is there",
+    FAILED: "the wait failed: the awaited state will not be reached",
+    NOT_FOUND: "the resource does not exist, or no longer",
+    REFUSED: "the server refused: the request is invalid, or conflicts with the present state",
     UNAVAILABLE: "the server or the database cannot be reached, or cannot answer now; trying again may help",
-    INTERNAL: "a mistake of this program or of the server",
-    DENIED: "the token is missing, wrong, or not allowed to do this",
-    TIMEOUT: "time is up",
+    INTERNAL: "a bug in this program or in the server",
+    DENIED: "the token is missing, wrong, or lacks permission",
+    TIMEOUT: "timeout",
     INTERRUPTED: "interrupted (Ctrl-C)",
-    UNREAD: "whoever read the output stopped reading",
+    UNREAD: "the output was closed before everything was written",
 }

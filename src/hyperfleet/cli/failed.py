@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 import click
 
 from hyperfleet.cli import exits
-from hyperfleet.cli.command import Command, connected
+from hyperfleet.cli.command import CliCommand, connected
 from hyperfleet.cli.options import output_options
-from hyperfleet.cli.output.ages import tell_age
+from hyperfleet.cli.output.ages import format_age
 from hyperfleet.cli.output.documents import to_plain
 from hyperfleet.cli.output.formats import Output
 from hyperfleet.cli.output.printer import print_items
 from hyperfleet.cli.output.sheet import Sheet
 from hyperfleet.cli.output.table import Column
 from hyperfleet.cli.resources import find, parse_target
-from hyperfleet.cli.session import Session, pass_session
+from hyperfleet.cli.session import CliSession, pass_session
 
 if TYPE_CHECKING:
     from hyperfleet.client import FailedAdapter
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
 @click.command(
     "failed",
-    cls=Command,
+    cls=CliCommand,
     examples=[
         ("what failed, and why?", "hyperfleet failed cluster payments"),
         ("in a script", 'hyperfleet failed payments -o name || echo "some failed"'),
     ],
     codes={
         exits.OK: "no adapter failed",
-        exits.FALSE: "some have; they are shown",
+        exits.FALSE: "some adapters failed; they are shown",
         exits.NOT_FOUND: exits.MEANINGS[exits.NOT_FOUND],
     },
 )
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 @output_options()
 @connected
 @pass_session
-def failed(session: Session, what: tuple[str, ...], cluster: str | None, output: Output) -> None:
+def failed(session: CliSession, what: tuple[str, ...], cluster: str | None, output: Output) -> None:
     """Show the adapters that failed on the present generation of a cluster or a node pool.
 
     Unhealthy means that the adapter itself is in trouble, Failed that its work did not succeed.
@@ -54,7 +54,7 @@ def failed(session: Session, what: tuple[str, ...], cluster: str | None, output:
     if found or not output.format.is_table:
         print_items(session, output, _sheet(session.now()), found)
     else:
-        session.say("No adapter failed.")
+        session.message("No adapter failed.")
     sys.exit(exits.FALSE if found else exits.OK)
 
 
@@ -69,7 +69,7 @@ def _sheet(now: datetime) -> Sheet[FailedAdapter]:
     )
 
     def cells(each: FailedAdapter) -> Sequence[str]:
-        since = tell_age(each.since, now)
+        since = format_age(each.since, now)
         return (each.name, each.state, each.reason, since, str(each.generation), each.message)
 
     return Sheet("FailedAdapter", columns, cells, to_plain, lambda each: f"adapter/{each.name}")

@@ -1,4 +1,4 @@
-"""Files that are written at once or not at all."""
+"""Writing files atomically."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from hyperfleet.cli.failures import Misuse
 
 
 def write_private(file: Path, text: str, *, is_lasting: bool = True) -> None:
-    """Write a file that only its owner can read, in one step: nobody ever sees half of it, or nothing.
+    """Write a file atomically, readable only by its owner.
 
-    What is not `is_lasting` is soon written again, and not worth waiting for the disk.
+    Without `is_lasting` it is not synced to disk, because it will be written again soon.
     """
     try:
-        target = file.resolve()  # what is a link stays one
+        target = file.resolve()  # keep symbolic links
         target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}-")  # with mode 0600
         draft = Path(name)

@@ -10,15 +10,15 @@ import click
 from msgspec import Struct
 
 from hyperfleet.cli import exits
-from hyperfleet.cli.command import TIME, Command, bundle, connected
+from hyperfleet.cli.command import TIME, CliCommand, bundle, connected
 from hyperfleet.cli.options import output_options
-from hyperfleet.cli.output.ages import tell_age, tell_length
+from hyperfleet.cli.output.ages import format_age, format_length
 from hyperfleet.cli.output.formats import Output
 from hyperfleet.cli.output.printer import print_items
 from hyperfleet.cli.output.sheet import Sheet
 from hyperfleet.cli.output.table import NONE, Column
 from hyperfleet.cli.resources import find_in_past, operations_on, parse_target
-from hyperfleet.cli.session import Session, pass_session
+from hyperfleet.cli.session import CliSession, pass_session
 
 if TYPE_CHECKING:
     from hyperfleet.client import HistoryEntry
@@ -38,8 +38,8 @@ _COLUMNS = (
 )
 
 
-class Span(Struct, frozen=True):
-    """Which part of the past."""
+class HistoryRange(Struct, frozen=True):
+    """Which part of the history."""
 
     subject: tuple[str, ...] = ()
     since: str | None = None
@@ -49,33 +49,37 @@ class Span(Struct, frozen=True):
 
 @click.command(
     "history",
-    cls=Command,
+    cls=CliCommand,
     examples=[
         ("what happened to it?", "hyperfleet history cluster payments"),
         ("its phase and Ready during the last day", "hyperfleet history payments --subject phase,Ready --since 24h"),
-        ("with messages, the oldest first", "hyperfleet history payments -o wide --sort-by position"),
+        ("with messages, oldest first", "hyperfleet history payments -o wide --sort-by position"),
     ],
     codes={exits.NOT_FOUND: exits.MEANINGS[exits.NOT_FOUND]},
 )
 @click.argument("what", nargs=-1, required=True, metavar="KIND NAME | KIND/NAME | NAME")
 @click.option("-c", "--cluster", metavar="CLUSTER", help="The cluster of a node pool.")
 @bundle(
-    "span",
-    Span,
-    click.option("--subject", multiple=True, metavar="SUBJECT", help="Only phase, or conditions: phase,Ready."),
-    click.option("--since", type=TIME, metavar="TIME", help="From then on: 24h, 2025-10-17T12:00:05Z."),
-    click.option("--until", type=TIME, metavar="TIME", help="Up to then."),
-    click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the newest so many."),
+    "options",
+    HistoryRange,
+    click.option(
+        "--subject", multiple=True, metavar="SUBJECT", help="Only the phase, or these conditions: phase,Ready."
+    ),
+    click.option("--since", type=TIME, metavar="TIME", help="From this time: 24h, 2025-10-17T12:00:05Z."),
+    click.option("--until", type=TIME, metavar="TIME", help="Up to this time."),
+    click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the newest N."),
 )
 @output_options()
 @connected
 @pass_session
-def history(session: Session, what: tuple[str, ...], cluster: str | None, span: Span, output: Output) -> None:
-    """Show every move of the phase and of conditions, the newest first.
+def history(
+    session: CliSession, what: tuple[str, ...], cluster: str | None, options: HistoryRange, output: Output
+) -> None:
+    """Show every transition of the phase and of conditions, newest first.
 
-    FROM and TO are what it was and what it became, AFTER how long it had been so before, CAUSE what made the server
-    look: a report, a deadline, an edit of the spec, another policy and so on. A cluster that is gone still has its
-    history, under its id.
+    FROM and TO are the old and the new value, AFTER is how long the old one lasted, CAUSE is what triggered the
+    computation: a report, a deadline, an edit of the spec, another policy and so on. A cluster that is gone still has
+    its history, under its id.
     """
     target = parse_target(what, cluster)
     with session.open() as fleet:
@@ -84,14 +88,14 @@ def history(session: Session, what: tuple[str, ...], cluster: str | None, span: 
             operations_on(fleet, target.noun).history(
                 subject,
                 parent=parent,
-                subjects=",".join(span.subject) or None,
-                since=span.since,
-                until=span.until,
-                limit=span.limit,
+                subjects=",".join(options.subject) or None,
+                since=options.since,
+                until=options.until,
+                limit=options.limit,
             )
         )
     if not entries and output.format.is_table:
-        session.say("Nothing happened, or it is no longer known.")
+        session.message("There are no transitions, or they are no longer kept.")
     else:
         print_items(session, output, _sheet(session.now()), entries)
 
@@ -100,11 +104,11 @@ def _sheet(now: datetime) -> Sheet[HistoryEntry]:
     def cells(entry: HistoryEntry) -> Sequence[str]:
         return (
             entry.time.strftime("%Y-%m-%d %H:%M:%S") if entry.time else NONE,
-            tell_age(entry.time, now),
+            format_age(entry.time, now),
             entry.subject,
             entry.from_ or NONE,
             entry.to or NONE,
-            _tell_duration(entry.duration),
+            _format_duration(entry.duration),
             " ".join(filter(None, (entry.cause.kind, entry.cause.ref))),
             entry.reason,
             str(entry.position),
@@ -115,13 +119,13 @@ def _sheet(now: datetime) -> Sheet[HistoryEntry]:
     return Sheet("HistoryEntry", _COLUMNS, cells, lambda each: each.raw, lambda each: f"{each.position}/{each.subject}")
 
 
-def _tell_duration(text: str | None) -> str:
-    """Write a duration without its fractions."""
+def _format_duration(text: str | None) -> str:
+    """Format a duration without fractions."""
     from hyperfleet.documents.durations import parse_duration
 
     if text is None:
         return NONE
     try:
-        return tell_length(parse_duration(text))
-    except ValueError:  # a newer server may write them in another way
+        return format_length(parse_duration(text))
+    except ValueError:  # a newer server may use another format
         return text

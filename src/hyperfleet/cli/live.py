@@ -1,4 +1,4 @@
-"""What changes in place on a terminal: drawn anew over itself there, written one after the other anywhere else."""
+"""Live views: redrawn in place on a terminal, written one after the other elsewhere."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
-    from hyperfleet.cli.session import Session
+    from hyperfleet.cli.session import CliSession
 
 
 class Frames:
-    """A view that is shown again and again. On a terminal each one replaces the one before it."""
+    """A sequence of frames. On a terminal each one replaces the previous one."""
 
-    def __init__(self, session: Session, separator: str = "") -> None:
-        """Begin with nothing shown; `separator` is the line between two of them where none is replaced."""
+    def __init__(self, session: CliSession, separator: str = "") -> None:
+        """Begin without a frame; `separator` is the line between frames when they are not replaced."""
         self._session = session
         self._separator = separator
         self._live: Any = None
@@ -22,7 +22,7 @@ class Frames:
         self._last: Sequence[str] = ()
 
     def __enter__(self) -> Self:
-        """Take over the lower part of the terminal, if there is one."""
+        """Start the live display, if there is a terminal."""
         if self._session.is_terminal:
             from rich.console import Console
             from rich.live import Live
@@ -33,7 +33,7 @@ class Frames:
         return self
 
     def show(self, lines: Sequence[str]) -> None:
-        """Show lines; those that are the same as before are not written again where nothing is replaced."""
+        """Show a frame; without a terminal, a frame equal to the previous one is skipped."""
         if self._live is not None:
             from rich.text import Text
 
@@ -46,6 +46,6 @@ class Frames:
         self._last = lines
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        """Leave the last one on the terminal."""
+        """Stop, with the last frame left on the terminal."""
         if self._live is not None:
             self._live.stop()

@@ -1,4 +1,4 @@
-"""Manifests: files that say what clusters and node pools there shall be, in YAML or JSON.
+"""Manifests: files that declare clusters and node pools, in YAML or JSON.
 
     kind: Cluster
     metadata:
@@ -12,11 +12,11 @@
     metadata: {name: workers}
     spec: {replicas: 3}
 
-Without `labels` a resource keeps those that it has. What `hyperfleet get -o yaml` writes, a list of it included, is a
-manifest, too: what only the server can set is left aside.
+Without `labels` a resource keeps its labels. The output of `hyperfleet get -o yaml`, also of a list, is a manifest,
+too: fields that only the server sets are ignored.
 
-`apply`, `create`, `edit` and `delete` read them. Everything that is wrong in all of the files is found, with its place,
-before anything is sent; names and labels are checked by the code that the server checks them with.
+`apply`, `create`, `edit` and `delete` read them. All errors in all files are found, with their positions, before
+anything is sent; names and labels are checked by the server's own code.
 """
 
 from __future__ import annotations
@@ -38,14 +38,16 @@ from hyperfleet.errors import DocumentError
 STDIN: Final = "-"
 _SUFFIXES: Final = (".yaml", ".yml", ".json")
 _KINDS: Final = {"Cluster": CLUSTER, "NodePool": NODE_POOL}
-_MOST: Final = 4 * 1024 * 1024  # characters of a file: a fleet of a thousand clusters, and half a minute of reading
+_MAX_NAMES: Final = (
+    4 * 1024 * 1024
+)  # characters of a file: a fleet of a thousand clusters, and half a minute of reading
 _ONLY_JSON: Final = re.compile("[\x7f-\x9f\u2028\u2029\ufeff]")
-# Where the server's words for a part of a resource are in a manifest.
+# Server pointers and their counterparts in a manifest.
 _PLACES: Final = (("/name", "/metadata/name"), ("/labels", "/metadata/labels"))
 
 
 class Manifest(Struct, frozen=True):
-    """What one resource shall be, and where that is written."""
+    """The desired state of one resource, and where it is declared."""
 
     noun: Noun
     name: str
@@ -55,11 +57,11 @@ class Manifest(Struct, frozen=True):
     places: Places
 
     def __str__(self) -> str:
-        """Write it as other commands take it."""
+        """Format the name as other commands accept it."""
         return "/".join(part for part in (self.noun.name, self.cluster, self.name) if part)
 
     def place(self, pointer: str) -> DocumentPlace:
-        """Return where something is written that the server points to."""
+        """Return the position in the file for a pointer of the server."""
         return _place(self.places, pointer)
 
 
@@ -75,27 +77,27 @@ class _Written(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     metadata: _Metadata
     spec: dict[str, Any]
     cluster_name: str | None = None
-    api_version: Literal["hyperfleet/v1"] | None = None  # who knows kubectl writes one
+    api_version: Literal["hyperfleet/v1"] | None = None  # accepted because kubectl users write it
 
 
-class _ToldMetadata(Struct, frozen=True, rename="camel"):
+class _ServerMetadata(Struct, frozen=True, rename="camel"):
     labels: dict[str, str] | None = None
     cluster_id: str | None = None
 
 
-class _Told(Struct, frozen=True, rename="camel"):
-    """A resource as the server tells it; what is not here only the server can set."""
+class _ServerResource(Struct, frozen=True, rename="camel"):
+    """A resource as the server returns it; other fields are ignored."""
 
     type: Literal["Cluster", "NodePool"]
     name: str
-    metadata: _ToldMetadata
+    metadata: _ServerMetadata
     spec: dict[str, Any]
 
 
 def read_manifests(files: Iterable[str]) -> list[Manifest]:
     """Read files, directories and standard input; raise `DocumentError` with everything that is wrong in all of them.
 
-    Clusters come before node pools, so that a pool may stand before its cluster.
+    Clusters come before node pools, so that a file may have a pool before its cluster.
     """
     manifests: list[Manifest] = []
     problems: list[DocumentProblem] = []
@@ -109,23 +111,23 @@ def read_manifests(files: Iterable[str]) -> list[Manifest]:
             found, wrong = parse_manifests(text, name_file(each))
             manifests += found
             problems += wrong
-    problems += _find_twins(manifests)
+    problems += _find_duplicates(manifests)
     if problems:
         raise DocumentError(problems)
     return sorted(manifests, key=lambda each: each.noun is NODE_POOL)
 
 
 def parse_manifests(text: str, file: str) -> tuple[list[Manifest], list[DocumentProblem]]:
-    """Read the manifests of a text; `file` is the name that problems carry."""
-    reading = read(_as_yaml(text), file, _MOST)
+    """Parse the manifests of a text; `file` is the name used in problems."""
+    reading = read(_as_yaml(text), file, _MAX_NAMES)
     manifests: list[Manifest] = []
     problems = list(reading.problems)
-    for document in _take_apart(reading.documents):
+    for document in _split_resources(reading.documents):
         manifest, wrong = _parse(document)
         manifests += [manifest] if manifest else []
         problems += wrong
     if not manifests and not problems:
-        problems.append(DocumentProblem(DocumentPlace(file, 1, 1), "there is no manifest in it", "Empty"))
+        problems.append(DocumentProblem(DocumentPlace(file, 1, 1), "it contains no manifest", "Empty"))
     return manifests, problems
 
 
@@ -141,14 +143,14 @@ def write_manifest(noun: Noun, name: str, spec: object, labels: object, cluster:
 
 
 def _as_yaml(text: str) -> str:
-    """Write JSON so that it is YAML, too: some characters may stand in the texts of one and not of the other."""
+    """Escape characters that JSON texts may contain and YAML may not."""
     if not text.lstrip().startswith(("{", "[")):
         return text
     return _ONLY_JSON.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def _spread(file: str) -> list[str]:
-    """Put the manifests of a directory in its place, in the order of their names."""
+    """Return the manifests of a directory, sorted by name; or the file itself."""
     path = Path(file)
     if file == STDIN or not path.is_dir():
         return [file]
@@ -159,7 +161,7 @@ def _spread(file: str) -> list[str]:
 
 
 def read_text(file: str) -> str:
-    """Read a file or standard input; raise `DocumentError` if that cannot be."""
+    """Read a file or standard input; raise `DocumentError` if it cannot be read."""
     try:
         raw = _read_input() if file == STDIN else Path(file).read_bytes()
         return raw.decode("utf-8")
@@ -171,12 +173,12 @@ def read_text(file: str) -> str:
 
 
 def name_file(file: str) -> str:
-    """Say what a file is called in a sentence."""
+    """Return the name of a file for messages."""
     return "standard input" if file == STDIN else file
 
 
 def _read_input() -> bytes:
-    if sys.stdin is None:  # whoever started us closed it
+    if sys.stdin is None:  # closed by the parent process
         raise OSError(errno.EBADF, "there is no standard input")
     return sys.stdin.buffer.read()
 
@@ -187,8 +189,8 @@ def _unreadable(file: str, reason: str) -> DocumentError:
     )
 
 
-def _take_apart(documents: Iterable[YamlDocument]) -> Iterator[YamlDocument]:
-    """Yield each document that is one resource; of a list, its items. An empty one is what a trailing `---` leaves."""
+def _split_resources(documents: Iterable[YamlDocument]) -> Iterator[YamlDocument]:
+    """Yield the documents, and the items of lists; skip empty ones, which a trailing `---` leaves."""
     for document in documents:
         root = document.root
         items = root.find("items") if isinstance(root, MappingNode) else None
@@ -205,14 +207,14 @@ def _has(node: object, key: str) -> bool:
 def _parse(document: YamlDocument) -> tuple[Manifest | None, Sequence[DocumentProblem]]:
     places = Places(document)
     if _has(document.root, "type") and not _has(document.root, "kind"):
-        told, problems = bind(document, _Told)
-        if told is None:
+        resource, problems = bind(document, _ServerResource)
+        if resource is None:
             return None, problems
-        labels, cluster = told.metadata.labels or {}, told.metadata.cluster_id
-        return _check(Manifest(_KINDS[told.type], told.name, told.spec, labels, cluster, places))
+        labels, cluster = resource.metadata.labels or {}, resource.metadata.cluster_id
+        return _check(Manifest(_KINDS[resource.type], resource.name, resource.spec, labels, cluster, places))
     written, problems = bind(document, _Written)
     if written is None:
-        return None, sorted([*problems, *_check_the_good(document, places)])
+        return None, sorted([*problems, *_check_valid_parts(document, places)])
     metadata = written.metadata
     return _check(
         Manifest(_KINDS[written.kind], metadata.name, written.spec, metadata.labels, written.cluster_name, places)
@@ -220,7 +222,7 @@ def _parse(document: YamlDocument) -> tuple[Manifest | None, Sequence[DocumentPr
 
 
 def _check(manifest: Manifest) -> tuple[Manifest | None, Sequence[DocumentProblem]]:
-    """Check what a type cannot say."""
+    """Check what types do not express."""
     problems = list(_check_names(manifest.name, manifest.labels, manifest.place))
     if manifest.noun is NODE_POOL and not manifest.cluster:
         message = "clusterName is missing: the name or id of the cluster that this node pool is in"
@@ -231,8 +233,8 @@ def _check(manifest: Manifest) -> tuple[Manifest | None, Sequence[DocumentProble
     return (None if problems else manifest), sorted(problems)
 
 
-def _check_the_good(document: YamlDocument, places: Places) -> Iterable[DocumentProblem]:
-    """Check what is good of a manifest with problems, so that everything is told at once."""
+def _check_valid_parts(document: YamlDocument, places: Places) -> Iterable[DocumentProblem]:
+    """Check the valid parts of a manifest with problems, so that everything is reported at once."""
     saved = salvage(document, _Written)
     if saved is None or saved.metadata is None:
         return ()
@@ -242,7 +244,7 @@ def _check_the_good(document: YamlDocument, places: Places) -> Iterable[Document
 def _check_names(
     name: str | None, labels: Mapping[str, str] | None, place: Callable[[str], DocumentPlace]
 ) -> Iterator[DocumentProblem]:
-    """Check name and labels, if they are there, as the server will."""
+    """Check name and labels, if given, with the server's rules."""
     from hyperfleet.api.intake import read_merge_patch
     from hyperfleet.model.kind import CLUSTER as CLUSTER_KIND
 
@@ -253,18 +255,18 @@ def _check_names(
 
 
 def _place(places: Places, pointer: str) -> DocumentPlace:
-    """Return where something is written in a manifest that the server points to in its own words."""
+    """Return the position in a manifest for a pointer of the server."""
     for theirs, ours in _PLACES:
         if (pointer == theirs or pointer.startswith(f"{theirs}/")) and not places.is_given(theirs):
             return places.value(ours + pointer.removeprefix(theirs))
     return places.value(pointer)
 
 
-def _find_twins(manifests: Iterable[Manifest]) -> Iterator[DocumentProblem]:
-    """Find what is there twice: which of them should count?"""
+def _find_duplicates(manifests: Iterable[Manifest]) -> Iterator[DocumentProblem]:
+    """Find resources that are declared twice."""
     first: dict[str, DocumentPlace] = {}
     for manifest in manifests:
         place = manifest.place("/name")
         before = first.setdefault(str(manifest), place)
         if before is not place:
-            yield DocumentProblem(place, f"{manifest} is there already, at {before}", "Duplicate")
+            yield DocumentProblem(place, f"{manifest} is already declared at {before}", "Duplicate")

@@ -1,4 +1,4 @@
-"""Options that several commands have: how to write what was found, and which resources are meant.
+"""Options that several commands share: output formats and filters.
 
 Each is a decorator; the command gets one value for all of them (`output`, `labels`, `selection`).
 """
@@ -13,23 +13,23 @@ from msgspec import Struct
 
 from hyperfleet.cli.command import TIME, bundle
 from hyperfleet.cli.failures import Misuse
-from hyperfleet.cli.output.formats import FORMATS, Format, LabelColumns, Output, parse_format
+from hyperfleet.cli.output.formats import FORMATS, LabelColumns, Output, OutputFormat, parse_format
 
-DOCUMENTS: Final = ("table", "json", "yaml", "jsonpath")  # of what is one document, and no list
+DOCUMENTS: Final = ("table", "json", "yaml", "jsonpath")  # for single documents
 
 
-class FormatType(click.ParamType[Format]):
+class FormatType(click.ParamType[OutputFormat]):
     """Reads the value of `-o`."""
 
     name = "format"
 
     def __init__(self, names: Sequence[str] = FORMATS) -> None:
-        """Allow only these."""
+        """Allow only these formats."""
         self.names = tuple(names)
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Format:
-        """Read it, or say what is wrong."""
-        if isinstance(value, Format):
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> OutputFormat:
+        """Parse a format, or fail with what is wrong."""
+        if isinstance(value, OutputFormat):
             return value
         try:
             return parse_format(str(value), self.names)
@@ -39,7 +39,7 @@ class FormatType(click.ParamType[Format]):
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[click.shell_completion.CompletionItem]:
-        """Offer what there is."""
+        """Offer the formats."""
         from click.shell_completion import CompletionItem
 
         return [CompletionItem(name) for name in self.names if name.startswith(incomplete)]
@@ -51,13 +51,15 @@ def output_options(names: Sequence[str] = FORMATS) -> Callable[[Any], Any]:
         "output",
         _make_output,
         format_option(names),
-        click.option("--no-headers", is_flag=True, help="Leave the headings of tables out."),
-        click.option("--sort-by", metavar="PATH", help="Sort by a field, such as .metadata.createdAt; - turns it."),
+        click.option("--no-headers", is_flag=True, help="Omit the headings of tables."),
+        click.option(
+            "--sort-by", metavar="PATH", help="Sort by a field, such as .metadata.createdAt; a leading - reverses."
+        ),
     )
 
 
 def document_options(names: Sequence[str] = DOCUMENTS) -> Callable[[Any], Any]:
-    """Give a command `-o` for what is no list that could be sorted; it gets it as `output`."""
+    """Give a command without lists `-o`; it gets it as `output`."""
     return bundle("output", Output, format_option(names, "format"))
 
 
@@ -70,7 +72,7 @@ def format_option(names: Sequence[str], name: str = "format_") -> Callable[[Any]
         type=FormatType(names),
         default="table",
         metavar="FORMAT",
-        help=f"How to write it: {', '.join(names[:-1])} or {names[-1]}.",
+        help=f"Output format: {', '.join(names[:-1])} or {names[-1]}.",
     )
 
 
@@ -85,7 +87,7 @@ def label_options() -> Callable[[Any], Any]:
 
 
 class Selection(Struct, frozen=True):
-    """Which resources are meant; everything must hold."""
+    """Filters of resources; all must hold."""
 
     selector: str | None = None
     where: tuple[str, ...] = ()
@@ -97,7 +99,7 @@ class Selection(Struct, frozen=True):
     updated_since: str | None = None
 
     def as_filters(self) -> dict[str, Any]:
-        """Return them as the client's keywords; those that were not given are left out."""
+        """Return the given filters as keywords of the client."""
         filters = {
             "labels": self.selector,
             "conditions": ",".join(self.where),
@@ -111,7 +113,7 @@ class Selection(Struct, frozen=True):
         return {key: value for key, value in filters.items() if value}
 
     def is_everything(self) -> bool:
-        """Tell whether nothing was given."""
+        """Return whether no filter was given."""
         return not self.as_filters()
 
 
@@ -123,24 +125,27 @@ def selection_options() -> Callable[[Any], Any]:
         click.option("-l", "--selector", metavar="SELECTOR", help="By labels: env=prod,tier in (web,db),!legacy."),
         click.option("--where", multiple=True, metavar="CONDITION", help="By conditions: Ready!=True, Available."),
         click.option("--phase", multiple=True, metavar="PHASE", help="By phase: Failed,Degraded or !Ready."),
-        click.option("-q", "--query", metavar="WORDS", help="By how words of names, ids, labels, reasons begin."),
+        click.option("-q", "--query", metavar="WORDS", help="By prefixes of words in names, ids, labels, reasons."),
         click.option(
             "--adapter-state", multiple=True, metavar="ADAPTER:STATE", help="By adapters: dns:Failed|Running."
         ),
-        click.option("--blocked-by", metavar="ADAPTER", help="Those that wait for an adapter."),
-        click.option("--flapping", is_flag=True, help="Those of which something moves too often."),
+        click.option("--blocked-by", metavar="ADAPTER", help="Only resources that wait for this adapter."),
+        click.option("--flapping", is_flag=True, help="Only resources with a flapping phase or condition."),
         click.option(
-            "--updated-since", type=TIME, metavar="TIME", help="Those that changed since: 15m, 2025-10-17T12:00:05Z."
+            "--updated-since",
+            type=TIME,
+            metavar="TIME",
+            help="Only resources changed since: 15m, 2025-10-17T12:00:05Z.",
         ),
     )
 
 
 def refuse_together(**given: object) -> None:
-    """Complain if more than one of these was given; names are those of flags."""
+    """Raise `Misuse` if more than one of these flags was given."""
     named = [f"--{name.replace('_', '-')}" for name, value in given.items() if value]
     if len(named) > 1:
-        raise Misuse(f"{' and '.join(named)} do not go together")
+        raise Misuse(f"{' and '.join(named)} cannot be combined")
 
 
-def _make_output(format_: Format, no_headers: bool, sort_by: str | None) -> Output:
+def _make_output(format_: OutputFormat, no_headers: bool, sort_by: str | None) -> Output:
     return Output(format_, not no_headers, sort_by)

@@ -1,6 +1,6 @@
-"""What became of each resource that a command was to change: told one by one, and the exit code of all together.
+"""The outcome of each resource that a command changes, and the exit code for all of them.
 
-One that fails does not keep the others from being done. Used by `apply`, `create`, `label` and `delete`.
+A failure does not stop the others. Used by `apply`, `create`, `label` and `delete`.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ from hyperfleet.errors import DocumentError, HyperFleetError
 if TYPE_CHECKING:
     from hyperfleet.cli.manifests import Manifest
     from hyperfleet.cli.output.formats import Output
-    from hyperfleet.cli.session import Session
+    from hyperfleet.cli.session import CliSession
 
 FORMATS: Final = ("table", "name", "json", "yaml", "jsonpath")
-# What is wrong with one resource only; anything else would be wrong with the next one, too.
+# Errors of a single resource; any other error would affect the next one, too.
 _OF_ONE: Final = (exits.USAGE, exits.NOT_FOUND, exits.REFUSED, exits.TIMEOUT)
 
 
 class Outcomes:
-    """Tells of each resource as it is done; programs get all of them in the end."""
+    """Reports each resource as it is done; documents for programs are written at the end."""
 
-    def __init__(self, session: Session, output: Output) -> None:
-        """Begin with nothing done."""
+    def __init__(self, session: CliSession, output: Output) -> None:
+        """Begin without outcomes."""
         self._session = session
         self._output = output
-        self._documents: list[Any] = []  # of those that are done
+        self._documents: list[Any] = []  # of the resources done
         self.code = exits.OK
 
-    def tell(self, name: str, action: str, document: Any) -> None:
-        """Say what became of one: `name` as commands take it, the `document` for programs."""
+    def report(self, name: str, action: str, document: Any) -> None:
+        """Report one outcome: `name` as commands accept it, `document` for programs."""
         if self._output.format.is_table:
             self._session.write(f"{name} {action}")
         elif self._output.format.name == "name":
@@ -43,13 +43,13 @@ class Outcomes:
         self._documents.append(document)
 
     def add_line(self, line: str) -> None:
-        """Say more of the last one to people."""
+        """Add a line for people to the last outcome."""
         if self._output.format.is_table:
             self._session.write(line)
 
     @contextmanager
     def attempt(self, manifest: Manifest | None = None, *, about: str = "") -> Iterator[None]:
-        """Do one of them in a block; say what is wrong with it, at its place in a manifest, and go on with the next."""
+        """Report an error of one resource, with its position in a manifest, and continue with the next."""
         try:
             yield
         except HyperFleetError as error:
@@ -57,11 +57,11 @@ class Outcomes:
             if code not in _OF_ONE:
                 raise
             for sentence in _sentences(error, manifest):
-                self._session.say(f"Error: {about}: {sentence}" if about else f"Error: {sentence}")
+                self._session.message(f"Error: {about}: {sentence}" if about else f"Error: {sentence}")
             self.code = self.code or code
 
     def close(self) -> int:
-        """Write what programs get: the one document, or a list; return the exit code."""
+        """Write the document, or a list of several; return the exit code."""
         if not self._output.format.is_table and self._output.format.name != "name" and self._documents:
             whole = self._documents[0] if len(self._documents) == 1 else list_document("", self._documents)
             print_document(self._session, self._output, whole)
@@ -69,15 +69,15 @@ class Outcomes:
 
 
 def _sentences(error: HyperFleetError, manifest: Manifest | None) -> Iterator[str]:
-    """Say what is wrong; what the server points to, with its place in the file."""
+    """Yield the messages of an error; those with a pointer get their position in the file."""
     if isinstance(error, DocumentError):
         yield from map(str, error.problems)
         return
     if manifest is None:
         yield str(error)
         return
-    faults = [each for each in getattr(error, "errors", ()) if each.pointer]
-    for fault in faults:
-        yield f"{manifest.place(fault.pointer)}: {manifest}: {fault.message}"
-    if not faults:
+    details = [each for each in getattr(error, "errors", ()) if each.pointer]
+    for detail in details:
+        yield f"{manifest.place(detail.pointer)}: {manifest}: {detail.message}"
+    if not details:
         yield f"{manifest.place('/name')}: {manifest}: {error}"

@@ -1,4 +1,4 @@
-"""`hyperfleet report`: report as an adapter does, by hand or from a file."""
+"""`hyperfleet report`: send reports like an adapter, by hand or from a file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from hyperfleet.cli import exits
 from hyperfleet.cli.assignments import parse_fields
-from hyperfleet.cli.command import Command, bundle, connected
+from hyperfleet.cli.command import CliCommand, bundle, connected
 from hyperfleet.cli.failures import Misuse
 from hyperfleet.cli.options import output_options
 from hyperfleet.cli.output.ages import parse_time
@@ -20,19 +20,19 @@ from hyperfleet.cli.output.formats import Output
 from hyperfleet.cli.output.printer import print_item, print_items
 from hyperfleet.cli.output.sheet import Sheet
 from hyperfleet.cli.output.table import NONE, Column
-from hyperfleet.cli.reports import Sent, name_of, read_reports, send
+from hyperfleet.cli.reports import SentReport, name_of, read_reports, send
 from hyperfleet.cli.resources import find, parse_target
-from hyperfleet.cli.session import Session, pass_session
+from hyperfleet.cli.session import CliSession, pass_session
 
 if TYPE_CHECKING:
     from hyperfleet.client import Fleet, Outcome
 
 _FORMATS: Final = ("table", "wide", "json", "yaml", "name", "jsonpath")
-_VERDICT: Final = click.Choice(["True", "False", "Unknown"], case_sensitive=False)
+_STATUS: Final = click.Choice(["True", "False", "Unknown"], case_sensitive=False)
 
 
-class Words(Struct, frozen=True):
-    """What the report says, as it is typed."""
+class ReportOptions(Struct, frozen=True):
+    """The fields of a report, from options."""
 
     adapter: str | None = None
     available: str | None = None
@@ -48,7 +48,7 @@ class Words(Struct, frozen=True):
 
     def as_keywords(self, now: datetime) -> dict[str, Any]:
         """Return the keywords of the client."""
-        said = {
+        keywords = {
             "available": self.available,
             "applied": self.applied,
             "health": self.health,
@@ -60,108 +60,117 @@ class Words(Struct, frozen=True):
             "generation": self.generation,
             "observed_time": _parse_time(self.observed_time) or now,
         }
-        return {key: value for key, value in said.items() if value not in (None, "", {})}
+        return {key: value for key, value in keywords.items() if value not in (None, "", {})}
 
 
 @click.command(
     "report",
-    cls=Command,
+    cls=CliCommand,
     examples=[
         (
-            "an adapter has done its work",
+            "an adapter has succeeded",
             "hyperfleet report payments --adapter dns --available True --reason RecordsCreated --data records=5",
         ),
         (
             "… or has failed",
             'hyperfleet report payments --adapter dns --available False --reason ZoneNotFound --message "no zone"',
         ),
-        ("… is at work still", "hyperfleet report payments --adapter dns --available False --reason JobRunning"),
+        ("… is still working", "hyperfleet report payments --adapter dns --available False --reason JobRunning"),
         ("… or has cleaned up", "hyperfleet report payments --adapter dns --available False --finalized True"),
-        ("as it stands in a file", "hyperfleet report cluster payments -f report.json"),
+        ("a report in a file", "hyperfleet report cluster payments -f report.json"),
         ("many reports on many resources", "hyperfleet report -f reports.yaml"),
     ],
     codes={
-        exits.FALSE: "a report was discarded: it counted for nothing, because there is a newer one",
+        exits.FALSE: "a report was discarded without effect, because there is a newer one",
         exits.NOT_FOUND: exits.MEANINGS[exits.NOT_FOUND],
-        exits.REFUSED: "the server refused a report; of many, the others were taken in",
+        exits.REFUSED: "the server refused a report; the others of a batch were accepted",
     },
 )
 @click.argument("what", nargs=-1, metavar="[KIND NAME | KIND/NAME | NAME]")
 @click.option("-c", "--cluster", metavar="CLUSTER", help="The cluster of a node pool.")
 @bundle(
-    "words",
-    Words,
-    click.option("-a", "--adapter", metavar="NAME", help="Who reports."),
-    click.option("--available", type=_VERDICT, help="Has the work succeeded?"),
-    click.option("--applied", type=_VERDICT, default="True", help="Has what it needs been created? [default: True]"),
-    click.option("--health", type=_VERDICT, default="True", help="Has nothing unexpected happened? [default: True]"),
-    click.option("--finalized", type=_VERDICT, help="When deleting: has everything been cleaned up?"),
-    click.option("--reason", default="", metavar="WORD", help="Of Available: why, in CamelCase."),
-    click.option("--message", default="", metavar="TEXT", help="Of Available: why, for people."),
+    "options",
+    ReportOptions,
+    click.option("-a", "--adapter", metavar="NAME", help="The adapter that reports."),
+    click.option("--available", type=_STATUS, help="Has the work succeeded?"),
+    click.option("--applied", type=_STATUS, default="True", help="Has what it needs been created? [default: True]"),
+    click.option("--health", type=_STATUS, default="True", help="Has nothing unexpected happened? [default: True]"),
+    click.option("--finalized", type=_STATUS, help="When deleting: has everything been cleaned up?"),
+    click.option("--reason", default="", metavar="WORD", help="The reason of Available, in CamelCase."),
+    click.option("--message", default="", metavar="TEXT", help="The message of Available, for people."),
     click.option(
-        "--condition", "conditions", multiple=True, metavar="TYPE=STATUS", help="A further one; may be repeated."
+        "--condition",
+        "conditions",
+        multiple=True,
+        metavar="TYPE=STATUS",
+        help="An additional condition; may be repeated.",
     ),
     click.option("--data", multiple=True, metavar="FIELD=VALUE", help="Data of the report; may be repeated."),
-    click.option("--generation", type=int, metavar="N", help="The generation that was looked at; else the present."),
-    click.option("--observed-time", metavar="TIME", help="When it was looked at; else now."),
+    click.option("--generation", type=int, metavar="N", help="The observed generation; default: the present one."),
+    click.option("--observed-time", metavar="TIME", help="The time of the observation; default: now."),
 )
 @click.option("-f", "--filename", "file", metavar="FILE|-", help="The report, or many of them, in YAML or JSON.")
 @output_options(_FORMATS)
 @connected
 @pass_session
 def report(
-    session: Session, what: tuple[str, ...], cluster: str | None, words: Words, file: str | None, output: Output
+    session: CliSession,
+    what: tuple[str, ...],
+    cluster: str | None,
+    options: ReportOptions,
+    file: str | None,
+    output: Output,
 ) -> None:
-    """Report on a cluster or a node pool as an adapter does, and say what became of it.
+    """Send a report on a cluster or a node pool like an adapter, and show its outcome.
 
-    A file has a report as the API takes it (adapter, conditions, …), or many of them: a list, several documents, or
-    {"reports": […]}. Each of many says what it is about with cluster: NAME or nodePool: CLUSTER/NAME. The generation is
-    the present one and the time is now, unless they are said.
+    A file has a report in the format of the API (adapter, conditions, …), or many of them: a list, several documents,
+    or {"reports": […]}. Each of many names its resource with cluster: NAME or nodePool: CLUSTER/NAME. By default the
+    generation is the present one and the time is now.
     """
     target = parse_target(what, cluster) if what else None
     if file is not None:
-        if words != Words():
-            raise Misuse("-f says everything: leave either it or the rest out")
+        if options != ReportOptions():
+            raise Misuse("-f cannot be combined with other arguments")
         reports = read_reports(file)
         with session.open() as fleet:
             sent = send(fleet, reports, target, session.now())
     else:
         if target is None:
-            raise Misuse("say what it is about, such as: report cluster NAME; or give reports with -f")
+            raise Misuse("name a resource, such as: report cluster NAME; or give reports with -f")
         with session.open() as fleet:
-            sent = [_report(fleet, target, words, session.now())]
+            sent = [_report(fleet, target, options, session.now())]
     _print(session, output, sent)
     sys.exit(max((each.code for each in sent), default=exits.OK))
 
 
-def _report(fleet: Fleet, target: Any, words: Words, now: datetime) -> Sent:
-    if words.adapter is None or words.available is None:
-        raise Misuse("a report says who and how it goes: --adapter NAME --available True|False|Unknown")
+def _report(fleet: Fleet, target: Any, options: ReportOptions, now: datetime) -> SentReport:
+    if options.adapter is None or options.available is None:
+        raise Misuse("a report needs --adapter NAME and --available True|False|Unknown")
     resource = find(fleet, target)
-    outcome: Outcome = fleet.report(resource, words.adapter, **words.as_keywords(now))
+    outcome: Outcome = fleet.report(resource, options.adapter, **options.as_keywords(now))
     name = name_of(fleet, resource)
     notes = tuple(note.message for note in outcome.notes)
-    told = outcome.outcome if not outcome.removed else f"{outcome.outcome}, and it is gone"
-    return Sent(name, words.adapter, told, outcome.reason or "", outcome.phase, outcome.report_id or "", notes)
+    text = outcome.outcome if not outcome.removed else f"{outcome.outcome}, resource removed"
+    return SentReport(name, options.adapter, text, outcome.reason or "", outcome.phase, outcome.report_id or "", notes)
 
 
-def _print(session: Session, output: Output, sent: Sequence[Sent]) -> None:
+def _print(session: CliSession, output: Output, sent: Sequence[SentReport]) -> None:
     if len(sent) == 1:
         print_item(session, output, _SHEET, sent[0])
     else:
         print_items(session, output, _SHEET, sent)
     for each in sent:
         for note in each.notes:
-            session.say(f"Note: {each.resource}: {note}")
+            session.message(f"Note: {each.resource}: {note}")
         if each.problem:
-            session.say(f"Error: {each.resource}: {each.adapter}: {each.problem}")
+            session.message(f"Error: {each.resource}: {each.adapter}: {each.problem}")
 
 
-def _cells(each: Sent) -> Sequence[str]:
+def _cells(each: SentReport) -> Sequence[str]:
     return (each.resource, each.adapter, each.outcome, each.reason or NONE, each.phase or NONE, each.report_id or NONE)
 
 
-_SHEET: Final[Sheet[Sent]] = Sheet(
+_SHEET: Final[Sheet[SentReport]] = Sheet(
     "Report",
     (
         Column("RESOURCE"),
@@ -172,14 +181,14 @@ _SHEET: Final[Sheet[Sent]] = Sheet(
         Column("REPORT ID", is_wide=True),
     ),
     _cells,
-    Sent.as_document,
+    SentReport.as_document,
     lambda each: each.resource,
 )
 
 
 def _parse_condition(text: str) -> tuple[str, str]:
     type_, equals, status = text.partition("=")
-    if not equals or status not in _VERDICT.choices:
+    if not equals or status not in _STATUS.choices:
         raise Misuse(f'expected a condition such as Certified=True, found "{text}"')
     return type_, status
 

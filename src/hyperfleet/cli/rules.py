@@ -1,4 +1,4 @@
-"""`hyperfleet rules`: check policies, try them out on the fleet, try out expressions, draw the phases of a policy."""
+"""`hyperfleet rules`: check and simulate policies, evaluate expressions, draw the phases of a policy."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from hyperfleet.cli.command import HELP, Command
+from hyperfleet.cli.command import HELP, CliCommand
 from hyperfleet.cli.exits import FALSE, MEANINGS, OK, USAGE
 from hyperfleet.cli.output.words import count_of
 from hyperfleet.cli.rules_simulate import simulate
@@ -26,9 +26,9 @@ _WRONG = MEANINGS[USAGE]
 
 @click.group(name="rules", context_settings=dict(HELP))
 def rules() -> None:
-    """Check policies and try out expressions.
+    """Check policies and evaluate expressions.
 
-    A policy says which adapters a cluster needs and which rules make which conditions.
+    A policy defines which adapters a cluster requires and which rules compute its conditions.
     """
 
 
@@ -36,32 +36,32 @@ rules.add_command(simulate)
 
 
 @rules.command(
-    cls=Command,
+    cls=CliCommand,
     examples=[
         ("a sum", "hyperfleet rules eval '1 + 2 * 3'"),
         ("with values", "hyperfleet rules eval 'all(nodes, {.ready})' --data nodes.json"),
         ("… and the value of every part", "hyperfleet rules eval 'len(nodes) >= 2' --data nodes.json --explain"),
         (
-            "is this right in a policy?",
+            "type-check it for a policy",
             "hyperfleet rules eval 'adapters[\"dns\"].available' --policy-names --check",
         ),
     ],
     codes={FALSE: "the result is false", USAGE: f"{_WRONG}; the expression is wrong"},
 )
 @click.argument("expression")
-@click.option("--data", type=_INPUT, help="A JSON file with the values the expression may use; - for standard input.")
+@click.option("--data", type=_INPUT, help="A JSON file with the variables of the expression; - for standard input.")
 @click.option("--policy-names", is_flag=True, help="Type-check with the names of a policy's rules; no data needed.")
 @click.option("--explain", is_flag=True, help="Show the value of every part.")
 @click.option("--check", is_flag=True, help="Only compile and show the type of the result.")
 def eval(expression: str, data: str | None, policy_names: bool, explain: bool, check: bool) -> None:  # noqa: A001
     """Evaluate an expression of the expr language.
 
-    The result is printed as one line of JSON; what JSON has no word for, as +Inf, is printed as a string.
+    The result is printed as one line of JSON; values that JSON does not have, such as +Inf, are printed as strings.
     """
     from hyperfleet.expr import to_json
 
     if explain and (check or policy_names):
-        raise click.UsageError("--explain shows values: it does not go with --check or --policy-names.")
+        raise click.UsageError("--explain needs values: it cannot be combined with --check or --policy-names.")
     if policy_names:
         click.echo(_compile_for_policy(expression).result_type.name)
         return
@@ -78,7 +78,7 @@ def eval(expression: str, data: str | None, policy_names: bool, explain: bool, c
 
 
 def _compile(expression: str, values: Mapping[str, Any]) -> Program:
-    """Compile for the given values; the one who asks decides what time it is, once."""
+    """Compile for the given values; the time is read once."""
     from hyperfleet.expr import ExprOptions, ExprTypeError, infer_schema
     from hyperfleet.expr import compile as compile_expr
 
@@ -116,19 +116,19 @@ def _read_values(file: str | None) -> dict[str, Any]:
     except msgspec.DecodeError as error:
         raise click.UsageError(f"{file} is not JSON: {error}") from error
     if not isinstance(values, dict):
-        raise click.UsageError(f"{file} must hold an object whose keys are the names of the values")
+        raise click.UsageError(f"{file} must contain an object whose keys are the names of variables")
     return values
 
 
 @rules.command(
-    cls=Command,
-    examples=[("all of ours", "hyperfleet rules check examples/policies/*.yaml")],
-    codes={OK: "all are good", FALSE: "a file has errors (with --strict: or warnings)", USAGE: _WRONG},
+    cls=CliCommand,
+    examples=[("the examples", "hyperfleet rules check examples/policies/*.yaml")],
+    codes={OK: "all are valid", FALSE: "a file has errors (with --strict: or warnings)", USAGE: _WRONG},
 )
 @click.argument("files", nargs=-1, required=True, type=_INPUT)
 @click.option("--strict", is_flag=True, help="Treat warnings as errors.")
 def check(files: tuple[str, ...], strict: bool) -> None:
-    """Check policy files: everything that is wrong, with its place, and what is likely not meant."""
+    """Check policy files: all errors with their positions, and warnings about probable mistakes."""
     from hyperfleet.aggregation.loading.policy_loader import check_policies
 
     bad = False
@@ -144,15 +144,15 @@ def check(files: tuple[str, ...], strict: bool) -> None:
 
 
 @rules.command(
-    cls=Command,
-    examples=[("those of the guide", "hyperfleet rules diagram examples/policies/guide.yaml")],
+    cls=CliCommand,
+    examples=[("the guide's policy", "hyperfleet rules diagram examples/policies/guide.yaml")],
     codes={USAGE: f"{_WRONG}; the policy is wrong"},
 )
 @click.argument("file", type=_INPUT)
 def diagram(file: str) -> None:
     """Draw the phases that a policy can reach, as Mermaid state diagrams.
 
-    Found by trying combinations of adapter states; a comment says so when there were too many to try all.
+    It tries combinations of adapter states; a comment says if there were too many to try all.
     """
     from hyperfleet.aggregation.linting.diagram import draw_phases, reachable_phases
     from hyperfleet.aggregation.linting.enumeration import enumerate_states
@@ -163,7 +163,7 @@ def diagram(file: str) -> None:
         click.echo(draw_phases(tried), nl=False)
 
 
-@rules.command(cls=Command, examples=[("for an editor", "hyperfleet rules schema > policy.schema.json")])
+@rules.command(cls=CliCommand, examples=[("for an editor", "hyperfleet rules schema > policy.schema.json")])
 def schema() -> None:
     """Print the JSON Schema of policy files, for editors."""
     from hyperfleet.aggregation.loading.policy_document import policy_schema

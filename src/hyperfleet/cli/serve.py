@@ -1,4 +1,4 @@
-"""`hyperfleet serve`: run the server, or only check that it would start."""
+"""`hyperfleet serve`: run the server, or only check its settings."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from hyperfleet.cli.command import Command
+from hyperfleet.cli.command import CliCommand
 from hyperfleet.cli.exits import FALSE, OK, UNAVAILABLE, USAGE
 from hyperfleet.errors import DocumentError, HyperFleetError, PolicyError, SettingsError, StoreUnavailable
 from hyperfleet.settings import SETTINGS, Setting, conceal, find_unknown_variables, resolve
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _LOG: Final = logging.getLogger(__name__)
 _BY_KEY: Final = {setting.key: setting for setting in SETTINGS}
-# The flags that set something, and the key of what they set.
+# Flags of settings, and the keys they set.
 FLAGS: Final = {
     "--listen": "listen",
     "--database": "database",
@@ -32,14 +32,14 @@ FLAGS: Final = {
     "--log-level": "logLevel",
 }
 _LISTEN_ERRORS: Final = {
-    errno.EADDRINUSE: "is in use by another program. Choose another one with --listen; port 0 takes any that is free",
-    errno.EACCES: "may not be used by you: ports below 1024 are for the system. Choose another one with --listen",
-    errno.EADDRNOTAVAIL: "is no address of this machine. Listen on 127.0.0.1, or on 0.0.0.0 for every network",
+    errno.EADDRINUSE: "is in use by another program. Choose another one with --listen; port 0 takes any free port",
+    errno.EACCES: "is not permitted: ports below 1024 need privileges. Choose another one with --listen",
+    errno.EADDRNOTAVAIL: "is not an address of this machine. Listen on 127.0.0.1, or on 0.0.0.0 for every network",
 }
 
 
 def _help(key: str) -> str:
-    """Return what a flag does, in the words of its setting."""
+    """Return the help of a flag, from its setting."""
     setting = _BY_KEY[key]
     return f"{setting.description}.{_describe_default(setting)}"
 
@@ -60,23 +60,23 @@ def _list_others() -> str:
 
 _EXAMPLES: Final = [
     ("on this machine, with a file for its data", "hyperfleet serve"),
-    ("to try something out", "hyperfleet serve --listen 127.0.0.1:0 --database memory:"),
-    ("in earnest", "hyperfleet serve --database postgresql://fleet@db.example.com/fleet --workers 4"),
-    ("would it start?", "hyperfleet serve --config hyperfleet.yaml --check"),
+    ("for a quick test", "hyperfleet serve --listen 127.0.0.1:0 --database memory:"),
+    ("in production", "hyperfleet serve --database postgresql://fleet@db.example.com/fleet --workers 4"),
+    ("only check the settings", "hyperfleet serve --config hyperfleet.yaml --check"),
 ]
 _CODES: Final = {
-    OK: "stopped as told; with --check: good",
-    FALSE: "a worker had to be killed; with --check: not good",
+    OK: "stopped normally; with --check: valid",
+    FALSE: "a worker had to be killed; with --check: invalid",
     USAGE: "settings or policy are wrong",
     UNAVAILABLE: "the database or the address is not available",
 }
 EPILOG: Final = f"""\b
-Every setting can be given in three ways; the first of these that is there wins:
+Every setting can be given in three ways; the first of these wins:
   a flag                  --log-level debug
   an environment variable HYPERFLEET_LOG_LEVEL=debug
                           HYPERFLEET_LIMITS_MAX_DEPTH=64 (limits.maxDepth)
   the file of --config    logLevel: debug
-A password belongs in the last two: flags are seen by everybody on the machine.
+Give passwords in the last two ways: other users of the machine can see flags.
 
 \b
 Settings without a flag, and their defaults:
@@ -84,7 +84,7 @@ Settings without a flag, and their defaults:
 """
 
 
-@click.command(name="serve", cls=Command, examples=_EXAMPLES, codes=_CODES, epilog=EPILOG)
+@click.command(name="serve", cls=CliCommand, examples=_EXAMPLES, codes=_CODES, epilog=EPILOG)
 @click.option("--listen", metavar="HOST:PORT", help=_help("listen"))
 @click.option("--database", metavar="URL", help=_help("database"))
 @click.option("--policy", metavar="FILE", help=_help("policy"))
@@ -93,15 +93,15 @@ Settings without a flag, and their defaults:
 @click.option("--insecure-listen", is_flag=True, help=_help("insecureListen"))
 @click.option("--log-level", metavar="LEVEL", help=_help("logLevel"))
 @click.option(
-    "--check", is_flag=True, help="Check settings and policy, show what is in effect and where it is set, end."
+    "--check", is_flag=True, help="Check settings and policy, show the effective settings and their origins, and exit."
 )
 def serve(config: str | None, check: bool, insecure_listen: bool, **texts: str | None) -> None:
-    """Run the server until it is told to stop (Ctrl-C or SIGTERM).
+    """Run the server until it is stopped (Ctrl-C or SIGTERM).
 
-    Without any settings it listens on this machine only, keeps its data in the file hyperfleet.db of the current
-    directory and uses the policy that is built in, unless that data has got one from a file before.
+    Without any settings it listens on this machine only, keeps its data in the file hyperfleet.db in the current
+    directory, and uses the policy stored there, or else the built-in one.
 
-    SIGTERM and Ctrl-C stop it in good order, SIGHUP lets it read its policy and its tokens again.
+    SIGTERM and Ctrl-C stop it gracefully, SIGHUP reloads its policy and its tokens.
     """
     flags = {"--" + name.replace("_", "-"): text for name, text in texts.items()}
     flags["--insecure-listen"] = "true" if insecure_listen else None
@@ -113,12 +113,12 @@ def serve(config: str | None, check: bool, insecure_listen: bool, **texts: str |
 
 
 def _run(settings: Settings) -> int:
-    """Run the server; what a person can cause ends as a sentence."""
+    """Run the server; user errors end with a message."""
     from hyperfleet import serving
 
-    if settings.log_format == "text":  # a log of objects has no other lines; `--check` tells the same
+    if settings.log_format == "text":  # a JSON log must not contain other lines; `--check` shows the same
         click.echo(f"Data: {conceal(settings.database)}", err=True)
-        click.echo(f"Policy: {settings.policy or 'in force or else built in'}", err=True)
+        click.echo(f"Policy: {settings.policy or 'the stored one, or else the built-in one'}", err=True)
         click.echo(f"Callers: {_describe_auth(settings)}", err=True)
     try:
         return serving.serve(settings)
@@ -129,7 +129,7 @@ def _run(settings: Settings) -> int:
             raise
         return _fail(conceal(str(error)), settings, USAGE)
     except socket.gaierror:
-        return _fail(f"{settings.listen} cannot be listened at: no such host is known", settings)
+        return _fail(f"cannot listen on {settings.listen}: unknown host", settings)
     except OSError as error:
         if error.errno not in _LISTEN_ERRORS:
             raise
@@ -138,12 +138,12 @@ def _run(settings: Settings) -> int:
 
 def _describe_auth(settings: Settings) -> str:
     auth = settings.auth
-    known_by = [*(["a file of tokens"] if auth.tokens else []), *(f"tokens of {each.issuer}" for each in auth.issuers)]
-    return f"known by {' and '.join(known_by)}" if known_by else "nobody is asked who they are (docs/security.md)"
+    methods = [*(["a file of tokens"] if auth.tokens else []), *(f"tokens of {each.issuer}" for each in auth.issuers)]
+    return f"authenticated by {' and '.join(methods)}" if methods else "not authenticated (docs/security.md)"
 
 
 def _fail(sentence: str, settings: Settings, code: int = UNAVAILABLE) -> int:
-    """Say why it ended, in the form that the log has by now; return the exit code."""
+    """Report why it ended, in the format of the log; return the exit code."""
     if settings.log_format == "json":
         _LOG.critical(sentence)
     else:
@@ -152,7 +152,7 @@ def _fail(sentence: str, settings: Settings, code: int = UNAVAILABLE) -> int:
 
 
 def _check(flags: dict[str, str | None], config: str | None) -> int:
-    """Say everything that is wrong, or show the settings in effect."""
+    """Print everything that is wrong, or the effective settings."""
     try:
         resolution = resolve(flags, os.environ, config)
         _check_files(resolution.settings)
@@ -165,7 +165,7 @@ def _check(flags: dict[str, str | None], config: str | None) -> int:
 
 
 def _check_files(settings: Settings) -> None:
-    """Read what the settings point to, as a start would; warnings are told, and all errors raised together."""
+    """Read the files of the settings, as a start would; print warnings, and raise all errors together."""
     from hyperfleet import bootstrap
 
     problems: list[DocumentProblem] = []
@@ -199,7 +199,7 @@ def _check_tls(settings: Settings) -> None:
 
 
 def _show(resolution: Resolution) -> None:
-    """Write every setting and where it was given."""
+    """Print every setting and its origin."""
     for setting in SETTINGS:
         line = f"{setting.key}: {setting.show(resolution.settings)}"
         click.echo(f"{line:<48} # {resolution.origins[setting.key]}")

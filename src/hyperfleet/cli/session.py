@@ -1,7 +1,7 @@
-"""What a command knows of where it runs: environment, clock, terminal, and the options that every command has.
+"""The environment of a command: variables, clock, terminal, and the global options.
 
-One is made for each run and handed to commands by click (`pass_session`). Tests make their own, with a clock that
-stands still. Every start of the program imports this, so it imports next to nothing.
+There is one per run; click passes it to commands (`pass_session`). Tests make their own, with a fixed clock. Every
+start of the program imports this module, so it imports little.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING
 import click
 
 from hyperfleet.cli.flags import Flags
-from hyperfleet.cli.printable import tame
+from hyperfleet.cli.sanitizing import sanitize
 
 if TYPE_CHECKING:
     import httpx
 
-    from hyperfleet.cli.connection import Connection
+    from hyperfleet.cli.connection import ServerConnection
     from hyperfleet.client import Fleet
 
 
@@ -35,7 +35,7 @@ def wants_colour(is_terminal: bool, environment: Mapping[str, str]) -> bool:
     return is_terminal and not environment.get("NO_COLOR") and environment.get("TERM") != "dumb"
 
 
-class Session:
+class CliSession:
     """One run of the program."""
 
     def __init__(
@@ -44,55 +44,55 @@ class Session:
         clock: Callable[[], datetime] = _now,
         transport: httpx.BaseTransport | None = None,
     ) -> None:
-        """Take the environment, the clock and sockets from the machine, unless told otherwise."""
+        """Use the machine's environment, clock and sockets by default."""
         self.environment = environment
         self.now = clock
         self._transport = transport
         self.flags = Flags()
 
     @cached_property
-    def connection(self) -> Connection:
-        """Return which server to speak to, and how."""
+    def connection(self) -> ServerConnection:
+        """Return the server to connect to, and how."""
         from hyperfleet.cli.connection import choose
 
         return choose(self.flags, self.environment)
 
     @property
     def has_default_server(self) -> bool:
-        """Tell whether we speak, or spoke, to a server that nobody named."""
+        """Return whether the server is the default one, which nobody named."""
         return "connection" in self.__dict__ and self.connection.origin == "default"
 
-    def open(self, *, is_patient: bool = False) -> Fleet:
-        """Open the client (use it in a `with`). A patient one comes back for as long as the server is away."""
+    def open(self, *, is_persistent: bool = False) -> Fleet:
+        """Open the client (use it in a `with`). A persistent one retries for as long as the server is away."""
         from hyperfleet.cli.connection import open_fleet
 
-        return open_fleet(self.connection, self.flags, is_patient=is_patient, transport=self._transport)
+        return open_fleet(self.connection, self.flags, is_persistent=is_persistent, transport=self._transport)
 
-    def open_hasty(self) -> Fleet:
-        """Open a client that asks once and does not wait long: for what a shell completes."""
-        from hyperfleet.cli.connection import open_hasty
+    def open_for_completion(self) -> Fleet:
+        """Open a client with a short timeout and no retries, for shell completion."""
+        from hyperfleet.cli.connection import open_for_completion
 
-        return open_hasty(self.connection, self._transport)
+        return open_for_completion(self.connection, self._transport)
 
     def read_server_clock(self) -> datetime | None:
-        """Return what time it is at the server, to the second; None: it does not say."""
+        """Return the server's time, to the second; None: unknown."""
         from hyperfleet.cli.connection import read_server_clock
 
         return read_server_clock(self.connection)
 
     @property
     def is_terminal(self) -> bool:
-        """Tell whether a person reads what we write on stdout."""
+        """Return whether stdout is a terminal."""
         return sys.stdout.isatty()
 
     @property
     def can_ask(self) -> bool:
-        """Tell whether a person can answer questions."""
+        """Return whether a person can answer questions."""
         return sys.stdin is not None and sys.stdin.isatty()
 
     @property
     def width(self) -> int | None:
-        """Return how wide the terminal is; None: there is none."""
+        """Return the width of the terminal; None: there is none."""
         return shutil.get_terminal_size().columns if self.is_terminal else None
 
     @property
@@ -101,7 +101,7 @@ class Session:
         return wants_colour(self.is_terminal, self.environment)
 
     def write(self, *lines: str) -> None:
-        """Write lines of data on stdout, at once."""
+        """Write lines of data to stdout, and flush."""
         sys.stdout.write("".join(f"{line}\n" for line in lines))
         sys.stdout.flush()
 
@@ -109,9 +109,9 @@ class Session:
         """Write many lines of data."""
         self.write(*lines)
 
-    def say(self, sentence: str) -> None:
-        """Say something to a person, on stderr; a part of it may be somebody else's."""
-        click.echo("\n".join(map(tame, sentence.split("\n"))), err=True)
+    def message(self, sentence: str) -> None:
+        """Print a message for a person on stderr; parts of it may come from the server, so it is sanitized."""
+        click.echo("\n".join(map(sanitize, sentence.split("\n"))), err=True)
 
 
-pass_session = click.make_pass_decorator(Session, ensure=True)
+pass_session = click.make_pass_decorator(CliSession, ensure=True)

@@ -1,6 +1,6 @@
-"""What a person sees while a simulation runs: a panel that keeps changing on a terminal, a line now and then elsewhere.
+"""The progress of a running simulation: a live panel on a terminal, a line now and then elsewhere.
 
-`sim` and `demo` show a `Glance`; everything but how it is put on the screen is plain text and the same for both.
+`sim` and `demo` show a `SimulationSnapshot`; both views format it as plain text and differ only in how they draw it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from msgspec import Struct, field
 
 from hyperfleet.cli.output.colours import colour_of, paint
-from hyperfleet.cli.session import Session, wants_colour
+from hyperfleet.cli.session import CliSession, wants_colour
 from hyperfleet.documents.durations import short_duration
 from hyperfleet.model.phase import WORST_FIRST
 
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
     from rich.live import Live
 
 
-_BAR: Final = 48  # characters: fits beside nothing else on a narrow terminal
-_WORST: Final = 3  # causes that are named
-_PLAIN_PAUSE: Final = 10.0  # seconds between lines that stay
+_BAR: Final = 48  # characters: fits a narrow terminal
+_MAX_CAUSES: Final = 3  # causes that are shown
+_PLAIN_PAUSE: Final = 10.0  # seconds between lines
 _LIVE_PAUSE: Final = 1.0
 
 
-class Glance(Struct, frozen=True):
-    """How a simulation is going at one moment."""
+class SimulationSnapshot(Struct, frozen=True):
+    """The state of a simulation at one moment."""
 
     title: str
-    virtual: float  # seconds of the plan
-    seconds: float  # seconds of the world
+    virtual: float  # simulated seconds
+    seconds: float  # real seconds
     reports: int
     rate: float
     p50: float  # seconds
@@ -41,55 +41,55 @@ class Glance(Struct, frozen=True):
     discards: Mapping[str, int] = field(default_factory=dict)
     errors: Mapping[str, int] = field(default_factory=dict)
     phases: Mapping[str, int] = field(default_factory=dict)
-    causes: Sequence[str] = ()  # what is broken most, the worst first
+    causes: Sequence[str] = ()  # the most frequent causes, worst first
     is_away: bool = False  # the server does not answer
 
 
-class View(Protocol):
-    """Where glances are shown."""
+class SnapshotView(Protocol):
+    """Where snapshots are shown."""
 
-    pause: float  # seconds between two of them
+    pause: float  # seconds between two snapshots
 
-    def show(self, glance: Glance) -> None:
-        """Show how it is going."""
+    def show(self, snapshot: SimulationSnapshot) -> None:
+        """Show a snapshot."""
         ...
 
 
 class PlainView:
-    """A line for every glance."""
+    """Writes a line per snapshot."""
 
     pause = _PLAIN_PAUSE
 
-    def __init__(self, session: Session) -> None:
-        """Say it on stderr."""
+    def __init__(self, session: CliSession) -> None:
+        """Write to stderr."""
         self._session = session
 
-    def show(self, glance: Glance) -> None:
+    def show(self, snapshot: SimulationSnapshot) -> None:
         """Write a line."""
-        self._session.say(write_line(glance))
+        self._session.message(write_line(snapshot))
 
 
 class LiveView:
-    """A panel that is drawn anew over itself."""
+    """Redraws a panel in place."""
 
     pause = _LIVE_PAUSE
 
     def __init__(self, live: Live, *, has_colour: bool) -> None:
-        """Draw with a display of rich that somebody else opens and closes."""
+        """Draw on a rich display; the caller opens and closes it."""
         self._live = live
         self._has_colour = has_colour
 
-    def show(self, glance: Glance) -> None:
+    def show(self, snapshot: SimulationSnapshot) -> None:
         """Draw the panel."""
         from rich.text import Text
 
-        lines = write_panel(glance, has_colour=self._has_colour)
+        lines = write_panel(snapshot, has_colour=self._has_colour)
         self._live.update(Text.from_ansi("\n".join(lines), no_wrap=True), refresh=True)
 
 
 @contextmanager
-def open_view(session: Session, *, is_terminal: bool) -> Iterator[View]:
-    """Open the view that fits where we run. It is for people, so it is on stderr."""
+def open_view(session: CliSession, *, is_terminal: bool) -> Iterator[SnapshotView]:
+    """Open the view for this terminal, on stderr because it is for people."""
     if not is_terminal or session.environment.get("TERM") == "dumb":
         yield PlainView(session)
         return
@@ -100,43 +100,43 @@ def open_view(session: Session, *, is_terminal: bool) -> Iterator[View]:
         yield LiveView(live, has_colour=wants_colour(is_terminal, session.environment))
 
 
-def write_line(glance: Glance) -> str:
-    """Write a glance on one line."""
+def write_line(snapshot: SimulationSnapshot) -> str:
+    """Format a snapshot as one line."""
     parts = [
-        short_duration(timedelta(seconds=glance.virtual)),
-        f"{glance.reports} reports ({glance.rate:.0f}/s)",
-        f"p50 {_milliseconds(glance.p50)}, p99 {_milliseconds(glance.p99)}",
-        write_counts(dict(_in_order(glance.phases))) or "no clusters yet",
+        short_duration(timedelta(seconds=snapshot.virtual)),
+        f"{snapshot.reports} reports ({snapshot.rate:.0f}/s)",
+        f"p50 {_milliseconds(snapshot.p50)}, p99 {_milliseconds(snapshot.p99)}",
+        write_counts(dict(_in_order(snapshot.phases))) or "no clusters yet",
     ]
-    if glance.errors:
-        parts.append(f"errors: {write_counts(glance.errors)}")
-    if glance.is_away:
+    if snapshot.errors:
+        parts.append(f"errors: {write_counts(snapshot.errors)}")
+    if snapshot.is_away:
         parts.append("the server does not answer")
     return "  ".join(parts)
 
 
-def write_panel(glance: Glance, *, has_colour: bool) -> list[str]:
-    """Write a glance as the lines of a panel."""
-    speed = f"p50 {_milliseconds(glance.p50)}, p99 {_milliseconds(glance.p99)}"
+def write_panel(snapshot: SimulationSnapshot, *, has_colour: bool) -> list[str]:
+    """Format a snapshot as the lines of a panel."""
+    speed = f"p50 {_milliseconds(snapshot.p50)}, p99 {_milliseconds(snapshot.p99)}"
     rows = [
-        ("fleet", draw_bar(glance.phases, has_colour=has_colour)),
-        ("", write_counts(dict(_in_order(glance.phases))) or "no clusters yet"),
-        ("reports", f"{glance.reports} in all, {glance.rate:.0f} a second; {speed}"),
-        ("outcomes", write_counts(glance.outcomes) or "none yet"),
-        ("discards", write_counts(glance.discards)),
-        ("errors", write_counts(glance.errors)),
-        *(("" if number else "broken", cause) for number, cause in enumerate(glance.causes[:_WORST])),
+        ("fleet", draw_bar(snapshot.phases, has_colour=has_colour)),
+        ("", write_counts(dict(_in_order(snapshot.phases))) or "no clusters yet"),
+        ("reports", f"{snapshot.reports} in all, {snapshot.rate:.0f} a second; {speed}"),
+        ("outcomes", write_counts(snapshot.outcomes) or "none yet"),
+        ("discards", write_counts(snapshot.discards)),
+        ("errors", write_counts(snapshot.errors)),
+        *(("" if number else "broken", cause) for number, cause in enumerate(snapshot.causes[:_MAX_CAUSES])),
     ]
-    lived, took = (short_duration(timedelta(seconds=round(each))) for each in (glance.virtual, glance.seconds))
-    lines = [f"{glance.title}: {lived} of the fleet in {took}"]
+    simulated, took = (short_duration(timedelta(seconds=round(each))) for each in (snapshot.virtual, snapshot.seconds))
+    lines = [f"{snapshot.title}: {simulated} simulated in {took}"]
     lines += [f"  {name:<9} {text}" for name, text in rows if text]
-    if glance.is_away:
+    if snapshot.is_away:
         lines.append("  the server does not answer; waiting for it")
     return lines
 
 
 def draw_bar(phases: Mapping[str, int], *, has_colour: bool) -> str:
-    """Draw how many are in which phase; every phase that somebody is in can be seen."""
+    """Draw the share of each phase; every phase in use gets at least one character."""
     total = sum(phases.values())
     if not total:
         return "·" * _BAR
@@ -153,7 +153,7 @@ def _in_order(phases: Mapping[str, int]) -> list[tuple[str, int]]:
 
 
 def write_counts(counts: Mapping[str, int]) -> str:
-    """Write how many there are of each."""
+    """Format counts by name."""
     return ", ".join(f"{name} {count}" for name, count in counts.items())
 
 

@@ -1,6 +1,6 @@
-"""Running a simulation from the command line: the client, the clock, the view, and an end that is always in order.
+"""Running a simulation from the command line: the client, the clock, the view, and an orderly end.
 
-Called by `sim` and `demo`. What is simulated, and how it is sent, is the business of `hyperfleet.simulator`.
+Called by `sim` and `demo`. What is simulated, and how it is sent, is in `hyperfleet.simulator`.
 """
 
 from __future__ import annotations
@@ -16,27 +16,27 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from hyperfleet.cli.connection import DEADLINE, RETRIES, TIMEOUT
-from hyperfleet.cli.printable import tame
-from hyperfleet.cli.sim_view import Glance, View, open_view
+from hyperfleet.cli.sanitizing import sanitize
+from hyperfleet.cli.sim_view import SimulationSnapshot, SnapshotView, open_view
 from hyperfleet.client import AsyncFleet, FleetError, Summary
-from hyperfleet.simulator.pacing import Hours
-from hyperfleet.simulator.tally import Results, Tally
+from hyperfleet.simulator.pacing import RealClock
+from hyperfleet.simulator.stats import SimulationResults, SimulationStats
 
 if TYPE_CHECKING:
-    from hyperfleet.cli.connection import Connection
-    from hyperfleet.cli.session import Session
+    from hyperfleet.cli.connection import ServerConnection
+    from hyperfleet.cli.session import CliSession
 
-HOURS: Final = Hours(lambda: datetime.now(UTC), asyncio.sleep)
+REAL_CLOCK: Final = RealClock(lambda: datetime.now(UTC), asyncio.sleep)
 _STOPS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # Ctrl-C, kill, and a terminal that was closed
-_MANY: Final = 1_000_000  # retries: time alone says when to give up
-_LOOK_TIMEOUT: Final = 5.0  # seconds: a look that takes longer is not worth waiting for
+_MANY: Final = 1_000_000  # retries: only the deadline ends them
+_POLL_TIMEOUT: Final = 5.0  # seconds: a view that takes longer is not worth waiting for
 _CAUSE: Final = 72  # characters of a cause that are shown
 
 
 def open_async(
-    connection: Connection, patience: float | None = None, request_timeout: timedelta | None = None
+    connection: ServerConnection, patience: float | None = None, request_timeout: timedelta | None = None
 ) -> AsyncFleet:
-    """Open a client that comes back for so many seconds while the server is away; without any, as other commands do."""
+    """Open a client that retries for `patience` seconds while the server is away; None: as other commands do."""
     return AsyncFleet(
         connection.server,
         **connection.credentials,
@@ -46,8 +46,8 @@ def open_async(
     )
 
 
-async def run_until_told(work: Coroutine[Any, Any, None]) -> bool:
-    """Do something until it is done or somebody stops us; tell whether it came to its end."""
+async def run_until_stopped(work: Coroutine[Any, Any, None]) -> bool:
+    """Run something until it ends or a signal stops it; return whether it ended by itself."""
     task = asyncio.create_task(work)
     loop = asyncio.get_running_loop()
     for each in _STOPS:
@@ -63,28 +63,28 @@ async def run_until_told(work: Coroutine[Any, Any, None]) -> bool:
 
 
 class Observer:
-    """Looks at a simulation from outside now and then, as a person would, and shows what there is to see."""
+    """Polls the server during a simulation and shows how it is going."""
 
-    def __init__(self, title: str, fleet: AsyncFleet, tally: Tally) -> None:
-        """Look at the fleet through a client of our own, and at what the driver has counted."""
+    def __init__(self, title: str, fleet: AsyncFleet, stats: SimulationStats) -> None:
+        """Poll with a client of its own, and read the driver's statistics."""
         self._title = title
         self._fleet = fleet
-        self._tally = tally
+        self._stats = stats
         self._begin = time.monotonic()
         self._phases: dict[str, int] = {}
         self._causes: list[str] = []
         self._is_away = False
 
-    async def show(self, view: View) -> None:
-        """Show glances until cancelled."""
+    async def show(self, view: SnapshotView) -> None:
+        """Show progress until cancelled."""
         while True:
             await asyncio.sleep(view.pause)
-            await self._look()
-            view.show(self._glance())
+            await self._poll()
+            view.show(self._snapshot())
 
     @asynccontextmanager
-    async def showing(self, session: Session) -> AsyncIterator[None]:
-        """Show glances on stderr for as long as a block lasts."""
+    async def showing(self, session: CliSession) -> AsyncIterator[None]:
+        """Show progress on stderr during a block."""
         with open_view(session, is_terminal=sys.stderr.isatty()) as view:
             showing = asyncio.create_task(self.show(view))
             try:
@@ -92,36 +92,38 @@ class Observer:
             finally:
                 showing.cancel()
 
-    async def conclude(self) -> Results:
-        """Look once more, and return everything that was counted."""
-        await self._look()
-        return self._tally.conclude(time.monotonic() - self._begin, self._phases)
+    async def summarize(self) -> SimulationResults:
+        """Poll once more and return the final statistics."""
+        await self._poll()
+        return self._stats.summarize(time.monotonic() - self._begin, self._phases)
 
-    async def _look(self) -> None:
-        """Ask the server; what it does not answer stays as it was."""
+    async def _poll(self) -> None:
+        """Poll the server; without an answer the last values stay."""
         self._is_away = True
         with contextlib.suppress(FleetError, TimeoutError):
-            async with asyncio.timeout(_LOOK_TIMEOUT):
+            async with asyncio.timeout(_POLL_TIMEOUT):
                 self._phases = count_phases(await self._fleet.clusters.summary("phase"))
                 self._causes = [
-                    tame(f"{cause.adapter} {cause.reason} ×{cause.count}: {cause.example or cause.message}")[:_CAUSE]
+                    sanitize(f"{cause.adapter} {cause.reason} ×{cause.count}: {cause.example or cause.message}")[
+                        :_CAUSE
+                    ]
                     for cause in (await self._fleet.problems(limit=3)).items
                 ]
                 self._is_away = False
 
-    def _glance(self) -> Glance:
-        tally, now = self._tally, time.monotonic()
-        return Glance(
+    def _snapshot(self) -> SimulationSnapshot:
+        stats, now = self._stats, time.monotonic()
+        return SimulationSnapshot(
             title=self._title,
-            virtual=tally.virtual,
+            virtual=stats.virtual,
             seconds=now - self._begin,
-            reports=tally.reports,
-            rate=tally.rate(now),
-            p50=tally.latencies.quantile(0.5),
-            p99=tally.latencies.quantile(0.99),
-            outcomes=dict(tally.outcomes),
-            discards=dict(tally.discards),
-            errors=dict(tally.errors),
+            reports=stats.reports,
+            rate=stats.rate(now),
+            p50=stats.latencies.quantile(0.5),
+            p99=stats.latencies.quantile(0.99),
+            outcomes=dict(stats.outcomes),
+            discards=dict(stats.discards),
+            errors=dict(stats.errors),
             phases=self._phases,
             causes=self._causes,
             is_away=self._is_away,
@@ -129,5 +131,5 @@ class Observer:
 
 
 def count_phases(summary: Summary) -> dict[str, int]:
-    """Return how many are in each phase."""
+    """Return the number of clusters in each phase."""
     return {str(group["phase"]): int(group["count"] or 0) for group in summary.groups}

@@ -1,4 +1,4 @@
-"""Every command and where it is; listing them loads none."""
+"""Every command and its module; listing them imports none."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any, Final, NamedTuple
 import click
 
 
-class Entry(NamedTuple):  # importing a library for structs would take longer than all the rest of `--help`
-    """A command: where it is, what it does, and with which others it is listed."""
+class CommandEntry(NamedTuple):  # importing msgspec would take longer than the rest of `--help`
+    """A command: its module, its help, and its section in the list."""
 
     place: str  # `module:attribute`, below this package
     help: str
@@ -25,53 +25,53 @@ _RUN: Final = "Run and operate"
 _SETUP: Final = "Set up this program"
 
 COMMANDS: Final = {
-    "get": Entry("get:get", "Show clusters, node pools and adapters.", _LOOK),
-    "describe": Entry("describe:describe", "Show one cluster or node pool as a tree.", _LOOK),
-    "explain": Entry("explain:explain", "Say why something is not ready, and what would help.", _LOOK),
-    "problems": Entry("problems:problems", "Show what fails over the whole fleet, by cause.", _LOOK),
-    "top": Entry("top:top", "Show adapters: when seen, what is lost, what they block.", _LOOK),
-    "history": Entry("history:history", "Show what changed, when and why.", _LOOK),
-    "diff": Entry("diff:diff", "Show what is different from before, or from another one.", _LOOK),
-    "is-ready": Entry("ready:is_ready", "Tell whether something is ready, by the exit code.", _LOOK),
-    "failed": Entry("failed:failed", "Show the adapters that failed, and why.", _LOOK),
-    "progress": Entry("progress:progress", "Show how far each adapter is.", _LOOK),
-    "watch": Entry("watch:watch", "Show resources, and each change as it comes.", _WATCH),
-    "wait": Entry("wait:wait", "Wait until something is as you want it.", _WATCH),
-    "events": Entry("events:events", "Write the log of everything that happens.", _WATCH),
-    "create": Entry("create:create", "Create a cluster or a node pool.", _CHANGE),
-    "apply": Entry("apply:apply", "Create or change what files describe.", _CHANGE),
-    "edit": Entry("edit:edit", "Change something in your editor.", _CHANGE),
-    "label": Entry("label:label", "Set and remove labels.", _CHANGE),
-    "delete": Entry("delete:delete", "Delete clusters and node pools.", _CHANGE),
-    "report": Entry("report:report", "Report as an adapter does, by hand or from a file.", _CHANGE),
-    "serve": Entry("serve:serve", "Run the server.", _RUN),
-    "demo": Entry("demo:demo", "Run a server with a fleet that lives, to try things out.", _RUN),
-    "sim": Entry("sim:sim", "Let simulated adapters work on a fleet.", _RUN),
-    "db": Entry("db:db", "Look after the database.", _RUN),
-    "rules": Entry("rules:rules", "Check policies and try out expressions.", _RUN),
-    "token": Entry("token:token", "Make tokens for people and adapters.", _RUN),
-    "config": Entry("config:config", "Set up servers to speak to, and tokens.", _SETUP),
-    "completion": Entry("completion:completion", "Let your shell complete commands and names.", _SETUP),
-    "doctor": Entry("doctor:doctor", "Check that everything is well between here and the server.", _SETUP),
-    "version": Entry("version:version", "Show the versions of this program and of the server.", _SETUP),
+    "get": CommandEntry("get:get", "Show clusters, node pools and adapters.", _LOOK),
+    "describe": CommandEntry("describe:describe", "Show one cluster or node pool as a tree.", _LOOK),
+    "explain": CommandEntry("explain:explain", "Explain why something is not ready, and what would fix it.", _LOOK),
+    "problems": CommandEntry("problems:problems", "Show what fails in the whole fleet, by cause.", _LOOK),
+    "top": CommandEntry("top:top", "Show adapters: last report, lost reports, what they block.", _LOOK),
+    "history": CommandEntry("history:history", "Show what changed, when and why.", _LOOK),
+    "diff": CommandEntry("diff:diff", "Show differences from an earlier time, or from another resource.", _LOOK),
+    "is-ready": CommandEntry("ready:is_ready", "Check whether something is ready, by the exit code.", _LOOK),
+    "failed": CommandEntry("failed:failed", "Show the adapters that failed, and why.", _LOOK),
+    "progress": CommandEntry("progress:progress", "Show the progress of each adapter.", _LOOK),
+    "watch": CommandEntry("watch:watch", "Show resources, and each change as it happens.", _WATCH),
+    "wait": CommandEntry("wait:wait", "Wait until resources reach a state.", _WATCH),
+    "events": CommandEntry("events:events", "Write the log of changes.", _WATCH),
+    "create": CommandEntry("create:create", "Create a cluster or a node pool.", _CHANGE),
+    "apply": CommandEntry("apply:apply", "Create or update what files describe.", _CHANGE),
+    "edit": CommandEntry("edit:edit", "Change a resource in your editor.", _CHANGE),
+    "label": CommandEntry("label:label", "Set and remove labels.", _CHANGE),
+    "delete": CommandEntry("delete:delete", "Delete clusters and node pools.", _CHANGE),
+    "report": CommandEntry("report:report", "Send reports like an adapter, by hand or from a file.", _CHANGE),
+    "serve": CommandEntry("serve:serve", "Run the server.", _RUN),
+    "demo": CommandEntry("demo:demo", "Run a server with a simulated fleet, to try things out.", _RUN),
+    "sim": CommandEntry("sim:sim", "Run simulated adapters and people against a server.", _RUN),
+    "db": CommandEntry("db:db", "Manage the database.", _RUN),
+    "rules": CommandEntry("rules:rules", "Check policies and evaluate expressions.", _RUN),
+    "token": CommandEntry("token:token", "Create tokens for people and adapters.", _RUN),
+    "config": CommandEntry("config:config", "Configure servers and tokens.", _SETUP),
+    "completion": CommandEntry("completion:completion", "Set up shell completion of commands and names.", _SETUP),
+    "doctor": CommandEntry("doctor:doctor", "Check configuration, connection and server.", _SETUP),
+    "version": CommandEntry("version:version", "Show the versions of this program and of the server.", _SETUP),
 }
 
 
-class UnreadError(Exception):
-    """Whoever read our output stopped."""
+class OutputClosedError(Exception):
+    """The reader of stdout closed it."""
 
 
 @contextmanager
-def _telling_pipes() -> Iterator[None]:
-    """Raise an error of our own for a closed pipe: click would end with the code that means "no" here."""
+def _translating_broken_pipes() -> Iterator[None]:
+    """Raise `OutputClosedError` for a closed pipe: click would exit with 1, which means "no" here."""
     try:
         yield
     except BrokenPipeError:
-        raise UnreadError from None
+        raise OutputClosedError from None
 
 
 class LazyGroup(click.Group):
-    """A group whose commands are imported when somebody runs them or asks for their help."""
+    """A group whose commands are imported when they run or show their help."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """List the commands in the order of the table."""
@@ -89,7 +89,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command that is meant; say what may be meant if there is none."""
+        """Find a command; fail with suggestions if there is none."""
         name = args[0]
         if name not in COMMANDS and not name.startswith("-") and not ctx.resilient_parsing:
             from difflib import get_close_matches
@@ -100,13 +100,13 @@ class LazyGroup(click.Group):
         return super().resolve_command(ctx, args)
 
     def make_context(self, *arguments: Any, **extra: Any) -> click.Context:
-        """Read the options before the command; `--help` writes at once."""
-        with _telling_pipes():
+        """Parse the options before the command; `--help` writes here."""
+        with _translating_broken_pipes():
             return super().make_context(*arguments, **extra)
 
     def invoke(self, ctx: click.Context) -> object:
         """Run a command."""
-        with _telling_pipes():
+        with _translating_broken_pipes():
             return super().invoke(ctx)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -1,4 +1,4 @@
-"""A line on the terminal that says how far something is: written over itself on stderr, and gone in the end."""
+"""A progress line on stderr that is overwritten, and removed at the end."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from typing import Self
 
 import click
 
-_OVER = "\r\x1b[K"  # go to the beginning of the line, and wipe it
+_OVER = "\r\x1b[K"  # return to the beginning of the line, and clear it
 
 
 class Ticker:
-    """Shows how far something is, while a block lasts; nothing where nobody would see it."""
+    """Shows progress during a block, on a terminal only."""
 
     def __enter__(self) -> Self:
-        """Look whether somebody would."""
+        """Check whether stderr is a terminal."""
         self._is_shown = sys.stderr.isatty()
         return self
 
     def show(self, text: str) -> None:
-        """Write over what stood there."""
+        """Replace the line."""
         if self._is_shown:
             click.echo(f"{_OVER}{text}", nl=False, err=True)
 
     def __exit__(self, *_: object) -> None:
-        """Leave nothing behind."""
+        """Clear the line."""
         if self._is_shown:
             click.echo(_OVER, nl=False, err=True)

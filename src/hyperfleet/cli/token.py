@@ -1,4 +1,4 @@
-"""`hyperfleet token`: make a token for a caller, and the entry of the token file that lets it in."""
+"""`hyperfleet token`: create a token and its entry in the token file."""
 
 from __future__ import annotations
 
@@ -15,41 +15,43 @@ from hyperfleet.access.claims import ROLES
 from hyperfleet.access.token_file import read_tokens
 from hyperfleet.access.tokens import read_text, refuse
 from hyperfleet.cli import exits
-from hyperfleet.cli.command import HELP, Command
+from hyperfleet.cli.command import HELP, CliCommand
 from hyperfleet.documents import has_errors
 from hyperfleet.errors import SettingsError
 
-PREFIX: Final = "hft_"  # so that tools that look for lost secrets know what they found
+PREFIX: Final = "hft_"  # so that secret scanners recognise it
 _BYTES: Final = 32
 _PRIVATE: Final = 0o600
 
 
 @click.group(name="token", context_settings=dict(HELP))
 def token() -> None:
-    """Make tokens for callers.
+    """Create tokens for callers.
 
-    A server that is given a file of tokens (`auth.tokens`) lets in whoever sends one of them: docs/security.md.
+    A server with a token file (`auth.tokens`) accepts callers that send one of its tokens: docs/security.md.
     """
 
 
 @token.command(
-    cls=Command,
+    cls=CliCommand,
     examples=[
         ("for an adapter", "hyperfleet token create --name dns --role reporter --adapter dns --file tokens.yaml"),
         (
-            "for a person, who sees what is one tenant's",
+            "for a person, limited to one tenant",
             "hyperfleet token create --name alice --role editor --tenant payments --expires 2027-01-31",
         ),
     ],
-    codes={exits.USAGE: "this would be no good entry, or the file is none; nothing was written"},
+    codes={exits.USAGE: "the entry would be invalid, or the file is; nothing was written"},
 )
-@click.option("--name", required=True, help="Whose token it is; logs and the audit log name the caller so.")
+@click.option("--name", required=True, help="The caller's name, used in logs and in the audit log.")
 @click.option("--role", "roles", required=True, multiple=True, type=click.Choice(ROLES), help="May be repeated.")
-@click.option("--adapter", "adapters", multiple=True, help="As which a reporter may report; '*' for any. Repeatable.")
 @click.option(
-    "--tenant", "tenants", multiple=True, help="Whose resources it sees; without it, everybody's. Repeatable."
+    "--adapter", "adapters", multiple=True, help="An adapter that a reporter may report as; '*' for any. Repeatable."
 )
-@click.option("--expires", metavar="DAY", help="When it ends: 2027-01-31, or a time with its offset.")
+@click.option(
+    "--tenant", "tenants", multiple=True, help="A tenant whose resources it may see; default: all. Repeatable."
+)
+@click.option("--expires", metavar="DAY", help="When it expires: 2027-01-31, or a time with its offset.")
 @click.option("--file", "file", metavar="FILE", type=click.Path(dir_okay=False), help="Add the entry to this file.")
 def create(
     name: str,
@@ -59,35 +61,35 @@ def create(
     expires: str | None,
     file: str | None,
 ) -> None:
-    """Make a token, and print it: it is shown this once, for only its SHA-256 is kept.
+    """Create a token and print it. It is shown only once, because only its SHA-256 is kept.
 
-    The entry for the token file is added to --file, or else shown below the token, to be pasted. A server sees within
-    seconds that the file has changed.
+    The entry for the token file is added to --file, or else printed below the token, to be pasted. A running server
+    reloads the file within seconds.
     """
-    made = PREFIX + secrets.token_urlsafe(_BYTES)
-    entry = _write_entry(made, name, roles, adapters, tenants or ("*",), expires)
-    if problems := read_tokens(entry, "the entry", time.time()).problems:  # of what is new also a warning is too much
+    secret = PREFIX + secrets.token_urlsafe(_BYTES)
+    entry = _write_entry(secret, name, roles, adapters, tenants or ("*",), expires)
+    if problems := read_tokens(entry, "the entry", time.time()).problems:  # a new entry must not even cause a warning
         raise SettingsError(problems)
     if file is None:
-        click.echo(f"To be added to the token file:\n{entry}", err=True)
+        click.echo(f"Add this to the token file:\n{entry}", err=True)
     else:
         _append(file, entry)
         click.echo(f"Added to {file}", err=True)
-    click.echo(made)
+    click.echo(secret)
 
 
 def _write_entry(
-    made: str,
+    secret: str,
     name: str,
     roles: tuple[str, ...],
     adapters: tuple[str, ...],
     tenants: tuple[str, ...],
     expires: str | None,
 ) -> str:
-    """Write the entry as YAML; JSON's quotes are YAML's, too."""
+    """Format the entry as YAML; JSON strings are valid YAML."""
     lines = [
         f"name: {_quote(name)}",
-        f"tokenSha256: {_quote(sha256(made.encode()).hexdigest())}",
+        f"tokenSha256: {_quote(sha256(secret.encode()).hexdigest())}",
         f"roles: [{', '.join(roles)}]",
     ]
     if adapters:
@@ -103,9 +105,9 @@ def _quote(text: str) -> str:
 
 
 def _append(file: str, entry: str) -> None:
-    """Add an entry to a file, unless the file would be no good afterwards; a new file is for its owner only.
+    """Append an entry to a file, unless the file would be invalid afterwards; a new file is private.
 
-    What is there is never written again: nobody who adds at the same time, or reads, sees a part of it missing.
+    The present content is not rewritten, so concurrent readers and writers never see a part of it missing.
     """
     before = read_text(file) if os.path.exists(file) else ""
     added = entry if before.endswith("\n") or not before else f"\n{entry}"

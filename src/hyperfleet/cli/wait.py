@@ -1,4 +1,4 @@
-"""`hyperfleet wait`: wait until something is as you want it."""
+"""`hyperfleet wait`: wait until resources reach a state."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import click
 from msgspec import Struct
 
 from hyperfleet.cli import exits
-from hyperfleet.cli.command import DURATION, Command, bundle, connected
-from hyperfleet.cli.failures import Failure
-from hyperfleet.cli.resources import Target, find, operations_on, parse_named
-from hyperfleet.cli.session import Session, pass_session, wants_colour
+from hyperfleet.cli.command import DURATION, CliCommand, bundle, connected
+from hyperfleet.cli.failures import CommandFailure
+from hyperfleet.cli.resources import ResourceTarget, find, operations_on, parse_named
+from hyperfleet.cli.session import CliSession, pass_session, wants_colour
 
 if TYPE_CHECKING:
     from hyperfleet.client import Fleet, Resource
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 _FAILED_STATES = ("Failed", "Unhealthy")
 
 
-class Wish(Struct, frozen=True):
-    """What to wait for, when to give up."""
+class WaitCommandOptions(Struct, frozen=True):
+    """What to wait for, and when to give up."""
 
     for_: tuple[str, ...] = ()
     adapter: tuple[str, ...] = ()
@@ -34,13 +34,13 @@ class Wish(Struct, frozen=True):
 
     @property
     def terms(self) -> list[str]:
-        """Return what must hold, in the words of the server; that it is Ready, if nothing was said."""
+        """Return what must hold, in the server's syntax; default: Ready."""
         wanted = [*(_translate(term) for term in self.for_), *(f"adapter={name}" for name in self.adapter)]
         return wanted or ["condition=Ready"]
 
     @property
     def failures(self) -> list[str]:
-        """Return what ends the wait; an adapter that is waited for and fails does."""
+        """Return what ends the wait, including the failure of an awaited adapter."""
         of_adapters = [f"adapter={name}={state}" for name in self.adapter for state in _FAILED_STATES]
         return [*(_translate(term) for term in self.fail_on), *of_adapters]
 
@@ -53,81 +53,87 @@ class Wish(Struct, frozen=True):
 
 @click.command(
     "wait",
-    cls=Command,
+    cls=CliCommand,
     examples=[
         ("until it is ready", "hyperfleet wait cluster payments --timeout 30m"),
-        ("… or it is clear that it will not be", "hyperfleet wait payments --fail-on phase=Failed --timeout 30m"),
+        ("… or has failed", "hyperfleet wait payments --fail-on phase=Failed --timeout 30m"),
         ("until an adapter is done, or has failed", "hyperfleet wait payments --adapter dns"),
         ("until it is gone", "hyperfleet wait cluster/payments --for deleted --timeout 10m"),
         ("several things at once", "hyperfleet wait payments --for phase=Ready --for generation=3"),
     ],
     codes={
-        exits.OK: "it is so, for all of them",
-        exits.FAILED: "it will not be: what --fail-on names has happened, or an adapter of --adapter failed",
-        exits.NOT_FOUND: "there is no such resource, or it was removed while waiting",
-        exits.TIMEOUT: "time is up; stderr says what is missing and why",
+        exits.OK: "all of them reached the state",
+        exits.FAILED: "a condition of --fail-on holds, or an adapter of --adapter failed",
+        exits.NOT_FOUND: "the resource does not exist, or it was removed during the wait",
+        exits.TIMEOUT: "timeout; stderr says what is missing and why",
     },
 )
 @click.argument("what", nargs=-1, required=True, metavar="KIND NAME... | KIND/NAME... | NAME")
 @click.option("-c", "--cluster", metavar="CLUSTER", help="The cluster of node pools.")
 @bundle(
-    "wish",
-    Wish,
-    click.option("--for", "for_", multiple=True, metavar="TERM", help="What must hold; see above. Several: all."),
-    click.option("--adapter", multiple=True, metavar="NAME", help="Until an adapter completes; fails if it does."),
-    click.option("--fail-on", multiple=True, metavar="TERM", help="What ends the wait. Several: one is enough."),
-    click.option("--timeout", type=DURATION, default="30s", show_default=True, help="How long, for all together."),
-    click.option("--observed-any", is_flag=True, help="What adapters saw of an earlier generation counts, too."),
+    "options",
+    WaitCommandOptions,
+    click.option("--for", "for_", multiple=True, metavar="TERM", help="What must hold; see above. If repeated: all."),
+    click.option(
+        "--adapter", multiple=True, metavar="NAME", help="Until an adapter completes; fails if the adapter fails."
+    ),
+    click.option("--fail-on", multiple=True, metavar="TERM", help="What ends the wait. If repeated: any."),
+    click.option(
+        "--timeout", type=DURATION, default="30s", show_default=True, help="How long to wait for all of them together."
+    ),
+    click.option("--observed-any", is_flag=True, help="Accept observations of earlier generations, too."),
 )
-@click.option("-q", "--quiet", is_flag=True, help="Write nothing on stdout, and draw no bar.")
+@click.option("-q", "--quiet", is_flag=True, help="Write nothing to stdout, and show no progress bar.")
 @connected
 @pass_session
-def wait(session: Session, what: tuple[str, ...], cluster: str | None, wish: Wish, quiet: bool) -> None:
-    """Wait until clusters or node pools are as you want them.
+def wait(
+    session: CliSession, what: tuple[str, ...], cluster: str | None, options: WaitCommandOptions, quiet: bool
+) -> None:
+    """Wait until clusters or node pools reach a state.
 
     \b
     TERM is one of
-      condition=Ready, condition=Ready=False   a condition (True, if nothing is said)
+      condition=Ready, condition=Ready=False   a condition (default: True)
       phase=Ready                              the phase
-      adapter=dns, adapter=dns=Failed          an adapter (Completed, if nothing is said)
-      generation=3                             every adapter has seen that generation
+      adapter=dns, adapter=dns=Failed          an adapter (default: Completed)
+      generation=3                             every adapter has observed that generation
       deleted                                  it is gone
 
-    Without any, it is condition=Ready. All must hold of one version, and only what is of the present generation
-    counts. On a terminal a bar shows how many adapters are done.
+    The default is condition=Ready. All terms must hold at the same time, and only observations of the present
+    generation count. On a terminal a bar shows how many adapters are done.
     """
     targets = parse_named(what, cluster)
-    deadline = session.now() + wish.timeout
+    deadline = session.now() + options.timeout
     with session.open() as fleet:
-        found = [_find(fleet, target, wish) for target in targets]
-    with session.open(is_patient=True) as fleet, _Bar(session, is_quiet=quiet) as bar:
+        found = [_find(fleet, target, options) for target in targets]
+    with session.open(is_persistent=True) as fleet, _Bar(session, is_quiet=quiet) as bar:
         for target, resource in zip(targets, found, strict=True):
             if resource is not None:
                 left = max((deadline - session.now()).total_seconds(), 0.0)
                 bar.begin(fleet, target, resource)
-                keywords = wish.as_keywords(resource, left)
+                keywords = options.as_keywords(resource, left)
                 operations_on(fleet, target.noun).wait(resource, on_version=bar.advance, **keywords)
             if not quiet:
-                session.write(f"{target} {'deleted' if 'deleted' in wish.terms else 'condition met'}")
+                session.write(f"{target} {'deleted' if 'deleted' in options.terms else 'condition met'}")
 
 
-def _find(fleet: Fleet, target: Target, wish: Wish) -> Resource | None:
-    """Read what is waited for; None: it is to be gone, and is."""
+def _find(fleet: Fleet, target: ResourceTarget, options: WaitCommandOptions) -> Resource | None:
+    """Read the resource to wait for; None: it is already gone, and the wait is for that."""
     try:
         return find(fleet, target)
-    except Failure as failure:
-        if failure.exit_code == exits.NOT_FOUND and wish.terms == ["deleted"]:
+    except CommandFailure as failure:
+        if failure.exit_code == exits.NOT_FOUND and options.terms == ["deleted"]:
             return None
         raise
 
 
 def _translate(term: str) -> str:
-    """Take what kubectl says, too: `delete`."""
+    """Accept kubectl's `delete`, too."""
     return {"delete": "deleted"}.get(term, term)
 
 
 def _spell(term: str, resource: Resource) -> str:
-    """Spell a condition as the resource does: kubectl takes it in any case."""
+    """Use the resource's spelling of a condition: kubectl ignores case."""
     kind, *words = term.split("=")
     if kind != "condition" or not words:
         return term
@@ -137,9 +143,9 @@ def _spell(term: str, resource: Resource) -> str:
 
 
 class _Bar:
-    """A bar on the terminal that fills as adapters complete; nothing anywhere else."""
+    """A progress bar of completed adapters, on a terminal only."""
 
-    def __init__(self, session: Session, *, is_quiet: bool) -> None:
+    def __init__(self, session: CliSession, *, is_quiet: bool) -> None:
         self._session = session
         self._is_shown = not is_quiet and sys.stderr.isatty()
         self._progress: Any = None
@@ -162,8 +168,8 @@ class _Bar:
             self._progress.start()
         return self
 
-    def begin(self, fleet: Fleet, target: Target, resource: Resource) -> None:
-        """Show a bar for a resource: as many adapters as are required or have reported."""
+    def begin(self, fleet: Fleet, target: ResourceTarget, resource: Resource) -> None:
+        """Show a bar for a resource, over the adapters that are required or have reported."""
         if self._progress is None:
             return
         adapters: Sequence[Any] = fleet.progress(resource)
@@ -173,7 +179,7 @@ class _Bar:
         self.advance(resource)
 
     def advance(self, resource: Resource) -> None:
-        """Show how far it is now."""
+        """Update the bar."""
         if self._progress is None:
             return
         done = sum(each.state == "Completed" for each in resource.status.adapters)

@@ -1,12 +1,12 @@
-"""The Python client: typed answers, one implementation, two faces.
+"""The Python client: typed answers, one implementation, a synchronous and an asynchronous face.
 
     with Fleet("http://127.0.0.1:8000") as fleet:
         cluster = fleet.clusters.create("payments", {"cloud": "aws"})
         fleet.report(cluster, "dns", available=True, reason="RecordsCreated")
         fleet.wait_for_adapter(cluster, "dns")
 
-`AsyncFleet` has the same operations to be awaited. The command line, simulators and adapters use it; docs/client.md
-tells the rest. It imports nothing of the server, and httpx only when a connection is made.
+`AsyncFleet` has the same operations as coroutines. The command line, the simulator and adapters use this package;
+see docs/client.md. It imports nothing of the server, and httpx only when a connection is made.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ from hyperfleet.client.errors import (
     BadConnection,
     Conflict,
     ConnectionFailed,
-    Fault,
+    ErrorDetail,
     FleetError,
     Forbidden,
     Forgotten,
@@ -67,10 +67,10 @@ from hyperfleet.client.errors import (
     WaitTimeout,
 )
 from hyperfleet.client.fleet import AsyncFleet, AsyncReporter, Fleet, Reporter
-from hyperfleet.client.query import Filters, Listing
-from hyperfleet.client.reporting import BatchReport, Verdict, Words
+from hyperfleet.client.query import Filters, ListOptions
+from hyperfleet.client.reporting import BatchReport, ConditionResult, ReportFields
 from hyperfleet.client.resources import AsyncResources, Resources
-from hyperfleet.client.surroundings import Surroundings
+from hyperfleet.client.runtime import ClientRuntime
 
 __all__ = [
     "Adapter",
@@ -87,17 +87,19 @@ __all__ = [
     "BatchEntry",
     "BatchReport",
     "BatchResult",
+    "ClientRuntime",
     "Cluster",
     "Condition",
+    "ConditionResult",
     "Conflict",
     "ConnectionFailed",
     "Diff",
     "Difference",
+    "ErrorDetail",
     "ExplainedAdapter",
     "ExplainedCondition",
     "Explanation",
     "FailedAdapter",
-    "Fault",
     "Filters",
     "Fleet",
     "FleetError",
@@ -106,7 +108,7 @@ __all__ = [
     "Gone",
     "HistoryEntry",
     "Invalid",
-    "Listing",
+    "ListOptions",
     "Liveness",
     "Metadata",
     "NodePool",
@@ -120,6 +122,7 @@ __all__ = [
     "RateLimited",
     "Readiness",
     "Remedies",
+    "ReportFields",
     "Reporter",
     "Reports",
     "Resource",
@@ -129,14 +132,11 @@ __all__ = [
     "SimulationProgress",
     "Status",
     "Summary",
-    "Surroundings",
     "Term",
     "Unauthenticated",
     "Unavailable",
     "UnexpectedAnswer",
-    "Verdict",
     "WaitFailed",
     "WaitTimeout",
     "WatchEvent",
-    "Words",
 ]

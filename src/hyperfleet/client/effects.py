@@ -1,8 +1,8 @@
-"""What an operation asks of the world: the vocabulary between the operations and the two faces of the client.
+"""The effects that operations yield and the two faces of the client perform.
 
-An operation is a generator (a *flow*). It yields effects and is sent what came of each; it returns its result, and an
-effect that failed is raised where it was yielded. So every operation is written once, does no I/O itself, and
-`performing` carries the same steps out with threads or with an event loop.
+An operation is a generator (a *flow*). It yields effects and is sent the result of each; an effect that fails raises
+where it was yielded. So every operation is written once and does no I/O itself; `transport` performs the effects with
+blocking calls or on an event loop.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ T_co = TypeVar("T_co", covariant=True)
 Query: TypeAlias = tuple[tuple[str, str], ...]
 
 
-class Request(Struct, frozen=True):
-    """One request. `is_repeatable`: done twice, it does what it does once, so it may be sent again."""
+class ApiRequest(Struct, frozen=True):
+    """One request. `is_repeatable`: idempotent, so it may be sent again."""
 
     method: str
     path: str
@@ -27,11 +27,11 @@ class Request(Struct, frozen=True):
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes = b""
     is_repeatable: bool = True
-    answers: tuple[int, ...] = ()  # statuses that are answers here although they tell of an error elsewhere
+    answers: tuple[int, ...] = ()  # error statuses that are valid answers to this request
 
 
 class Reply(Struct, frozen=True):
-    """One answer; names of headers are in lower case. `attempts`: how often the request had to be sent for it."""
+    """One response; header names are in lower case. `attempts`: how often the request was sent."""
 
     status: int
     headers: Mapping[str, str]
@@ -40,42 +40,42 @@ class Reply(Struct, frozen=True):
 
     @property
     def is_success(self) -> bool:
-        """Tell whether the server did what it was asked to."""
+        """Return whether the status is 2xx."""
         return 200 <= self.status < 300
 
     @property
     def media_type(self) -> str:
-        """Return what the body is, without parameters."""
+        """Return the media type without parameters."""
         return self.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
 class Send(Struct, frozen=True):
-    """Send a request and read the whole answer, all within `timeout` seconds. Gives a `Reply`."""
+    """Send a request and read the whole response, within `timeout` seconds. Gives a `Reply`."""
 
-    request: Request
+    request: ApiRequest
     timeout: float
 
 
 class Open(Struct, frozen=True):
-    """Send a request and leave the answer open. Gives a `Reply`, without a body if it is a stream of events."""
+    """Send a request and keep the response open. Gives a `Reply`, without a body if it is an event stream."""
 
-    request: Request
-    timeout: float  # until the answer begins
-    silence: float  # how long nothing may come before the connection counts as lost
+    request: ApiRequest
+    timeout: float  # until the response begins
+    silence: float  # seconds without data after which the connection counts as lost
 
 
 class Read(Struct, frozen=True):
-    """Read more of the answer that was opened last. Gives bytes; none at its end. The faces hang up."""
+    """Read more of the response that was opened last. Gives bytes; b"" at its end. The face closes it."""
 
 
 class Pause(Struct, frozen=True):
-    """Do nothing for a while."""
+    """Sleep."""
 
     seconds: float
 
 
-class Item(Struct, Generic[T_co], frozen=True):
-    """Hand something to whoever iterates over the operation."""
+class FeedItem(Struct, Generic[T_co], frozen=True):
+    """Yield a value to the caller that iterates over the operation."""
 
     value: T_co
 
@@ -83,4 +83,4 @@ class Item(Struct, Generic[T_co], frozen=True):
 Effect: TypeAlias = Send | Open | Read | Pause
 # What is sent into a flow depends on the effect it has just yielded; `exchange` has a typed step for each.
 Flow: TypeAlias = Generator[Effect, Any, T]
-Feed: TypeAlias = Generator[Effect | Item[T], Any, None]
+Feed: TypeAlias = Generator[Effect | FeedItem[T], Any, None]

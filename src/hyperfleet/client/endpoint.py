@@ -1,4 +1,4 @@
-"""Where the server is and how to get there: address, token, TLS. What makes no sense or is not safe is refused here.
+"""How to connect to the server: address, token, TLS. Invalid or unsafe options are refused here.
 
 Values come from the caller, else from the environment: `HYPERFLEET_SERVER`, `HYPERFLEET_TOKEN`,
 `HYPERFLEET_ALLOW_INSECURE_TOKEN`. A token is never shown: not in `repr`, not in errors, not in logs.
@@ -22,40 +22,40 @@ if TYPE_CHECKING:
 
     import httpx
 
-    from hyperfleet.client.surroundings import Surroundings
+    from hyperfleet.client.runtime import ClientRuntime
 
 SERVER: Final = "HYPERFLEET_SERVER"
 TOKEN: Final = "HYPERFLEET_TOKEN"  # noqa: S105  # the name of a variable
 ALLOW_INSECURE_TOKEN: Final = "HYPERFLEET_ALLOW_INSECURE_TOKEN"  # noqa: S105  # likewise
 DEFAULT_SERVER: Final = "http://127.0.0.1:8000"
 
-_TOKEN_CHARACTERS: Final = re.compile(r"[\x21-\x7e]+")  # what a header can hold; anything else would break out of it
+_TOKEN_CHARACTERS: Final = re.compile(r"[\x21-\x7e]+")  # what a header may contain
 _YES: Final = ("1", "true", "yes")
 
 
 class Credentials(TypedDict, total=False):
-    """Who we are, and whom we trust."""
+    """How to authenticate, and which certificates to trust."""
 
     token: str | None  # sent as `Authorization: Bearer …`
-    ca: str | None  # a file with the certificates to trust, instead of the usual ones
-    cert: str | None  # a file with our own certificate, and its key unless `key` has that
+    ca: str | None  # a file with the certificates to trust, instead of the system's
+    cert: str | None  # a file with the client certificate, and its key unless `key` is given
     key: str | None
-    insecure: bool  # do not check the server's certificate
+    insecure: bool  # do not verify the server's certificate
 
 
-class Options(Credentials, total=False):
-    """How to connect, beside the address."""
+class ClientOptions(Credentials, total=False):
+    """How to connect, apart from the address."""
 
-    timeout: float  # seconds that one attempt may take
-    deadline: float  # seconds that an operation may take, with everything that is tried again
+    timeout: float  # seconds per attempt
+    deadline: float  # seconds per operation, including all retries
     retries: int  # attempts after the first one; 0: none
-    allow_insecure_token: bool  # send the token although others may read it on the way
-    surroundings: Surroundings  # clock, sleep and chance; for tests
+    allow_insecure_token: bool  # send the token over plain http
+    runtime: ClientRuntime  # clock, sleep and randomness; for tests
     transport: httpx.BaseTransport | httpx.AsyncBaseTransport | None  # instead of sockets; for tests
 
 
-class Endpoint(Struct, frozen=True):
-    """A server, and how to get there."""
+class ServerEndpoint(Struct, frozen=True):
+    """The address of a server and how to connect to it."""
 
     url: str
     token: str = ""
@@ -65,26 +65,28 @@ class Endpoint(Struct, frozen=True):
     is_insecure: bool = False
 
     def __repr__(self) -> str:
-        """Show where it is, and whether there is a token; never the token."""
-        return f"Endpoint({self.url!r}, token={'…' if self.token else 'none'})"
+        """Show the address, and whether there is a token; never the token."""
+        return f"ServerEndpoint({self.url!r}, token={'…' if self.token else 'none'})"
 
     @property
     def is_local(self) -> bool:
-        """Tell whether it is on this machine."""
+        """Return whether it is on this machine."""
         return _is_loopback(urlsplit(self.url).hostname or "")
 
     @property
     def headers(self) -> dict[str, str]:
-        """Return what every request has."""
+        """Return the headers of every request."""
         return {"Authorization": f"Bearer {self.token}"} if self.token else {}
 
 
-def find_endpoint(server: str | None, options: Options, environment: Mapping[str, str] = os.environ) -> Endpoint:
-    """Put together what was given and what the environment says; raise `BadConnection` with what is wrong."""
+def find_endpoint(
+    server: str | None, options: ClientOptions, environment: Mapping[str, str] = os.environ
+) -> ServerEndpoint:
+    """Combine options and environment; raise `BadConnection` with what is wrong."""
     parts = _read_address(server or environment.get(SERVER) or DEFAULT_SERVER)
     given = options.get("token")
     token = environment.get(TOKEN, "") if given is None else given
-    endpoint = Endpoint(
+    endpoint = ServerEndpoint(
         f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}",
         token.strip(),
         options.get("ca"),
@@ -98,11 +100,11 @@ def find_endpoint(server: str | None, options: Options, environment: Mapping[str
     return endpoint
 
 
-def load_tls(endpoint: Endpoint) -> ssl.SSLContext | bool:
-    """Return how to check the server's certificate, and with which one to show ourselves."""
+def load_tls(endpoint: ServerEndpoint) -> ssl.SSLContext | bool:
+    """Return the TLS context: how to verify the server, and the client certificate."""
     if not endpoint.url.startswith("https:"):
-        return False  # nothing to check, and the usual certificates take a while to load
-    import ssl  # noqa: PLC0415  # only for those who need it
+        return False  # not needed, and the system's certificates take a while to load
+    import ssl  # noqa: PLC0415  # loaded only if needed
 
     try:
         context = ssl.create_default_context(cafile=endpoint.ca)
@@ -122,22 +124,22 @@ def _read_address(text: str) -> SplitResult:
         parts = urlsplit(text)
         has_port = parts.port is None or parts.port > 0
     except ValueError as error:
-        raise BadConnection(f"the address of the server makes no sense: {error}") from error
+        raise BadConnection(f"the server address is invalid: {error}") from error
     if "@" in parts.netloc or "@" in parts.path:
-        raise BadConnection("the address of the server must not hold a user or a password; give a token instead")
+        raise BadConnection("the server address must not contain a user or a password; use a token instead")
     example = f"expected something like {DEFAULT_SERVER}"
     if parts.scheme not in ("http", "https"):
-        raise BadConnection(f"the address of the server must begin with http:// or https://, found {text!r}; {example}")
+        raise BadConnection(f"the server address must begin with http:// or https://, found {text!r}; {example}")
     if not parts.hostname or not has_port:
-        raise BadConnection(f"the address of the server names no host, found {text!r}; {example}")
+        raise BadConnection(f"the server address has no host, found {text!r}; {example}")
     if parts.query or parts.fragment:
-        raise BadConnection("the address of the server must not have a query or a fragment")
+        raise BadConnection("the server address must not have a query or a fragment")
     return parts
 
 
 def _check_token(token: str, parts: SplitResult, *, is_allowed: bool) -> None:
     if not _TOKEN_CHARACTERS.fullmatch(token):
-        raise BadConnection("the token has characters that no token has (blanks, line ends, or not ASCII)")
+        raise BadConnection("the token has invalid characters (blanks, line ends, or not ASCII)")
     if parts.scheme == "http" and not _is_loopback(parts.hostname or "") and not is_allowed:
         raise BadConnection(
             f"the token is not sent to {parts.hostname} over plain http, where others could read it: use https, or "

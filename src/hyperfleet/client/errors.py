@@ -1,25 +1,25 @@
 """Every error the client raises, drawn as a tree.
 
     FleetError
-    ├── BadConnection         what was given to connect with makes no sense or is not safe; nothing was sent
-    ├── ConnectionFailed      the server cannot be reached, or the connection was lost on the way
-    ├── UnexpectedAnswer      what answered is not a HyperFleet server, or much newer than this client
-    ├── Ambiguous             a name is that of several resources
-    └── ApiError              the server said no, in a problem document
-        ├── Invalid           400, 405, 413, 414, 415, 422  the request is wrong: `errors` says everything that is
+    ├── BadConnection         the connection options are invalid or unsafe; nothing was sent
+    ├── ConnectionFailed      the server cannot be reached, or the connection was lost
+    ├── UnexpectedAnswer      the answer is not from a HyperFleet server, or from a much newer one
+    ├── Ambiguous             several resources have the name
+    └── ApiError              the server refused, with a problem document
+        ├── Invalid           400, 405, 413, 414, 415, 422  the request is wrong: `errors` lists every problem
         ├── Unauthenticated   401  the token is missing or not accepted
         ├── Forbidden         403  the token does not allow it
         ├── NotFound          404
         ├── Conflict          409  it has changed, its name is taken, it is being deleted …: see `code`
-        ├── WaitFailed        409  what was waited for will not be
-        ├── Gone              410  what was waited for was removed
-        ├── Forgotten         410  the past that was asked for is no longer kept
+        ├── WaitFailed        409  the awaited state cannot be reached: a `fail_on` condition holds
+        ├── Gone              410  the resource was removed during the wait
+        ├── Forgotten         410  the requested history is no longer kept
         ├── PreconditionFailed  412
         ├── RateLimited       429
         ├── Unavailable       5xx  the server cannot do it now
-        └── WaitTimeout       504  what was waited for did not come in time
+        └── WaitTimeout       504  the awaited state was not reached in time
 
-`str()` is for people: what is wrong, all of it, where, and what may help. No error ever contains a token.
+`str()` is for people: everything that is wrong, where, and what may help. No error ever contains a token.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from msgspec import Struct, field
 from hyperfleet.errors import HyperFleetError
 
 PROBLEM: Final = "application/problem+json"
-_SHOWN: Final = 200  # characters of an answer that nobody understands
+_SHOWN: Final = 200  # characters of an unknown response that are quoted
 
 
-class Fault(Struct, frozen=True, rename="camel"):
-    """One thing that is wrong, and where: in the body, in a parameter, in a header, or in a policy."""
+class ErrorDetail(Struct, frozen=True, rename="camel"):
+    """One error and where it is: in the body, a parameter, a header or a policy."""
 
     code: str = ""
     message: str = ""
@@ -48,7 +48,7 @@ class Fault(Struct, frozen=True, rename="camel"):
     column: int | None = None
 
     def __str__(self) -> str:
-        """Say where it is, then what."""
+        """Format as `place: message`."""
         place = self.pointer or self.parameter or self.header or ""
         if self.line:
             place = f"{self.line}:{self.column or 1}"
@@ -56,7 +56,7 @@ class Fault(Struct, frozen=True, rename="camel"):
 
 
 class ProblemDocument(Struct, frozen=True, rename="camel"):
-    """What the server says went wrong (RFC 9457)."""
+    """The server's description of an error (RFC 9457)."""
 
     title: str = ""
     detail: str = ""
@@ -65,18 +65,18 @@ class ProblemDocument(Struct, frozen=True, rename="camel"):
     type: str = ""
     instance: str = ""
     request_id: str = ""
-    errors: tuple[Fault, ...] = field(default_factory=tuple)
+    errors: tuple[ErrorDetail, ...] = field(default_factory=tuple)
 
 
 class FleetError(HyperFleetError):
-    """The root of the tree; `except FleetError` catches whatever the client raises on purpose."""
+    """The root of the tree; `except FleetError` catches every error the client raises on purpose."""
 
     code: ClassVar[str] = "ClientError"
-    attempts: int = 1  # how often the request had been sent when this came of it
+    attempts: int = 1  # how often the request was sent
 
 
-class BadConnection(FleetError):  # noqa: N818  # these name states, not mistakes
-    """What was given to connect with makes no sense or is not safe; nothing was sent."""
+class BadConnection(FleetError):  # noqa: N818  # the names describe states
+    """The connection options are invalid or unsafe; nothing was sent."""
 
     code: ClassVar[str] = "BadConnection"
 
@@ -84,47 +84,47 @@ class BadConnection(FleetError):  # noqa: N818  # these name states, not mistake
 class ConnectionFailed(FleetError):  # noqa: N818
     """The server cannot be reached, or the connection was lost.
 
-    `is_sent`: it may have got the request. `is_lasting`: it will not do better by itself, so it is not tried again.
+    `is_sent`: the server may have received the request. `is_lasting`: retrying does not help, so there is no retry.
     """
 
     code: ClassVar[str] = "ConnectionFailed"
 
     def __init__(self, message: str, *, is_sent: bool = False, is_lasting: bool = False) -> None:
-        """Say what happened, and whether the request may have been done."""
+        """Describe what happened, and whether the server may have processed the request."""
         self.is_sent = is_sent
         self.is_lasting = is_lasting
         super().__init__(message)
 
 
 class UnexpectedAnswer(FleetError):  # noqa: N818
-    """What answered does not speak our language."""
+    """The answer is not one of a HyperFleet API."""
 
     code: ClassVar[str] = "UnexpectedAnswer"
 
 
 class Ambiguous(FleetError):  # noqa: N818
-    """A name is that of several resources; `candidates` are their ids."""
+    """Several resources have the name; `candidates` are their ids."""
 
     code: ClassVar[str] = "Ambiguous"
 
     def __init__(self, message: str, candidates: tuple[str, ...]) -> None:
-        """Say which ones."""
+        """Keep the ids of the candidates."""
         self.candidates = candidates
         super().__init__(message)
 
 
 class ApiError(FleetError):
-    """The server said no. `problem` is its document, `code` the stable word in it for what is wrong: `NameTaken`."""
+    """The server refused. `problem` is its document, `code` its stable error code such as `NameTaken`."""
 
     code: ClassVar[str] = "ApiError"
-    hint: ClassVar[str] = ""  # what a person can do beside what the document says
+    hint: ClassVar[str] = ""  # advice that the document does not contain
 
     def __init__(self, problem: ProblemDocument, *, retry_after: float | None = None) -> None:
         """Carry the document."""
         self.problem = problem
         self.retry_after = retry_after
-        self.__dict__["code"] = problem.code or self.code  # it has a code of its own where others have their class's
-        super().__init__(tell(problem, self.hint))
+        self.__dict__["code"] = problem.code or self.code  # the instance's code hides the class's
+        super().__init__(format_problem(problem, self.hint))
 
     @property
     def status(self) -> int:
@@ -133,23 +133,23 @@ class ApiError(FleetError):
 
     @property
     def request_id(self) -> str:
-        """Return the id under which the server's log has the request."""
+        """Return the id of the request in the server's log."""
         return self.problem.request_id
 
     @property
-    def errors(self) -> tuple[Fault, ...]:
-        """Return everything that is wrong, one by one."""
+    def errors(self) -> tuple[ErrorDetail, ...]:
+        """Return every single error."""
         return self.problem.errors
 
 
 class Invalid(ApiError):  # noqa: N818
-    """The request is wrong; `errors` lists everything that is."""
+    """The request is wrong; `errors` lists every problem."""
 
 
 class Unauthenticated(ApiError):  # noqa: N818
     """The token is missing or not accepted."""
 
-    hint = "give a token: `token=…`, or HYPERFLEET_TOKEN"
+    hint = "pass a token: `token=…`, or HYPERFLEET_TOKEN"
 
 
 class Forbidden(ApiError):  # noqa: N818
@@ -157,7 +157,7 @@ class Forbidden(ApiError):  # noqa: N818
 
 
 class NotFound(ApiError):  # noqa: N818
-    """There is no such thing."""
+    """The resource does not exist."""
 
 
 class Conflict(ApiError):  # noqa: N818
@@ -165,19 +165,19 @@ class Conflict(ApiError):  # noqa: N818
 
 
 class PreconditionFailed(ApiError):  # noqa: N818
-    """The resource is not the version that was named."""
+    """The resource is not at the version given."""
 
 
 class Gone(ApiError):  # noqa: N818
-    """The resource was removed, and that was not what was waited for."""
+    """The resource was removed, and the wait was not for that."""
 
 
 class Forgotten(ApiError):  # noqa: N818
-    """The past that was asked for is no longer kept."""
+    """The requested history is no longer kept."""
 
 
 class RateLimited(ApiError):  # noqa: N818
-    """Too many requests; `retry_after` says in how many seconds there is room again."""
+    """Too many requests; `retry_after` is the number of seconds to wait."""
 
 
 class Unavailable(ApiError):  # noqa: N818
@@ -185,11 +185,11 @@ class Unavailable(ApiError):  # noqa: N818
 
 
 class WaitFailed(ApiError):  # noqa: N818
-    """What was waited for will not be: what the wait should fail on has happened."""
+    """The wait failed: one of its `fail_on` conditions holds."""
 
 
 class WaitTimeout(ApiError):  # noqa: N818
-    """What was waited for did not come in time; `errors` says what is missing and why."""
+    """The awaited state was not reached in time; `errors` says what is missing and why."""
 
 
 _BY_CODE: Final[Mapping[str, type[ApiError]]] = {
@@ -211,14 +211,14 @@ _BY_STATUS: Final[Mapping[int, type[ApiError]]] = {
 
 
 def error_of(problem: ProblemDocument, retry_after: float | None = None) -> ApiError:
-    """Return the error that a problem document stands for; a code that is newer than this client by its status."""
+    """Return the error for a problem document: by its code, or by its status if the client does not know the code."""
     fallback = Unavailable if problem.status >= 500 else ApiError
     kind = _BY_CODE.get(problem.code) or _BY_STATUS.get(problem.status, fallback)
     return kind(problem, retry_after=retry_after)
 
 
 def read_problem(body: bytes, status: int, request_id: str = "") -> ProblemDocument | None:
-    """Read a problem document; None if it is none."""
+    """Read a problem document; None if the body is not one."""
     try:
         problem = msgspec.json.decode(body, type=ProblemDocument)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -231,21 +231,21 @@ def read_problem(body: bytes, status: int, request_id: str = "") -> ProblemDocum
 
 
 def make_problem(status: int, body: bytes, request_id: str = "") -> ProblemDocument:
-    """Make a problem document of an answer that has none: somebody between us and the server spoke."""
-    said = " ".join(body[: 4 * _SHOWN].decode("utf-8", "replace").split())[:_SHOWN]
-    detail = f"HTTP {status} without a problem document; something before the server may have answered"
+    """Make a problem document for a response without one, which a proxy may have sent."""
+    text = " ".join(body[: 4 * _SHOWN].decode("utf-8", "replace").split())[:_SHOWN]
+    detail = f"HTTP {status} without a problem document; a proxy may have answered"
     return ProblemDocument(
-        title="", detail=f"{detail}: {said}" if said else detail, status=status, request_id=request_id
+        title="", detail=f"{detail}: {text}" if text else detail, status=status, request_id=request_id
     )
 
 
-def tell(problem: ProblemDocument, hint: str = "") -> str:
-    """Write a problem for people: one sentence, then every single fault on a line."""
+def format_problem(problem: ProblemDocument, hint: str = "") -> str:
+    """Format a problem for people: one sentence, then a line per error."""
     title, detail = problem.title, problem.detail
-    gist = f"{title}: {detail}" if title and detail and title.lower() != detail.lower() else detail or title
+    summary = f"{title}: {detail}" if title and detail and title.lower() != detail.lower() else detail or title
     if problem.code:
-        gist += f" ({problem.code})"
-    lines = [gist, *(f"  {fault}" for fault in problem.errors if fault.message not in detail)]
+        summary += f" ({problem.code})"
+    lines = [summary, *(f"  {error}" for error in problem.errors if error.message not in detail)]
     if hint:
         lines.append(f"  {hint}")
     if problem.request_id and problem.status >= 500:

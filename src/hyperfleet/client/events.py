@@ -1,4 +1,4 @@
-"""Server-sent events, taken apart as they come in. Pure: `exchange` feeds it what was read."""
+"""Parsing server-sent events as they come in. Pure: `exchange` passes in what was read."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from typing import Final
 
 from msgspec import Struct
 
-_MOST: Final = 64 * 1024 * 1024  # bytes of one event; a server that never ends one must not fill our memory
+_MAX_BYTES: Final = 64 * 1024 * 1024  # bytes of one event; an endless one must not fill the memory
 
 
 class ServerEvent(Struct, frozen=True):
-    """One event of a stream. `position`: a watch can go on after it."""
+    """One event of a stream. A watch can resume after its `position`."""
 
     name: str
     data: bytes
@@ -18,26 +18,26 @@ class ServerEvent(Struct, frozen=True):
 
 
 class EventReader:
-    """Takes a stream apart, however it is cut into pieces. Comments are not events, and left out."""
+    """Parses a stream, however it is cut into pieces. Comments are ignored."""
 
     def __init__(self) -> None:
-        """Begin with nothing read."""
-        self._rest = bytearray()
-        self._searched = 0  # how far the rest is known to have no end of an event
+        """Begin with an empty buffer."""
+        self._pause_before_retry = bytearray()
+        self._searched = 0  # the buffer contains no end of an event up to here
 
     def take(self, piece: bytes) -> list[ServerEvent]:
         """Return the events that are complete now; raise ValueError if one is too long."""
-        self._rest += piece.replace(b"\r", b"")  # our server writes \n; somebody between us may not
+        self._pause_before_retry += piece.replace(b"\r", b"")  # the server writes \n; a proxy may not
         events = []
-        while (end := self._rest.find(b"\n\n", self._searched)) >= 0:
-            block = bytes(self._rest[:end])
-            del self._rest[: end + 2]
+        while (end := self._pause_before_retry.find(b"\n\n", self._searched)) >= 0:
+            block = bytes(self._pause_before_retry[:end])
+            del self._pause_before_retry[: end + 2]
             self._searched = 0
             if event := _read(block):
                 events.append(event)
-        self._searched = max(len(self._rest) - 1, 0)
-        if len(self._rest) > _MOST:
-            raise ValueError(f"an event is longer than {_MOST} bytes")
+        self._searched = max(len(self._pause_before_retry) - 1, 0)
+        if len(self._pause_before_retry) > _MAX_BYTES:
+            raise ValueError(f"an event is longer than {_MAX_BYTES} bytes")
         return events
 
 

@@ -1,4 +1,4 @@
-"""The front door: `Fleet` for plain code, `AsyncFleet` for an event loop. The same operations, written once."""
+"""The entry point: `Fleet` (synchronous) and `AsyncFleet`. The same operations, written once."""
 
 from __future__ import annotations
 
@@ -9,101 +9,101 @@ from typing import Any, Final, Self, Unpack
 
 from msgspec.structs import replace
 
-from hyperfleet.client import questions, reporting
-from hyperfleet.client.answers.fleet import Adapter, Description, Liveness, Policy, Problems, Readiness
+from hyperfleet.client import recipes, reporting
+from hyperfleet.client.answers.fleet import Adapter, Liveness, OpenApiDocument, Policy, Problems, Readiness
 from hyperfleet.client.answers.report import AdapterProgress, BatchResult, FailedAdapter, Outcome
 from hyperfleet.client.answers.resource import Cluster, NodePool, PageAnswer, Resource, WatchEvent
 from hyperfleet.client.answers.simulation import Simulation, SimulationProgress
-from hyperfleet.client.effects import Feed, Flow, Pause, Request
-from hyperfleet.client.endpoint import Endpoint, Options, find_endpoint
+from hyperfleet.client.effects import ApiRequest, Feed, Flow, Pause
+from hyperfleet.client.endpoint import ClientOptions, ServerEndpoint, find_endpoint
 from hyperfleet.client.errors import ApiError, ConnectionFailed, FleetError
 from hyperfleet.client.events import ServerEvent
-from hyperfleet.client.exchange import Patience, decode_part, fetch, may_repeat, told_pause
+from hyperfleet.client.exchange import RetryPolicy, decode_part, fetch, may_repeat, requested_pause
 from hyperfleet.client.operation import AsyncFace, Face, SyncFace, feed, operation
-from hyperfleet.client.performing import AsyncLink, Link, connect, connect_async
-from hyperfleet.client.places import BASE, CLUSTERS, NODE_POOLS, Place, Subject, quoted
+from hyperfleet.client.paths import BASE, CLUSTERS, NODE_POOLS, ResourceLike, ResourceType, quote_segment
 from hyperfleet.client.query import Filters, query_of
-from hyperfleet.client.reporting import BatchReport, Words
+from hyperfleet.client.reporting import BatchReport, ReportFields
 from hyperfleet.client.resources import AsyncResources, Resources
-from hyperfleet.client.surroundings import REAL
-from hyperfleet.client.waiting import Seen
-from hyperfleet.client.watching import Watch, conclude
+from hyperfleet.client.runtime import REAL
+from hyperfleet.client.transport import AsyncLink, Link, connect, connect_async
+from hyperfleet.client.waiting import VersionCallback
+from hyperfleet.client.watching import Watch, read_result
 from hyperfleet.model.kind import Kind
 
 _YAML: Final = {"Content-Type": "application/yaml"}
 
 
 class FleetOperations(Face):
-    """What can be done beside the operations on resources of one kind."""
+    """The operations that are not about resources of one kind."""
 
     # ── reporting ────────────────────────────────────────────────────────────────────────────────────────────────
 
     @operation
-    def report(self, subject: Subject, adapter: str, **words: Unpack[Words]) -> Flow[Outcome]:
-        """Say how an adapter's work on a resource goes; the one call that the author of an adapter needs.
+    def report(self, subject: ResourceLike, adapter: str, **words: Unpack[ReportFields]) -> Flow[Outcome]:
+        """Report an adapter's work on a resource; the one call that the author of an adapter needs.
 
-        `fleet.report(cluster, "dns", available=True, reason="RecordsCreated", data={"records": 5})`. Safe to be
-        repeated. A report that came too late is no error but an outcome, `discarded`.
+        `fleet.report(cluster, "dns", available=True, reason="RecordsCreated", data={"records": 5})`. Safe to
+        repeat. A late report is not an error but an outcome, `discarded`.
         """
-        return (yield from reporting.report(subject, adapter, words, self._patience))
+        return (yield from reporting.report(subject, adapter, words, self._retry))
 
     @operation
     def report_batch(self, reports: Iterable[BatchReport | Mapping[str, Any]]) -> Flow[BatchResult]:
-        """Send many reports on many resources; each is taken in or refused as if it had come alone."""
-        return (yield from reporting.report_batch(reports, self._patience))
+        """Send many reports on many resources; each is accepted or refused on its own."""
+        return (yield from reporting.report_batch(reports, self._retry))
 
-    # ── the guide's four questions ───────────────────────────────────────────────────────────────────────────────
+    # ── the guide's four recipes ─────────────────────────────────────────────────────────────────────────────────
 
     @operation
     def wait_for_adapter(
         self,
-        subject: Subject,
+        subject: ResourceLike,
         adapter: str,
         *,
         timeout: float = 600.0,
-        on_version: Seen[Resource] | None = None,
+        on_version: VersionCallback[Resource] | None = None,
     ) -> Flow[Resource]:
         """Wait until an adapter has completed the present generation; raise `WaitFailed` as soon as it fails."""
-        return (yield from questions.wait_for_adapter(subject, adapter, timeout, self._patience, on_version))
+        return (yield from recipes.wait_for_adapter(subject, adapter, timeout, self._retry, on_version))
 
     @operation
-    def is_ready(self, subject: Subject) -> Flow[bool]:
-        """Tell whether a resource is Ready now."""
-        return (yield from questions.is_ready(subject, self._patience))
+    def is_ready(self, subject: ResourceLike) -> Flow[bool]:
+        """Return whether a resource is Ready now."""
+        return (yield from recipes.is_ready(subject, self._retry))
 
     @operation
-    def failed_adapters(self, subject: Subject) -> Flow[tuple[FailedAdapter, ...]]:
+    def failed_adapters(self, subject: ResourceLike) -> Flow[tuple[FailedAdapter, ...]]:
         """Return the adapters that failed on the present generation of a resource, and why."""
-        return (yield from questions.failed_adapters(subject, self._patience))
+        return (yield from recipes.failed_adapters(subject, self._retry))
 
     @operation
-    def progress(self, subject: Subject) -> Flow[tuple[AdapterProgress, ...]]:
-        """Return how far each adapter is with a resource, in the order of the policy."""
-        return (yield from questions.progress(subject, self._patience))
+    def progress(self, subject: ResourceLike) -> Flow[tuple[AdapterProgress, ...]]:
+        """Return the progress of each adapter on a resource, in the order of the policy."""
+        return (yield from recipes.progress(subject, self._retry))
 
     # ── the fleet ────────────────────────────────────────────────────────────────────────────────────────────────
 
     @operation
     def problems(self, *, limit: int | None = None, **filters: Unpack[Filters]) -> Flow[Problems]:
-        """Ask what fails, grouped by cause."""
+        """Return what fails, grouped by cause."""
         query = query_of({**filters, "limit": limit})
-        return (yield from fetch(Problems, Request("GET", f"{BASE}/problems", query), self._patience))
+        return (yield from fetch(Problems, ApiRequest("GET", f"{BASE}/problems", query), self._retry))
 
     @operation
     def adapters(self) -> Flow[tuple[Adapter, ...]]:
-        """List every adapter that was heard of or is waited for."""
-        page = yield from fetch(PageAnswer, Request("GET", f"{BASE}/adapters"), self._patience)
+        """List every adapter that has reported or is required."""
+        page = yield from fetch(PageAnswer, ApiRequest("GET", f"{BASE}/adapters"), self._retry)
         return tuple([decode_part(Adapter, raw) for raw in page.items])
 
     @operation
     def adapter(self, name: str) -> Flow[Adapter]:
-        """Read one adapter, and which resources wait for it."""
-        return (yield from fetch(Adapter, Request("GET", f"{BASE}/adapters/{quoted(name)}"), self._patience))
+        """Read one adapter, and which resources it blocks."""
+        return (yield from fetch(Adapter, ApiRequest("GET", f"{BASE}/adapters/{quote_segment(name)}"), self._retry))
 
     @feed
     def watch_adapters(self) -> Feed[WatchEvent[Adapter]]:
-        """Follow all adapters as they change; after a lost connection all are told again, after a `relist`."""
-        watch = Watch(Request("GET", f"{BASE}/adapters"), Adapter, self._patience)
+        """Follow all adapters as they change; after a lost connection comes a `relist`, then all of them again."""
+        watch = Watch(ApiRequest("GET", f"{BASE}/adapters"), Adapter, self._retry)
         yield from watch.follow(is_log=False)
 
     # ── the policy ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -111,12 +111,12 @@ class FleetOperations(Face):
     @operation
     def policy(self) -> Flow[Policy]:
         """Read the policy in force."""
-        return (yield from fetch(Policy, Request("GET", f"{BASE}/policy"), self._patience))
+        return (yield from fetch(Policy, ApiRequest("GET", f"{BASE}/policy"), self._retry))
 
     @operation
     def reload_policy(self) -> Flow[Policy]:
-        """Put what now stands in the server's policy file in force; `Invalid` has every problem with its place."""
-        return (yield from fetch(Policy, Request("POST", f"{BASE}/policy:reload"), self._patience))
+        """Activate the present content of the server's policy file; `Invalid` lists every problem with its position."""
+        return (yield from fetch(Policy, ApiRequest("POST", f"{BASE}/policy:reload"), self._retry))
 
     @operation
     def simulate(
@@ -128,49 +128,49 @@ class FleetOperations(Face):
         limit: int | None = None,
         **filters: Unpack[Filters],
     ) -> Flow[Simulation]:
-        """Ask what another policy (YAML or JSON) would change; with `replay="7d"`, also what it would have been."""
+        """Return what another policy (YAML or JSON) would change; with `replay="7d"`, also in the past."""
         query = query_of({**filters, "replay": replay, "limit": limit})
-        request = Request("POST", f"{BASE}/policy:simulate", query, _YAML, policy.encode())
+        request = ApiRequest("POST", f"{BASE}/policy:simulate", query, _YAML, policy.encode())
 
         def see(event: ServerEvent) -> None:
             if on_progress is not None and event.name == "progress":
                 on_progress(decode_part(SimulationProgress, event.data))
 
-        result = yield from _persist(request, self._patience, see)
+        result = yield from _read_result(request, self._retry, see)
         return decode_part(Simulation, result.data)
 
     # ── the server ───────────────────────────────────────────────────────────────────────────────────────────────
 
     @operation
     def health(self) -> Flow[Liveness]:
-        """Ask whether the server's process answers; asked once, and not tried again."""
-        return (yield from fetch(Liveness, Request("GET", "/healthz"), self._impatience))
+        """Return whether the server's process answers; without retries."""
+        return (yield from fetch(Liveness, ApiRequest("GET", "/healthz"), self._no_retry))
 
     @operation
     def ready(self) -> Flow[Readiness]:
-        """Ask whether the server can do its work, and if not, why; asked once, and not tried again."""
-        return (yield from fetch(Readiness, Request("GET", "/readyz", answers=(503,)), self._impatience))
+        """Return whether the server is ready, and if not, why; without retries."""
+        return (yield from fetch(Readiness, ApiRequest("GET", "/readyz", answers=(503,)), self._no_retry))
 
     @operation
     def version(self) -> Flow[str]:
-        """Ask for the version of the server."""
-        description = yield from fetch(Description, Request("GET", "/openapi.json"), self._patience)
+        """Return the version of the server."""
+        description = yield from fetch(OpenApiDocument, ApiRequest("GET", "/openapi.json"), self._retry)
         return description.info.version
 
     @property
-    def _impatience(self) -> Patience:
-        return replace(self._patience, retries=0)
+    def _no_retry(self) -> RetryPolicy:
+        return replace(self._retry, retries=0)
 
 
-def _persist(request: Request, patience: Patience, see: Callable[[ServerEvent], None]) -> Flow[ServerEvent]:
-    """Listen to a stream until its result; begin anew if it is lost on the way, or there is no room now."""
-    attempts = patience.begin()
+def _read_result(request: ApiRequest, retry: RetryPolicy, see: Callable[[ServerEvent], None]) -> Flow[ServerEvent]:
+    """Read a stream until its result; start over if the connection is lost or the server is busy."""
+    attempts = retry.begin()
     while True:
         try:
-            return (yield from conclude(request, attempts.timeout, see))
+            return (yield from read_result(request, attempts.timeout, see))
         except (ConnectionFailed, ApiError) as error:
             failure: FleetError = error
-            pause = attempts.pause(told_pause(error)) if may_repeat(request, error) else None
+            pause = attempts.pause(requested_pause(error)) if may_repeat(request, error) else None
         if pause is None:
             raise failure
         yield Pause(pause)
@@ -180,18 +180,18 @@ def _persist(request: Request, patience: Patience, see: Callable[[ServerEvent], 
 
 
 class ReporterOperations(Face):
-    """What one adapter says. Every word is a report with all three conditions of the contract."""
+    """The reports of one adapter, each with the three conditions of the contract."""
 
     adapter: str
 
     @operation
-    def report(self, subject: Subject, **words: Unpack[Words]) -> Flow[Outcome]:
-        """Say how the work on a resource goes, in your own words."""
-        return (yield from reporting.report(subject, self.adapter, words, self._patience))
+    def report(self, subject: ResourceLike, **words: Unpack[ReportFields]) -> Flow[Outcome]:
+        """Report the adapter's work on a resource."""
+        return (yield from reporting.report(subject, self.adapter, words, self._retry))
 
 
 class Reporter(ReporterOperations, SyncFace):
-    """An adapter that reports, for plain code."""
+    """Reports as one adapter, synchronously."""
 
     def __init__(self, link: Link, adapter: str) -> None:
         """Report as `adapter`."""
@@ -200,7 +200,7 @@ class Reporter(ReporterOperations, SyncFace):
 
 
 class AsyncReporter(ReporterOperations, AsyncFace):
-    """An adapter that reports, for code in an event loop."""
+    """Reports as one adapter, asynchronously."""
 
     def __init__(self, link: AsyncLink, adapter: str) -> None:
         """Report as `adapter`."""
@@ -211,22 +211,22 @@ class AsyncReporter(ReporterOperations, AsyncFace):
 # ── the two faces ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _prepare(server: str | None, options: Options) -> tuple[Endpoint, Patience]:
-    default = Patience()
-    patience = Patience(
+def _prepare(server: str | None, options: ClientOptions) -> tuple[ServerEndpoint, RetryPolicy]:
+    default = RetryPolicy()
+    retry = RetryPolicy(
         options.get("timeout", default.timeout),
         options.get("deadline", default.deadline),
         options.get("retries", default.retries),
-        options.get("surroundings", REAL),
+        options.get("runtime", REAL),
     )
-    return find_endpoint(server, options), patience
+    return find_endpoint(server, options), retry
 
 
 class Fleet(FleetOperations, SyncFace):
-    """A fleet, for plain code. It may be used by several threads; close it, or use it in a `with` block."""
+    """A fleet, for synchronous code. Several threads may use it; close it, or use it in a `with` block."""
 
-    def __init__(self, server: str | None = None, **options: Unpack[Options]) -> None:
-        """Reach the server at an address, or at that of HYPERFLEET_SERVER; nothing is sent yet."""
+    def __init__(self, server: str | None = None, **options: Unpack[ClientOptions]) -> None:
+        """Use the server at an address, by default that of HYPERFLEET_SERVER; nothing is sent yet."""
         self._link = connect(*_prepare(server, options), options)
 
     @cached_property
@@ -241,10 +241,10 @@ class Fleet(FleetOperations, SyncFace):
 
     def resources(self, kind: Kind, parent: Kind | None = None) -> Resources[Resource]:
         """Return the operations on resources of a kind that the server's settings add."""
-        return Resources(self._link, Place(kind, Resource, parent))
+        return Resources(self._link, ResourceType(kind, Resource, parent))
 
     def reporter(self, adapter: str) -> Reporter:
-        """Return somebody who reports as one adapter."""
+        """Return a reporter for one adapter."""
         return Reporter(self._link, adapter)
 
     def close(self) -> None:
@@ -261,10 +261,10 @@ class Fleet(FleetOperations, SyncFace):
 
 
 class AsyncFleet(FleetOperations, AsyncFace):
-    """A fleet, for code in an event loop; close it with `aclose`, or use it in an `async with` block."""
+    """A fleet, for asynchronous code; close it with `aclose`, or use it in an `async with` block."""
 
-    def __init__(self, server: str | None = None, **options: Unpack[Options]) -> None:
-        """Reach the server at an address, or at that of HYPERFLEET_SERVER; nothing is sent yet."""
+    def __init__(self, server: str | None = None, **options: Unpack[ClientOptions]) -> None:
+        """Use the server at an address, by default that of HYPERFLEET_SERVER; nothing is sent yet."""
         self._link = connect_async(*_prepare(server, options), options)
 
     @cached_property
@@ -279,10 +279,10 @@ class AsyncFleet(FleetOperations, AsyncFace):
 
     def resources(self, kind: Kind, parent: Kind | None = None) -> AsyncResources[Resource]:
         """Return the operations on resources of a kind that the server's settings add."""
-        return AsyncResources(self._link, Place(kind, Resource, parent))
+        return AsyncResources(self._link, ResourceType(kind, Resource, parent))
 
     def reporter(self, adapter: str) -> AsyncReporter:
-        """Return somebody who reports as one adapter."""
+        """Return a reporter for one adapter."""
         return AsyncReporter(self._link, adapter)
 
     async def aclose(self) -> None:

@@ -1,7 +1,7 @@
-"""One implementation, two faces: an operation is a flow that is written once and bound to whichever face asks.
+"""One implementation, two faces: an operation is a flow that is written once and bound to either face.
 
-`Fleet` carries it out and returns the result; `AsyncFleet` returns something to await. The types say so, too: what
-`@operation` makes of a method has the method's own parameters on both faces.
+`Fleet` runs it and returns the result; `AsyncFleet` returns a coroutine. A method with `@operation` keeps the types of
+its parameters on both faces.
 """
 
 from __future__ import annotations
@@ -11,46 +11,46 @@ from functools import update_wrapper, wraps
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
 
 from hyperfleet.client.effects import Feed, Flow
-from hyperfleet.client.exchange import Patience
-from hyperfleet.client.performing import AsyncLink, Link
+from hyperfleet.client.exchange import RetryPolicy
+from hyperfleet.client.transport import AsyncLink, Link
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
 class Face:
-    """What operations need to know of the face they are on."""
+    """What operations need from the face they are bound to."""
 
     _link: Link | AsyncLink
 
     @property
-    def _patience(self) -> Patience:
-        return self._link.patience
+    def _retry(self) -> RetryPolicy:
+        return self._link.retry
 
     def __repr__(self) -> str:
-        """Say where the server is; the token is not shown."""
+        """Show the server's address, not the token."""
         return f"{type(self).__name__}({self._link.endpoint.url!r})"
 
 
 class SyncFace(Face):
-    """A face for plain code: operations return their results."""
+    """The synchronous face: operations return their results."""
 
     _link: Link
 
 
 class AsyncFace(Face):
-    """A face for code in an event loop: operations are awaited."""
+    """The asynchronous face: operations are awaited."""
 
     _link: AsyncLink
 
 
-class Operation(Generic[P, T]):
-    """A method of both faces that has a result."""
+class ClientOperation(Generic[P, T]):
+    """A method of both faces with one result."""
 
     def __init__(self, flow: Callable[Concatenate[Any, P], Flow[T]]) -> None:
-        """Make a method of a flow."""
+        """Wrap a flow."""
         self.flow = flow
-        update_wrapper(self, flow)  # type: ignore[arg-type]  # it takes what functools calls a callable
+        update_wrapper(self, flow)  # type: ignore[arg-type]  # functools accepts any callable
 
     @overload
     def __get__(self, face: None, owner: type) -> Self: ...
@@ -72,10 +72,10 @@ class Operation(Generic[P, T]):
 
 
 class FeedOperation(Generic[P, T]):
-    """A method of both faces that has many results, one after the other."""
+    """A method of both faces that yields many results."""
 
     def __init__(self, feed: Callable[Concatenate[Any, P], Feed[T]]) -> None:
-        """Make a method of a flow that yields items."""
+        """Wrap a flow that yields items."""
         self.feed = feed
         update_wrapper(self, feed)  # type: ignore[arg-type]  # as above
 
@@ -98,11 +98,11 @@ class FeedOperation(Generic[P, T]):
         return call
 
 
-def operation(flow: Callable[Concatenate[Any, P], Flow[T]]) -> Operation[P, T]:
-    """Make a method of both faces of a flow with a result."""
-    return Operation(flow)
+def operation(flow: Callable[Concatenate[Any, P], Flow[T]]) -> ClientOperation[P, T]:
+    """Make a flow with one result a method of both faces."""
+    return ClientOperation(flow)
 
 
 def feed(flow: Callable[Concatenate[Any, P], Feed[T]]) -> FeedOperation[P, T]:
-    """Make a method of both faces of a flow that yields items; it begins when the first one is asked for."""
+    """Make a flow that yields items a method of both faces; it starts when the first item is requested."""
     return FeedOperation(flow)

@@ -1,4 +1,4 @@
-"""From keywords to query parameters: filters of lists, moments, durations. Pure; the server judges what is sent."""
+"""From keywords to query parameters: filters, times, durations. Pure; the server validates them."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ from typing import TypeAlias, TypedDict
 
 from hyperfleet.client.effects import Query
 
-Moment: TypeAlias = str | datetime | timedelta  # `15m`, a time with a zone, or a duration back from now
-Words: TypeAlias = str | Iterable[str]  # with commas between them, or one by one
+Moment: TypeAlias = str | datetime | timedelta  # `15m`, a time with a zone, or a duration before now
+TextList: TypeAlias = str | Iterable[str]  # comma-separated, or an iterable
 
 
 class Filters(TypedDict, total=False):
-    """Which resources: all filters must hold. What each one takes is told in docs/api.md."""
+    """Filters of a list; all must hold. See docs/api.md for the syntax of each."""
 
-    labels: str | Mapping[str, str]  # a selector as in Kubernetes, or labels that must be there
-    conditions: str | Mapping[str, str]  # a selector over conditions, or statuses they must have: {"Ready": "False"}
-    phase: Words
-    flapping: Words
-    adapter_state: str | Mapping[str, Words]  # `dns:Failed|Running`, or {"dns": ["Failed", "Running"]}
+    labels: str | Mapping[str, str]  # a selector as in Kubernetes, or required labels
+    conditions: str | Mapping[str, str]  # a selector over conditions, or required statuses: {"Ready": "False"}
+    phase: TextList
+    flapping: TextList
+    adapter_state: str | Mapping[str, TextList]  # `dns:Failed|Running`, or {"dns": ["Failed", "Running"]}
     blocked_by: str
-    reason: Words
+    reason: TextList
     q: str
     updated_since: Moment
 
 
-class Listing(Filters, total=False):
-    """Which resources, in which order, and which parts of them."""
+class ListOptions(Filters, total=False):
+    """Filters, order and fields of a list."""
 
     order_by: str
-    fields: Words
+    fields: TextList
 
 
 _NAMES = {
@@ -44,13 +44,13 @@ _NAMES = {
 
 
 def query_of(given: Mapping[str, object]) -> Query:
-    """Write keywords as query parameters; those that are None or empty were not given."""
+    """Return keywords as query parameters, without those that are None or empty."""
     written = ((name, _write(name, value)) for name, value in given.items() if value is not None)
     return tuple((_NAMES.get(name, name), text) for name, text in written if text)
 
 
 def write_moment(moment: Moment) -> str:
-    """Write a moment: a time as it is, a duration as one that ends now."""
+    """Format a time, or a duration before now."""
     if isinstance(moment, datetime):
         if moment.tzinfo is None:
             raise ValueError(f"a time needs a zone, {moment.isoformat()} has none")
@@ -59,7 +59,7 @@ def write_moment(moment: Moment) -> str:
 
 
 def write_seconds(seconds: float) -> str:
-    """Write seconds as a duration that the server reads; at least a millisecond."""
+    """Format seconds as a duration for the server; at least a millisecond."""
     return f"{max(round(seconds * 1000), 1)}ms"
 
 

@@ -1,7 +1,7 @@
-"""What adapters say: from a few words to the report that the contract asks for. Flows of both faces.
+"""Sending reports: from a few keywords to the report that the contract requires. Flows of both faces.
 
-A report is safe to be sent again: the very same one is known by its time and counts once. That is why the time is
-set when it is made and not when it is sent.
+A report may be sent again: the server recognises a duplicate by its time and counts it once. So the time is set when
+the report is composed, not when it is sent.
 """
 
 from __future__ import annotations
@@ -16,147 +16,153 @@ from msgspec.structs import replace
 
 from hyperfleet.client.answers.report import BatchEntry, BatchResult, Outcome, ReportAnswer
 from hyperfleet.client.answers.resource import Resource
-from hyperfleet.client.effects import Flow, Request
+from hyperfleet.client.effects import ApiRequest, Flow
 from hyperfleet.client.errors import UnexpectedAnswer
-from hyperfleet.client.exchange import JSON, Patience, fetch
-from hyperfleet.client.places import BASE, NODE_POOLS, Subject, place_of
+from hyperfleet.client.exchange import JSON, RetryPolicy, fetch
+from hyperfleet.client.paths import BASE, NODE_POOLS, ResourceLike, type_of
 from hyperfleet.client.query import query_of
 from hyperfleet.model.report import APPLIED, AVAILABLE, FINALIZED, HEALTH
 
-_MOST_AT_ONCE: Final = 500  # reports of a batch; servers take 1,000 unless told otherwise
+_MAX_BATCH: Final = 500  # reports of a batch; servers accept 1,000 by default
 
 
-class Verdict(Struct, frozen=True):
-    """A condition in an adapter's words: its status, a reason in CamelCase, a message for people."""
+class ConditionResult(Struct, frozen=True):
+    """A condition to report: its status, a reason in CamelCase, a message for people."""
 
     status: bool | str | None  # None: Unknown
     reason: str = ""
     message: str = ""
 
 
-Said: TypeAlias = Verdict | bool | str | None
+ConditionInput: TypeAlias = ConditionResult | bool | str | None
 
 
-class Words(TypedDict, total=False):
-    """What a report says. `reason` and `message` are those of Available; a `Verdict` says them of another one."""
+class ReportFields(TypedDict, total=False):
+    """The fields of a report. `reason` and `message` belong to Available; for others pass a `ConditionResult`."""
 
-    available: Required[Said]  # has the work succeeded? None: it is not known yet
-    applied: Said  # has what the work needs been created? Yes, unless told
-    health: Said  # has nothing unexpected happened? Yes, unless told
-    finalized: Said  # when deleting: has everything been cleaned up?
+    available: Required[ConditionInput]  # has the work succeeded? None: not known yet
+    applied: ConditionInput  # has what the work needs been created? Default: yes
+    health: ConditionInput  # has nothing unexpected happened? Default: yes
+    finalized: ConditionInput  # when deleting: has everything been cleaned up?
     reason: str
     message: str
-    conditions: Mapping[str, Said]  # further ones, by type
+    conditions: Mapping[str, ConditionInput]  # additional ones, by type
     data: Mapping[str, Any]
     metadata: Mapping[str, Any]
-    generation: int | None  # that was looked at; unless told, that of the object, or the present one
-    observed_time: datetime | None  # when it was looked at; now, unless told
+    generation: int | None  # that was observed; default: that of the object, or the present one
+    observed_time: datetime | None  # of the observation; default: now
 
 
 class BatchReport(Struct, frozen=True):
-    """One report of a batch: what it is about, of which generation, and what it says."""
+    """One report of a batch."""
 
-    subject: Subject
+    subject: ResourceLike
     adapter: str
-    words: Words
+    fields: ReportFields
 
 
-def compose(adapter: str, words: Words, generation: int, now: datetime) -> dict[str, Any]:
-    """Write a report as it is sent."""
-    about = Verdict(None, words.get("reason", ""), words.get("message", ""))
-    said: dict[str, Said] = {
-        AVAILABLE: words["available"],
-        APPLIED: words.get("applied", True),
-        HEALTH: words.get("health", True),
-        **({FINALIZED: words["finalized"]} if "finalized" in words else {}),
-        **words.get("conditions", {}),
+def compose(adapter: str, fields: ReportFields, generation: int, now: datetime) -> dict[str, Any]:
+    """Return the body of a report."""
+    about = ConditionResult(None, fields.get("reason", ""), fields.get("message", ""))
+    conditions: dict[str, ConditionInput] = {
+        AVAILABLE: fields["available"],
+        APPLIED: fields.get("applied", True),
+        HEALTH: fields.get("health", True),
+        **({FINALIZED: fields["finalized"]} if "finalized" in fields else {}),
+        **fields.get("conditions", {}),
     }
-    observed = words.get("observed_time") or now
+    observed = fields.get("observed_time") or now
     return {
         "adapter": adapter,
         "observedGeneration": generation,
         "observedTime": observed.isoformat(),
-        "conditions": [_condition(type_, each, about if type_ == AVAILABLE else None) for type_, each in said.items()],
-        **{key: words[key] for key in ("data", "metadata") if words.get(key)},
+        "conditions": [
+            _condition(type_, each, about if type_ == AVAILABLE else None) for type_, each in conditions.items()
+        ],
+        **{key: fields[key] for key in ("data", "metadata") if fields.get(key)},
     }
 
 
-def report(subject: Subject, adapter: str, words: Words, patience: Patience) -> Flow[Outcome]:
-    """Send a report on one resource; the generation is read only if nobody says it."""
-    path = yield from place_of(subject).locate(subject, patience)
-    generation = _told_generation(subject, words)
+def report(subject: ResourceLike, adapter: str, fields: ReportFields, retry: RetryPolicy) -> Flow[Outcome]:
+    """Send a report on one resource; the generation is read from the server only if it is not given."""
+    path = yield from type_of(subject).locate(subject, retry)
+    generation = _given_generation(subject, fields)
     if generation is None:
-        request = Request("GET", path, query_of({"fields": "generation"}))
-        generation = (yield from fetch(Resource, request, patience)).generation
-    body = compose(adapter, words, generation, patience.surroundings.now())
+        request = ApiRequest("GET", path, query_of({"fields": "generation"}))
+        generation = (yield from fetch(Resource, request, retry)).generation
+    body = compose(adapter, fields, generation, retry.runtime.now())
     headers = {**JSON, "Prefer": "return=minimal"}
     answer = yield from fetch(
-        ReportAnswer, Request("POST", f"{path}/statuses", (), headers, msgspec.json.encode(body)), patience
+        ReportAnswer, ApiRequest("POST", f"{path}/statuses", (), headers, msgspec.json.encode(body)), retry
     )
     return _outcome(answer)
 
 
-def report_batch(reports: Iterable[BatchReport | Mapping[str, Any]], patience: Patience) -> Flow[BatchResult]:
-    """Send many reports on many resources; each is taken in or refused as if it had come alone."""
-    bodies = [_entry(each, patience) for each in reports]
+def report_batch(reports: Iterable[BatchReport | Mapping[str, Any]], retry: RetryPolicy) -> Flow[BatchResult]:
+    """Send many reports on many resources; each is accepted or refused on its own."""
+    bodies = [_entry(each, retry) for each in reports]
     results: list[BatchEntry] = []
     answer = BatchResult()
-    for start in range(0, len(bodies), _MOST_AT_ONCE):
-        part = msgspec.json.encode({"reports": bodies[start : start + _MOST_AT_ONCE]})
-        answer = yield from fetch(BatchResult, Request("POST", f"{BASE}/statuses:batch", (), JSON, part), patience)
+    for start in range(0, len(bodies), _MAX_BATCH):
+        part = msgspec.json.encode({"reports": bodies[start : start + _MAX_BATCH]})
+        answer = yield from fetch(BatchResult, ApiRequest("POST", f"{BASE}/statuses:batch", (), JSON, part), retry)
         results += [replace(each, index=each.index + start) for each in answer.results]
-    if len(bodies) <= _MOST_AT_ONCE:
+    if len(bodies) <= _MAX_BATCH:
         return answer
     refused = sum(each.problem is not None for each in results)
     return BatchResult(tuple(results), len(results) - refused, refused)
 
 
-def _entry(given: BatchReport | Mapping[str, Any], patience: Patience) -> Mapping[str, Any]:
+def _entry(given: BatchReport | Mapping[str, Any], retry: RetryPolicy) -> Mapping[str, Any]:
     if not isinstance(given, BatchReport):
         return given
-    generation = _told_generation(given.subject, given.words)
+    generation = _given_generation(given.subject, given.fields)
     if generation is None:
         raise ValueError("a report of a batch needs a generation, or an object that has one")
-    body = compose(given.adapter, given.words, generation, patience.surroundings.now())
+    body = compose(given.adapter, given.fields, generation, retry.runtime.now())
     return {**_name(given.subject), **body}
 
 
-def _name(subject: Subject) -> dict[str, str]:
-    """Say which resource a report of a batch is about."""
+def _name(subject: ResourceLike) -> dict[str, str]:
+    """Return the field that names the resource of a batch report."""
     id_ = subject.id if isinstance(subject, Resource) else subject.rstrip("/").rpartition("/")[2]
-    return {"nodePoolId" if place_of(subject) is NODE_POOLS else "clusterId": id_}
+    return {"nodePoolId" if type_of(subject) is NODE_POOLS else "clusterId": id_}
 
 
-def _told_generation(subject: Subject, words: Words) -> int | None:
-    told = words.get("generation")
-    if told is None and isinstance(subject, Resource):
+def _given_generation(subject: ResourceLike, fields: ReportFields) -> int | None:
+    outcome_entry = fields.get("generation")
+    if outcome_entry is None and isinstance(subject, Resource):
         return subject.generation or None  # it may have been read without it
-    return told
+    return outcome_entry
 
 
-def _condition(type_: str, said: Said, about: Verdict | None) -> dict[str, str]:
-    verdict = said if isinstance(said, Verdict) else Verdict(said, *((about.reason, about.message) if about else ()))
-    written = {"type": type_, "status": _status(verdict.status), "reason": verdict.reason, "message": verdict.message}
+def _condition(type_: str, conditions: ConditionInput, about: ConditionResult | None) -> dict[str, str]:
+    result = (
+        conditions
+        if isinstance(conditions, ConditionResult)
+        else ConditionResult(conditions, *((about.reason, about.message) if about else ()))
+    )
+    written = {"type": type_, "status": _status(result.status), "reason": result.reason, "message": result.message}
     return {key: value for key, value in written.items() if value}
 
 
-def _status(said: bool | str | None) -> str:
-    return said if isinstance(said, str) else {True: "True", False: "False", None: "Unknown"}[said]
+def _status(conditions: bool | str | None) -> str:
+    return conditions if isinstance(conditions, str) else {True: "True", False: "False", None: "Unknown"}[conditions]
 
 
 def _outcome(answer: ReportAnswer) -> Outcome:
     if len(answer.outcomes) != 1:
         raise UnexpectedAnswer(f"one report was sent, and {len(answer.outcomes)} outcomes came back")
-    told = answer.outcomes[0]
+    outcome_entry = answer.outcomes[0]
     outcome = Outcome(
         answer.phase,
-        told.outcome,
-        told.reason,
-        told.report_id,
-        told.stored_report_id,
-        told.replayed,
+        outcome_entry.outcome,
+        outcome_entry.reason,
+        outcome_entry.report_id,
+        outcome_entry.stored_report_id,
+        outcome_entry.replayed,
         answer.removed,
-        told.notes,
+        outcome_entry.notes,
     )
     outcome.__dict__.update(raw_json_=answer.raw_json)
     return outcome

@@ -1,7 +1,7 @@
-"""Watching without end: what a stream tells, resumed by position when a connection is lost. Flows of both faces.
+"""Watching without end: events of a stream, resumed by position after a lost connection. Flows of both faces.
 
-When nobody can go on (the position is forgotten, or the connection broke in the midst of a list), the watch begins
-anew with a list and says so with an event of its own, `relist`.
+If a watch cannot resume (the position is no longer kept, or the connection broke during the list), it starts over with
+a list and announces that with an event of its own, `relist`.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import Final, Generic
 
 from msgspec.structs import replace
 
-from hyperfleet.client.answers.resource import Departure, W, WatchEvent
-from hyperfleet.client.effects import Feed, Flow, Item, Pause, Request
+from hyperfleet.client.answers.resource import DeletedItem, W, WatchEvent
+from hyperfleet.client.effects import ApiRequest, Feed, FeedItem, Flow, Pause
 from hyperfleet.client.errors import (
     ApiError,
     ConnectionFailed,
@@ -23,57 +23,65 @@ from hyperfleet.client.errors import (
     read_problem,
 )
 from hyperfleet.client.events import ServerEvent
-from hyperfleet.client.exchange import SILENCE, Attempts, Patience, decode_part, listen, may_repeat, told_pause
+from hyperfleet.client.exchange import (
+    SILENCE,
+    Attempts,
+    RetryPolicy,
+    decode_part,
+    may_repeat,
+    open_stream,
+    requested_pause,
+)
 
-_GONE: Final = "gone"  # the server's last word to somebody who reads too slowly
+_GONE: Final = "gone"  # the server's last event to a client that reads too slowly
 
 
 class Watch(Generic[W]):
-    """One watch: where it is, and what whoever watches was told of the present list."""
+    """One watch: its position, and what it has emitted since the last list."""
 
-    def __init__(self, request: Request, shape: type[W], patience: Patience, *, after: int | None = None) -> None:
-        """Begin with a list, or after a position."""
+    def __init__(self, request: ApiRequest, shape: type[W], retry: RetryPolicy, *, after: int | None = None) -> None:
+        """Start with a list, or after a position."""
         self._request = replace(request, query=(*request.query, ("watch", "true")))
         self._shape = shape
-        self._patience = patience
+        self._retry = retry
         self._position = after
-        self._is_resumable = after is not None  # there is a position, and nothing of a list is under way
-        self._has_told = after is not None  # of the present list, or of what came after it
-        self._was_there = self._has_told
+        self._is_resumable = after is not None  # there is a position, and no list is in progress
+        self._has_emitted = after is not None  # since the last `relist`
+        self._has_existed = self._has_emitted
 
     def follow(self, *, is_single: bool = False, is_log: bool = True) -> Feed[WatchEvent[W]]:
-        """Yield events until nothing can follow. `is_single`: one resource; not `is_log`: there are no positions."""
-        attempts = self._patience.begin()
+        """Yield events until none can follow. `is_single`: one resource; not `is_log`: there are no positions."""
+        attempts = self._retry.begin()
         while True:
             failure: ApiError | ConnectionFailed | None = None
             stream = None
             try:
-                stream = yield from listen(self._ask(), attempts.timeout)
-                while (heard := (yield from stream.next())) is not None and heard.name != _GONE:
-                    event = self._read(heard)
-                    yield Item(event)
+                stream = yield from open_stream(self._ask(), attempts.timeout)
+                while (received := (yield from stream.next())) is not None and received.name != _GONE:
+                    event = self._read(received)
+                    yield FeedItem(event)
                     if is_single and event.kind == "deleted":
                         return
-                if heard is not None:
+                if received is not None:
                     self._forget()
             except Forgotten:
                 self._forget()
             except NotFound:
-                if not (is_single and self._was_there):
+                if not (is_single and self._has_existed):
                     raise
-                yield Item(WatchEvent("deleted", reason="Removed"))
+                yield FeedItem(WatchEvent("deleted", reason="Removed"))
                 return
             except (ConnectionFailed, ApiError) as error:
                 failure = error
             if stream is not None and stream.is_alive:
-                attempts.persist()
-            yield from self._rest(attempts, failure)
-            if not (self._is_resumable and is_log) and self._has_told:
+                attempts.reset()
+            yield from self._pause_before_retry(attempts, failure)
+            if not (self._is_resumable and is_log) and self._has_emitted:
                 self._forget()
-                self._has_told = False
-                yield Item(WatchEvent("relist"))
+                self._has_emitted = False
+                yield FeedItem(WatchEvent("relist"))
 
-    def _ask(self) -> Request:
+    def _ask(self) -> ApiRequest:
         if not self._is_resumable:
             return self._request
         return replace(self._request, headers={**self._request.headers, "Last-Event-ID": str(self._position)})
@@ -81,42 +89,42 @@ class Watch(Generic[W]):
     def _forget(self) -> None:
         self._position, self._is_resumable = None, False
 
-    def _rest(self, attempts: Attempts, failure: ApiError | ConnectionFailed | None) -> Flow[None]:
-        """Pause before the next connection; give up if it will not do better, or has not for too long."""
+    def _pause_before_retry(self, attempts: Attempts, failure: ApiError | ConnectionFailed | None) -> Flow[None]:
+        """Pause before the next connection; raise the failure if retrying does not help or the deadline is over."""
         if failure is not None and not may_repeat(self._request, failure):
             raise failure
-        pause = attempts.pause(told_pause(failure) if failure else None)
+        pause = attempts.pause(requested_pause(failure) if failure else None)
         if pause is None:
-            raise failure or ConnectionFailed("the server ends every watch at once", is_sent=True)
+            raise failure or ConnectionFailed("the server closes every watch at once", is_sent=True)
         yield Pause(pause)
 
-    def _read(self, heard: ServerEvent) -> WatchEvent[W]:
-        """Turn an event of the stream into one of the watch, and note where that leaves us."""
-        self._has_told = self._was_there = True
-        if heard.position is not None:
-            self._position, self._is_resumable = heard.position, True
-        match heard.name:
+    def _read(self, event: ServerEvent) -> WatchEvent[W]:
+        """Convert an event of the stream to one of the watch, and keep its position."""
+        self._has_emitted = self._has_existed = True
+        if event.position is not None:
+            self._position, self._is_resumable = event.position, True
+        match event.name:
             case "added" | "modified" as kind:
-                resource = decode_part(self._shape, heard.data)
-                return WatchEvent(kind, heard.position, getattr(resource, "id", ""), resource)
+                resource = decode_part(self._shape, event.data)
+                return WatchEvent(kind, event.position, getattr(resource, "id", ""), resource)
             case "deleted":
-                left = decode_part(Departure, heard.data)
+                left = decode_part(DeletedItem, event.data)
                 after = decode_part(self._shape, left.object) if bytes(left.object) else None
-                return WatchEvent("deleted", heard.position, left.id, after, left.reason)
+                return WatchEvent("deleted", event.position, left.id, after, left.reason)
             case "synced":
-                return WatchEvent("synced", heard.position)
-        return WatchEvent("bookmark", heard.position)  # also what only a newer server knows
+                return WatchEvent("synced", event.position)
+        return WatchEvent("bookmark", event.position)  # also events that only a newer server knows
 
 
-def conclude(
-    request: Request, timeout: float, on_progress: Callable[[ServerEvent], None], silence: float = SILENCE
+def read_result(
+    request: ApiRequest, timeout: float, on_progress: Callable[[ServerEvent], None], silence: float = SILENCE
 ) -> Flow[ServerEvent]:
-    """Listen to a stream that ends with `result` or `failed`; return the one, raise the other, hand on the rest."""
-    stream = yield from listen(request, timeout, silence)
-    while (heard := (yield from stream.next())) is not None:
-        if heard.name == "result":
-            return heard
-        if heard.name == "failed":
-            raise error_of(read_problem(heard.data, 0) or make_problem(500, heard.data))
-        on_progress(heard)
+    """Read a stream that ends with `result` or `failed`: return the one, raise the other, pass on the rest."""
+    stream = yield from open_stream(request, timeout, silence)
+    while (event := (yield from stream.next())) is not None:
+        if event.name == "result":
+            return event
+        if event.name == "failed":
+            raise error_of(read_problem(event.data, 0) or make_problem(500, event.data))
+        on_progress(event)
     raise ConnectionFailed("the stream ended before its result", is_sent=True)

@@ -1,7 +1,7 @@
-"""A simulated fleet: clusters with realistic adapters and troubles, played against a real server.
+"""A simulated fleet: clusters, people and adapters with realistic faults, driven against a real server.
 
-In the order a newcomer meets it: `planning.plan` yields everything that happens, from a seed; `stories` are the lives
-that people give their clusters, `running` is an adapter at work, `timeline` the clockwork, `chance` the dice. All of
-that is pure. `driving` carries a plan out through `hyperfleet.client`, at the pace of `pacing`, and `tally` counts what
-came of it. Called by `hyperfleet sim` and `hyperfleet demo`, and by tests.
+Start with `planning.plan`: it yields everything that happens, from a seed. `lifecycles` decides when a cluster is
+created, edited and deleted; `adapter_run` is one adapter at work; `timeline` schedules routines; `randomness` is the
+only source of random numbers. All of that is pure. `driving` executes a plan through `hyperfleet.client`, at the speed
+set by `pacing`, and `stats` counts the results. Called by `hyperfleet sim` and `hyperfleet demo`, and by tests.
 """

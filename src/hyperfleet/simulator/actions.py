@@ -1,6 +1,6 @@
-"""What the simulator does to a fleet, and when: the words of a plan.
+"""The actions of a plan, and when each happens.
 
-A plan knows resources by name. The ids that a server gives them, and its own generations, are the driver's business.
+A plan knows resources by name. The driver maps names to the server's ids and generations.
 """
 
 from __future__ import annotations
@@ -13,65 +13,65 @@ from msgspec import Struct, field
 from hyperfleet.model.condition import Condition
 
 
-class Place(Struct, frozen=True, gc=False):
-    """Which resource: a cluster, or a node pool of it."""
+class ResourceRef(Struct, frozen=True, gc=False):
+    """The name of a cluster, or of a node pool in a cluster."""
 
     cluster: str
     pool: str = ""
 
     def __str__(self) -> str:
-        """Write it as people do."""
+        """Format as `cluster` or `cluster/pool`."""
         return f"{self.cluster}/{self.pool}" if self.pool else self.cluster
 
 
-class Create(Struct, frozen=True):
-    """Somebody wants a resource."""
+class CreateAction(Struct, frozen=True):
+    """A person creates a resource."""
 
-    place: Place
+    ref: ResourceRef
     spec: Mapping[str, Any]
     labels: Mapping[str, str]
 
 
-class Change(Struct, frozen=True):
-    """Somebody wants it otherwise: what it shall be now, at which generation."""
+class UpdateAction(Struct, frozen=True):
+    """A person changes a resource; `generation` is the new one."""
 
-    place: Place
+    ref: ResourceRef
     spec: Mapping[str, Any]
     labels: Mapping[str, str]
     generation: int
 
 
-class Delete(Struct, frozen=True):
-    """Somebody wants it gone; what belongs to it goes too."""
+class DeleteAction(Struct, frozen=True):
+    """A person deletes a resource, with its node pools."""
 
-    place: Place
+    ref: ResourceRef
     generation: int
 
 
-class ForceDelete(Struct, frozen=True):
-    """Somebody has lost patience."""
+class ForceDeleteAction(Struct, frozen=True):
+    """A person gives up waiting for a deletion and forces it."""
 
-    place: Place
+    ref: ResourceRef
     reason: str
 
 
-class Say(Struct, frozen=True):
-    """An adapter reports."""
+class ReportAction(Struct, frozen=True):
+    """An adapter sends a report."""
 
-    place: Place
+    ref: ResourceRef
     adapter: str
     generation: int
     conditions: tuple[Condition, ...]
     data: Mapping[str, Any] = field(default_factory=dict)
-    observed: float = 0.0  # when it looked, in seconds of the plan …
-    skew: float = 0.0  # … and how far its clock was ahead then, in seconds of the world: those do not go faster
+    observed: float = 0.0  # observation time, in seconds of the plan
+    skew: float = 0.0  # how far the adapter's clock is ahead, in real seconds: the speed does not scale it
 
 
-Action: TypeAlias = Create | Change | Delete | ForceDelete | Say
+Action: TypeAlias = CreateAction | UpdateAction | DeleteAction | ForceDeleteAction | ReportAction
 
 
-class Step(Struct, frozen=True):
-    """One action at its time, in seconds since the plan began."""
+class PlanStep(Struct, frozen=True):
+    """One action and its time, in seconds since the plan began."""
 
     at: float
     action: Action

@@ -1,6 +1,6 @@
-"""The adapters of the simulated fleet: who needs whom, how long each works, what it says and how it fails.
+"""The adapters of the simulated fleet: their dependencies, how long they work, what they report, how they fail.
 
-Tables only. `temper` says how often something goes wrong, `running` makes reports of it.
+Tables only. `fault_profiles` says how often something goes wrong; `adapter_run` turns it into reports.
 """
 
 from __future__ import annotations
@@ -10,137 +10,137 @@ from typing import Final
 from msgspec import Struct
 
 
-class Word(Struct, frozen=True):
-    """What an adapter says of something, as it would be said in the field."""
+class StatusText(Struct, frozen=True):
+    """The reason and the message of a condition."""
 
     reason: str
     message: str  # may name {cluster}, {region} and {zone}
 
 
-class Adapter(Struct, frozen=True):
-    """A program that makes one aspect of a cluster real."""
+class SimulatedAdapter(Struct, frozen=True):
+    """An adapter: it provisions one aspect of a cluster."""
 
     name: str
     takes: float  # seconds of work, typically
-    steps: tuple[str, ...]  # what it is at, in their order
-    done: Word
-    failures: tuple[Word, ...]
-    illness: Word  # of its own health, not of the cluster's
+    steps: tuple[str, ...]  # messages of a run, in order
+    done: StatusText
+    failures: tuple[StatusText, ...]
+    unhealthy: StatusText  # of the adapter itself, not of the cluster
     needs: tuple[str, ...] = ()
-    details: tuple[str, ...] = ()  # conditions of its own, True when it is done
+    details: tuple[str, ...] = ()  # types of additional conditions, True when it is done
 
 
-_KUBE_TIMEOUT: Final = Word("UnexpectedError", "Failed to connect to the Kubernetes API after 3 retries")
+_KUBE_TIMEOUT: Final = StatusText("UnexpectedError", "Failed to connect to the Kubernetes API after 3 retries")
 
 _FIRST: Final = (
-    Adapter(
+    SimulatedAdapter(
         "validation",
         45,
         ("Checking quotas", "Checking the DNS zone", "Checking permissions"),
-        Word("AllChecksPassed", "All validation checks passed"),
+        StatusText("AllChecksPassed", "All validation checks passed"),
         (
-            Word("QuotaExceeded", "vCPU quota of {region} is exhausted: 96 of 96 in use"),
-            Word("ZoneNotFound", "Route53 zone not found for domain {zone}"),
-            Word("PermissionDenied", "The installer role may not call ec2:CreateVpc in {region}"),
+            StatusText("QuotaExceeded", "vCPU quota of {region} is exhausted: 96 of 96 in use"),
+            StatusText("ZoneNotFound", "Route53 zone not found for domain {zone}"),
+            StatusText("PermissionDenied", "The installer role may not call ec2:CreateVpc in {region}"),
         ),
         _KUBE_TIMEOUT,
     ),
-    Adapter(
+    SimulatedAdapter(
         "dns",
         90,
         ("Creating api.{cluster}.{zone}", "Creating *.apps.{cluster}.{zone}", "Waiting for records to spread"),
-        Word("AllRecordsCreated", "All DNS records created and verified"),
+        StatusText("AllRecordsCreated", "All DNS records created and verified"),
         (
-            Word("Route53Throttled", "Rate exceeded for zone {zone}"),
-            Word("RecordConflict", "api.{cluster}.{zone} exists and belongs to another owner"),
+            StatusText("Route53Throttled", "Rate exceeded for zone {zone}"),
+            StatusText("RecordConflict", "api.{cluster}.{zone} exists and belongs to another owner"),
         ),
-        Word("ProviderUnreachable", "route53.amazonaws.com timed out after 30s"),
+        StatusText("ProviderUnreachable", "route53.amazonaws.com timed out after 30s"),
         needs=("validation",),
         details=("APIRecordCreated", "AppsWildcardCreated"),
     ),
-    Adapter(
+    SimulatedAdapter(
         "infrastructure",
         360,
         ("Creating the network", "Creating subnets in 3 zones", "Creating load balancers", "Creating the bucket"),
-        Word("AllResourcesProvisioned", "14 of 14 cloud resources provisioned"),
+        StatusText("AllResourcesProvisioned", "14 of 14 cloud resources provisioned"),
         (
-            Word("InsufficientCapacity", "No m6i.xlarge capacity in {region}a"),
-            Word("VpcLimitExceeded", "The maximum number of VPCs in {region} has been reached"),
-            Word("SubnetConflict", "10.0.128.0/20 overlaps with another subnet of the network"),
+            StatusText("InsufficientCapacity", "No m6i.xlarge capacity in {region}a"),
+            StatusText("VpcLimitExceeded", "The maximum number of VPCs in {region} has been reached"),
+            StatusText("SubnetConflict", "10.0.128.0/20 overlaps with another subnet of the network"),
         ),
-        Word("CredentialsExpired", "The token of the cloud account expired"),
+        StatusText("CredentialsExpired", "The token of the cloud account expired"),
         needs=("validation",),
     ),
-    Adapter(
+    SimulatedAdapter(
         "hypershift",
         540,
         ("Rendering the hosted control plane", "Starting etcd", "Starting the API server", "Waiting for operators"),
-        Word("ControlPlaneAvailable", "The hosted control plane is available"),
+        StatusText("ControlPlaneAvailable", "The hosted control plane is available"),
         (
-            Word("EtcdUnhealthy", "2 of 3 etcd members are not ready"),
-            Word("ImagePullBackOff", "Back-off pulling the release image in namespace clusters-{cluster}"),
-            Word("OperatorDegraded", "Cluster operator ingress is degraded: no load balancer"),
+            StatusText("EtcdUnhealthy", "2 of 3 etcd members are not ready"),
+            StatusText("ImagePullBackOff", "Back-off pulling the release image in namespace clusters-{cluster}"),
+            StatusText("OperatorDegraded", "Cluster operator ingress is degraded: no load balancer"),
         ),
-        Word("ManagementClusterUnreachable", "The management cluster of {region} does not answer"),
+        StatusText("ManagementClusterUnreachable", "The management cluster of {region} does not answer"),
         needs=("dns", "infrastructure"),
     ),
-    Adapter(
+    SimulatedAdapter(
         "monitoring",
         60,
         ("Installing Prometheus", "Waiting for targets"),
-        Word("Scraping", "37 of 37 targets are up"),
-        (Word("VolumePending", "The volume of prometheus-0 is not bound"),),
-        Word("HealthCheckFailures", "Remote write to the fleet's metrics store is refused"),
+        StatusText("Scraping", "37 of 37 targets are up"),
+        (StatusText("VolumePending", "The volume of prometheus-0 is not bound"),),
+        StatusText("HealthCheckFailures", "Remote write to the fleet's metrics store is refused"),
         needs=("hypershift",),
     ),
-    Adapter(
+    SimulatedAdapter(
         "logging",
         60,
         ("Installing the collector",),
-        Word("Forwarding", "Logs are forwarded"),
-        (Word("SinkRejects", "The log sink answers 429: too many streams"),),
-        Word("HealthCheckFailures", "The buffer of 2 collectors is full"),
+        StatusText("Forwarding", "Logs are forwarded"),
+        (StatusText("SinkRejects", "The log sink answers 429: too many streams"),),
+        StatusText("HealthCheckFailures", "The buffer of 2 collectors is full"),
         needs=("hypershift",),
     ),
 )
 
 _LATER: Final = ("ingress", "certificates", "backup", "identity", "registry", "autoscaling")
 
-# Of node pools: the machines, then the nodes on them.
+# Adapters of node pools: the machines, then the nodes on them.
 POOL_ADAPTERS: Final = (
-    Adapter(
+    SimulatedAdapter(
         "machines",
         150,
         ("Creating machines", "Waiting for machines to boot"),
-        Word("MachinesRunning", "All machines are running"),
-        (Word("InsufficientCapacity", "No capacity for the machine type in {region}b"),),
-        Word("ProviderUnreachable", "ec2.{region}.amazonaws.com timed out after 30s"),
+        StatusText("MachinesRunning", "All machines are running"),
+        (StatusText("InsufficientCapacity", "No capacity for the machine type in {region}b"),),
+        StatusText("ProviderUnreachable", "ec2.{region}.amazonaws.com timed out after 30s"),
     ),
-    Adapter(
+    SimulatedAdapter(
         "nodes",
         60,
         ("Approving certificates", "Waiting for nodes to be ready"),
-        Word("NodesReady", "All nodes are ready"),
-        (Word("NodeNotReady", "1 node has not reported for 5m: KubeletNotReady"),),
+        StatusText("NodesReady", "All nodes are ready"),
+        (StatusText("NodeNotReady", "1 node has not reported for 5m: KubeletNotReady"),),
         _KUBE_TIMEOUT,
         needs=("machines",),
     ),
 )
 
 
-def list_adapters(count: int) -> tuple[Adapter, ...]:
-    """Return the first `count` adapters of clusters; beyond those that have a story there are add-ons by number."""
+def list_adapters(count: int) -> tuple[SimulatedAdapter, ...]:
+    """Return the first `count` adapters of clusters: the known ones, then generic add-ons."""
     names = [*_LATER, *(f"addon-{number}" for number in range(1, count + 1))]
     return (*_FIRST, *map(_add_on, names))[:count]
 
 
-def _add_on(name: str) -> Adapter:
-    return Adapter(
+def _add_on(name: str) -> SimulatedAdapter:
+    return SimulatedAdapter(
         name,
         45,
         (f"Installing {name}",),
-        Word("Installed", f"{name} is installed"),
-        (Word("InstallFailed", f"The release of {name} could not be rendered"),),
+        StatusText("Installed", f"{name} is installed"),
+        (StatusText("InstallFailed", f"The release of {name} could not be rendered"),),
         _KUBE_TIMEOUT,
         needs=("hypershift",),
     )

@@ -1,8 +1,7 @@
-"""Carrying out a whole plan: steps are dealt to lanes at their time, and a lane that is behind catches up in batches.
+"""Executing a whole plan: steps are dealt to lanes when they are due; a lane that is behind catches up in batches.
 
-Called by `hyperfleet sim` and `hyperfleet demo`. A cluster and all that belongs to it always has the same lane, so
-nothing about it is ever overtaken. A server that is away is waited for as long as the client has patience; then the
-client's error ends it all.
+Called by `hyperfleet sim` and `hyperfleet demo`. All steps of a cluster and its node pools go to the same lane, so they
+stay in order. While the server is away the client retries until its deadline; then its error ends the run.
 """
 
 from __future__ import annotations
@@ -13,24 +12,24 @@ from typing import Final
 from zlib import crc32
 
 from hyperfleet.client import FleetError
-from hyperfleet.simulator.actions import Step
-from hyperfleet.simulator.lane import Desk, Lane
+from hyperfleet.simulator.actions import PlanStep
+from hyperfleet.simulator.lane import DriverContext, Lane
 from hyperfleet.simulator.pacing import Throttle
 
-_AHEAD: Final = 400  # steps that may wait in a lane before the plan has to
+_QUEUE_SIZE: Final = 400  # steps that may wait in a lane before the plan has to wait
 
 
 class Driver:
-    """Carries out a plan with so many requests at once."""
+    """Executes a plan in several lanes at once."""
 
-    def __init__(self, desk: Desk, lanes: int, throttle: Throttle | None = None) -> None:
-        """Work at a desk; `throttle` holds the plan back."""
-        self._desk = desk
+    def __init__(self, context: DriverContext, lanes: int, throttle: Throttle | None = None) -> None:
+        """Use so many lanes; `throttle` limits the rate of steps."""
+        self._context = context
         self._throttle = throttle
-        self._queues: list[asyncio.Queue[Step | None]] = [asyncio.Queue(_AHEAD) for _ in range(lanes)]
+        self._queues: list[asyncio.Queue[PlanStep | None]] = [asyncio.Queue(_QUEUE_SIZE) for _ in range(lanes)]
 
-    async def run(self, steps: Iterable[Step]) -> None:
-        """Do everything, and return when the last answer is there; raise the client's error if there is no hope."""
+    async def run(self, steps: Iterable[PlanStep]) -> None:
+        """Execute all steps and return after the last response; raise the client's error if it cannot go on."""
         try:
             async with asyncio.TaskGroup() as group:
                 for queue in self._queues:
@@ -39,25 +38,25 @@ class Driver:
         except* FleetError as errors:
             raise _first(errors) from None
 
-    async def _deal(self, steps: Iterable[Step]) -> None:
+    async def _deal(self, steps: Iterable[PlanStep]) -> None:
         for step in steps:
-            await self._desk.pace.reach(step.at)
+            await self._context.pace.wait_until(step.at)
             if self._throttle is not None:
                 await self._throttle.take()
-            self._desk.tally.virtual = step.at
-            await self._queues[crc32(step.action.place.cluster.encode()) % len(self._queues)].put(step)
+            self._context.stats.virtual = step.at
+            await self._queues[crc32(step.action.ref.cluster.encode()) % len(self._queues)].put(step)
         for queue in self._queues:
             await queue.put(None)
 
-    async def _work(self, queue: asyncio.Queue[Step | None]) -> None:
-        """Do what has gathered, again and again until the end is told."""
-        lane = Lane(self._desk)
+    async def _work(self, queue: asyncio.Queue[PlanStep | None]) -> None:
+        """Execute whatever is queued, until the None that marks the end."""
+        lane = Lane(self._context)
         while True:
-            gathered = [await queue.get()]
+            queued = [await queue.get()]
             while not queue.empty():
-                gathered.append(queue.get_nowait())
-            await lane.do([step for step in gathered if step is not None])
-            if gathered[-1] is None:
+                queued.append(queue.get_nowait())
+            await lane.do([step for step in queued if step is not None])
+            if queued[-1] is None:
                 return
 
 

@@ -1,6 +1,6 @@
-"""The little language of `--faults`: `dns=fail:0.1+slow:3x,*=lost:0.01,skew:dns=+90s`.
+"""The syntax of `--faults`: `dns=fail:0.1+slow:3x,*=lost:0.01,skew:dns=+90s`.
 
-Nothing here raises: what is wrong with a text is returned, all of it.
+`parse_faults` does not raise: it returns everything that is wrong with a text.
 """
 
 from __future__ import annotations
@@ -13,27 +13,27 @@ from msgspec import Struct
 
 from hyperfleet.documents.durations import parse_duration
 from hyperfleet.documents.wording import quote, suggest
-from hyperfleet.simulator.temper import ALL, CALM, EVERYDAY, Faults
+from hyperfleet.simulator.fault_profiles import ALL, NO_FAULTS, TYPICAL_FAULTS, FaultProfiles
 
 _NONE: Final = "none"
-_PLUS: Final = re.compile(r"\+(?=[a-z\s])")  # between faults; that of +90s is none
+_PLUS: Final = re.compile(r"\+(?=[a-z\s])")  # separates faults; the + of +90s does not
 
 
-class Reading(Struct, frozen=True):
-    """What a text means, and everything that is wrong with it."""
+class ParsedFaults(Struct, frozen=True):
+    """The faults of a text, and everything that is wrong with it."""
 
-    faults: Faults
+    faults: FaultProfiles
     problems: tuple[str, ...] = ()
 
 
-class Fault(Struct, frozen=True):
-    """One thing that can go wrong: its name, how its value is read, and what is meant when there is none."""
+class FaultKind(Struct, frozen=True):
+    """One kind of fault: its name, how its value is read, and the default value."""
 
-    name: str  # also of its field of a temper
+    name: str  # also of its field in `FaultProfile`
     read: Callable[[str], Any]
     example: str
     meaning: str
-    usual: Any = None  # None: a value must be given
+    default: Any = None  # None: a value is required
 
 
 def _read_probability(text: str) -> float:
@@ -67,25 +67,25 @@ def _read_nothing(text: str) -> bool:
 
 
 FAULTS: Final = (
-    Fault("fail", _read_probability, "fail:0.1", "a run fails with this probability and is repeated", 0.1),
-    Fault("slow", _read_factor, "slow:3x", "work takes so many times as long", 3.0),
-    Fault("sick", _read_probability, "sick:5%", "each look finds it unhealthy with this probability", 0.05),
-    Fault("flap", _read_time, "flap:90s", "it changes its mind so often", 90.0),
-    Fault("silent", _read_time, "silent:10m", "now and then it is not heard of for so long", 900.0),
-    Fault("skew", _read_skew, "skew:+90s", "its clock is so far ahead, or behind"),
-    Fault("lost", _read_probability, "lost:0.05", "a report does not arrive", 0.05),
-    Fault("twice", _read_probability, "twice:0.05", "a report arrives twice", 0.05),
-    Fault("late", _read_probability, "late:0.05", "a report arrives after a later one", 0.05),
-    Fault("stuck", _read_nothing, "stuck", "it never cleans up after a deletion", True),
-    Fault("absent", _read_nothing, "absent", "it never reports", True),
+    FaultKind("fail", _read_probability, "fail:0.1", "a run fails with this probability and is retried", 0.1),
+    FaultKind("slow", _read_factor, "slow:3x", "work takes this many times as long", 3.0),
+    FaultKind("sick", _read_probability, "sick:5%", "each check finds it unhealthy with this probability", 0.05),
+    FaultKind("flap", _read_time, "flap:90s", "it alternates between available and not at this interval", 90.0),
+    FaultKind("silent", _read_time, "silent:10m", "now and then it stops reporting for this long", 900.0),
+    FaultKind("skew", _read_skew, "skew:+90s", "its clock is ahead, or behind, by this much"),
+    FaultKind("lost", _read_probability, "lost:0.05", "a report does not arrive", 0.05),
+    FaultKind("twice", _read_probability, "twice:0.05", "a report arrives twice", 0.05),
+    FaultKind("late", _read_probability, "late:0.05", "a report arrives after a later one", 0.05),
+    FaultKind("stuck", _read_nothing, "stuck", "it never cleans up after a deletion", True),
+    FaultKind("absent", _read_nothing, "absent", "it never reports", True),
 )
 _BY_NAME: Final = {fault.name: fault for fault in FAULTS}
 
 
-def read_faults(text: str, adapters: Sequence[str]) -> Reading:
-    """Read a text; `adapters` are the names that may stand in it."""
+def parse_faults(text: str, adapters: Sequence[str]) -> ParsedFaults:
+    """Parse a text; `adapters` are the names it may use."""
     terms = [term.strip() for term in text.split(",")] if text.strip() else []
-    special: dict[str, dict[str, Any]] = {}
+    overrides: dict[str, dict[str, Any]] = {}
     problems: list[str] = []
     for term in terms:
         if term == _NONE:
@@ -94,14 +94,14 @@ def read_faults(text: str, adapters: Sequence[str]) -> Reading:
         problems += _check_adapter(term, adapter, adapters)
         for fault in faults:
             try:
-                special.setdefault(adapter, {}).update(_read_fault(fault))
+                overrides.setdefault(adapter, {}).update(_read_fault(fault))
             except ValueError as error:
                 problems.append(f"{quote(term)}: {error}")
-    return Reading(Faults(CALM if _NONE in terms else EVERYDAY, special), tuple(problems))
+    return ParsedFaults(FaultProfiles(NO_FAULTS if _NONE in terms else TYPICAL_FAULTS, overrides), tuple(problems))
 
 
 def _split(term: str) -> tuple[str, list[str]]:
-    """Take ADAPTER=FAULT+FAULT apart, or FAULT:ADAPTER=VALUE, which says the same of one fault."""
+    """Split ADAPTER=FAULT+FAULT, or FAULT:ADAPTER=VALUE, another notation for one fault."""
     left, equals, right = term.partition("=")
     fault, colon, adapter = left.partition(":")
     if colon:
@@ -119,14 +119,14 @@ def _check_adapter(term: str, adapter: str, adapters: Sequence[str]) -> list[str
 
 
 def _read_fault(text: str) -> dict[str, Any]:
-    """Read FAULT or FAULT:VALUE."""
+    """Parse FAULT or FAULT:VALUE."""
     name, colon, value = text.partition(":")
     fault = _BY_NAME.get(name)
     if fault is None:
         hint = suggest(name, tuple(_BY_NAME)) or f"; there are {', '.join(_BY_NAME)}"
-        raise ValueError(f"{quote(name)} is no fault{hint}")
+        raise ValueError(f"{quote(name)} is not a fault{hint}")
     if colon:
         return {fault.name: fault.read(value)}
-    if fault.usual is None:
+    if fault.default is None:
         raise ValueError(f"{name} needs a value, as in {fault.example}")
-    return {fault.name: fault.usual}
+    return {fault.name: fault.default}

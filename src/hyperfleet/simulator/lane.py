@@ -1,9 +1,9 @@
-"""★ Carrying out steps of a plan one after the other, on a server that may know more, less or something else.
+"""★ Executing the steps of a plan in order, on a server whose state may differ from what the plan expects.
 
-A lane does its steps in their order, so whoever must not be overtaken shares a lane. Reports that follow each other go
-as one request. What the server contradicts is settled here: a name that is taken is adopted, what was lost is created
-again, a generation that we miscounted is read again. What cannot be settled is counted, and life goes on; only if there
-is no hope for anything else either, because nobody answers or nobody knows us, the client's error is raised.
+A lane executes its steps in order, so steps that must stay in order share a lane. Consecutive reports go out in one
+request. Differences are reconciled here: a resource whose name is taken is adopted, a lost one is created again, a
+wrong generation is read again. What cannot be reconciled is counted, and the lane goes on; the client's error is raised
+only if nothing else can succeed either, because the server does not answer or does not accept our credentials.
 """
 
 from __future__ import annotations
@@ -30,34 +30,42 @@ from hyperfleet.client import (
     Unauthenticated,
     Unavailable,
 )
-from hyperfleet.client.reporting import BatchReport, Verdict, Words
+from hyperfleet.client.reporting import BatchReport, ConditionResult, ReportFields
 from hyperfleet.client.resources import AsyncResources
 from hyperfleet.model.condition import Condition
 from hyperfleet.model.report import APPLIED, AVAILABLE, HEALTH
-from hyperfleet.simulator.actions import Change, Create, Delete, ForceDelete, Place, Say, Step
-from hyperfleet.simulator.pacing import Pace
-from hyperfleet.simulator.roster import Known, Roster
-from hyperfleet.simulator.tally import Tally
+from hyperfleet.simulator.actions import (
+    CreateAction,
+    DeleteAction,
+    ForceDeleteAction,
+    PlanStep,
+    ReportAction,
+    ResourceRef,
+    UpdateAction,
+)
+from hyperfleet.simulator.pacing import SimulationPace
+from hyperfleet.simulator.roster import Roster, TrackedResource
+from hyperfleet.simulator.stats import SimulationStats
 
-_MOST: Final = 200  # reports of one request: more would make the first of them wait
+_MAX_BATCH: Final = 200  # reports of one request: more would make the first of them wait
 _GONE: Final = "gone"
 _REFUSED: Final = "refused"
-# Whoever gets these gets them again: the client has tried for as long as it has patience.
-_HOPELESS: Final = (Unauthenticated, Unavailable, RateLimited)
+# These would repeat: the client has already retried until its deadline.
+_FATAL: Final = (Unauthenticated, Unavailable, RateLimited)
 
 
-class Desk(Struct, frozen=True):
+class DriverContext(Struct, frozen=True):
     """What the lanes of a driver share."""
 
     fleet: AsyncFleet
-    pace: Pace
+    pace: SimulationPace
     roster: Roster
-    tally: Tally
+    stats: SimulationStats
     monotonic: Callable[[], float]
 
 
-class _Fate(Struct, frozen=True):
-    """What became of one report: its outcome, and why; `code` if it was refused."""
+class _ReportResult(Struct, frozen=True):
+    """The result of one report: its outcome and reason; `code` if it was refused."""
 
     outcome: str
     reason: str | None = None
@@ -65,248 +73,253 @@ class _Fate(Struct, frozen=True):
 
 
 class Lane:
-    """Does steps in their order."""
+    """Executes steps in order."""
 
-    def __init__(self, desk: Desk) -> None:
-        """Work at a desk."""
-        self._fleet = desk.fleet
-        self._pace = desk.pace
-        self._roster = desk.roster
-        self._tally = desk.tally
-        self._monotonic = desk.monotonic
+    def __init__(self, context: DriverContext) -> None:
+        """Share the context with the other lanes."""
+        self._fleet = context.fleet
+        self._pace = context.pace
+        self._roster = context.roster
+        self._stats = context.stats
+        self._monotonic = context.monotonic
 
-    async def do(self, steps: Sequence[Step]) -> None:
-        """Do steps, reports that follow each other together."""
-        says: list[Say] = []
+    async def do(self, steps: Sequence[PlanStep]) -> None:
+        """Execute steps; send consecutive reports together."""
+        reports: list[ReportAction] = []
         for step in steps:
-            if not isinstance(step.action, Say) or len(says) == _MOST:
-                await self._say(says)
-                says = []
-            if isinstance(step.action, Say):
-                says.append(step.action)
+            if not isinstance(step.action, ReportAction) or len(reports) == _MAX_BATCH:
+                await self._send_reports(reports)
+                reports = []
+            if isinstance(step.action, ReportAction):
+                reports.append(step.action)
             else:
                 await self._act(step.action)
-        await self._say(says)
+        await self._send_reports(reports)
 
-    async def _act(self, action: Create | Change | Delete | ForceDelete) -> None:
-        """Do what a person does; a refusal is counted."""
+    async def _act(self, action: CreateAction | UpdateAction | DeleteAction | ForceDeleteAction) -> None:
+        """Do what a person does; count a refusal."""
         try:
             match action:
-                case Create():
+                case CreateAction():
                     await self._create(action)
-                case Change():
+                case UpdateAction():
                     await self._change(action)
-                case Delete():
+                case DeleteAction():
                     await self._delete(action)
-                case ForceDelete():
+                case ForceDeleteAction():
                     await self._force(action)
-        except (*_HOPELESS, Forbidden):
+        except (*_FATAL, Forbidden):
             raise
         except ApiError as error:
-            self._tally.errors[error.code] += 1
+            self._stats.errors[error.code] += 1
 
     # ── what people do ───────────────────────────────────────────────────────────────────────────────────────────
 
-    async def _create(self, action: Create) -> None:
-        await self._install(action.place, Known("", action.spec, action.labels))
-        self._tally.actions["created"] += 1
+    async def _create(self, action: CreateAction) -> None:
+        await self._ensure(action.ref, TrackedResource("", action.spec, action.labels))
+        self._stats.actions["created"] += 1
 
-    async def _change(self, action: Change) -> None:
-        known = self._roster.find(action.place) or Known("", action.spec, action.labels)
-        wanted = replace(known, spec=action.spec, labels=action.labels, generation=action.generation)
-        if not known.address or not await self._replace(action.place, wanted):
-            await self._install(action.place, wanted)
-        self._tally.actions["changed"] += 1
+    async def _change(self, action: UpdateAction) -> None:
+        tracked = self._roster.find(action.ref) or TrackedResource("", action.spec, action.labels)
+        wanted = replace(tracked, spec=action.spec, labels=action.labels, generation=action.generation)
+        if not tracked.address or not await self._replace(action.ref, wanted):
+            await self._ensure(action.ref, wanted)
+        self._stats.actions["changed"] += 1
 
-    async def _replace(self, place: Place, wanted: Known) -> bool:
-        """Change a resource; tell whether it was there to be changed: somebody else may have deleted it."""
+    async def _replace(self, ref: ResourceRef, wanted: TrackedResource) -> bool:
+        """Update a resource; return False if it is gone, because another client deleted it."""
         try:
             with self._timed():
-                changed = await self._resources(place).replace(wanted.address, wanted.spec, labels=wanted.labels)
+                changed = await self._resources(ref).replace(wanted.address, wanted.spec, labels=wanted.labels)
         except (NotFound, Conflict) as error:
             if error.code not in ("NotFound", "BeingDeleted"):
                 raise
-            self._tally.resynchronised += 1
+            self._stats.resynchronised += 1
             return False
-        self._learn(place, wanted, changed)
+        self._track(ref, wanted, changed)
         return True
 
-    async def _delete(self, action: Delete) -> None:
-        known = self._roster.find(action.place)
-        if known is None:
+    async def _delete(self, action: DeleteAction) -> None:
+        tracked = self._roster.find(action.ref)
+        if tracked is None:
             return
         try:
             with self._timed():
-                left = await self._resources(action.place).delete(known.address)
+                left = await self._resources(action.ref).delete(tracked.address)
         except NotFound:
             left = None
-        self._tally.actions["deleted"] += 1
+        self._stats.actions["deleted"] += 1
         if left is None:
-            self._roster.forget(action.place)
+            self._roster.forget(action.ref)
             return
-        self._roster.mark_leaving(action.place)
-        self._learn(action.place, replace(known, generation=action.generation, is_leaving=True), left)
+        self._roster.mark_deleting(action.ref)
+        self._track(action.ref, replace(tracked, generation=action.generation, is_deleting=True), left)
 
-    async def _force(self, action: ForceDelete) -> None:
-        known = self._roster.find(action.place)
-        self._roster.forget(action.place)
-        if known is not None:
+    async def _force(self, action: ForceDeleteAction) -> None:
+        tracked = self._roster.find(action.ref)
+        self._roster.forget(action.ref)
+        if tracked is not None:
             try:
                 with self._timed():
-                    await self._resources(action.place).force_delete(known.address, action.reason)
+                    await self._resources(action.ref).force_delete(tracked.address, action.reason)
             except NotFound:
                 return
-            self._tally.actions["force-deleted"] += 1
+            self._stats.actions["force-deleted"] += 1
 
-    async def _install(self, place: Place, wanted: Known) -> None:
-        """See to it that a resource is there as wanted; bring the cluster of a node pool back if it is not there."""
+    async def _ensure(self, ref: ResourceRef, wanted: TrackedResource) -> None:
+        """Make sure that a resource exists as wanted; create the cluster of a node pool again if it is gone."""
         try:
-            await self._obtain(place, wanted)
+            await self._create_or_adopt(ref, wanted)
         except NotFound:
-            cluster = Place(place.cluster)
-            above = self._roster.find(cluster) if place.pool else None
-            if above is None:
+            cluster = ResourceRef(ref.cluster)
+            parent = self._roster.find(cluster) if ref.pool else None
+            if parent is None:
                 raise
-            self._tally.resynchronised += 1
-            await self._resynchronise(cluster, above)
-            await self._obtain(place, wanted)
+            self._stats.resynchronised += 1
+            await self._resynchronise(cluster, parent)
+            await self._create_or_adopt(ref, wanted)
 
-    async def _obtain(self, place: Place, wanted: Known) -> None:
-        """Create a resource, or make somebody else's work so."""
-        parent = await self._find_parent(place)
-        if place.pool and parent is None:
+    async def _create_or_adopt(self, ref: ResourceRef, wanted: TrackedResource) -> None:
+        """Create a resource, or adopt the one that has its name."""
+        parent = await self._find_parent(ref)
+        if ref.pool and parent is None:
             return  # its cluster was refused, so there is nothing that it could belong to
-        resources = self._resources(place)
-        name = place.pool or place.cluster
+        resources = self._resources(ref)
+        name = ref.pool or ref.cluster
         try:
             with self._timed():
                 resource: Resource = await resources.create(name, wanted.spec, labels=wanted.labels, parent=parent)
         except Conflict as error:
             if error.code != "NameTaken":
                 raise
-            self._tally.resynchronised += 1
-            there = await self._find(place, parent)
-            if there is None:
+            self._stats.resynchronised += 1
+            found = await self._find(ref, parent)
+            if found is None:
                 raise
-            resource = await resources.replace(there.href, wanted.spec, labels=wanted.labels)
-        self._learn(place, wanted, resource)
+            resource = await resources.replace(found.href, wanted.spec, labels=wanted.labels)
+        self._track(ref, wanted, resource)
 
-    async def _find_parent(self, place: Place) -> str | None:
-        """Return the address of the cluster of a node pool; None: there is none."""
-        if not place.pool:
+    async def _find_parent(self, ref: ResourceRef) -> str | None:
+        """Return the address of a node pool's cluster, or None."""
+        if not ref.pool:
             return None
-        cluster = Place(place.cluster)
-        known = self._roster.find(cluster)
-        if known is not None:
-            return known.address
-        there = await self._find(cluster, None)
-        return there.href if there else None
+        cluster = ResourceRef(ref.cluster)
+        tracked = self._roster.find(cluster)
+        if tracked is not None:
+            return tracked.address
+        found = await self._find(cluster, None)
+        return found.href if found else None
 
-    async def _find(self, place: Place, parent: str | None) -> Resource | None:
-        """Look for a resource by its name; one that is on its way out is none."""
-        resources = self._resources(place)
+    async def _find(self, ref: ResourceRef, parent: str | None) -> Resource | None:
+        """Find a resource by name, ignoring those being deleted."""
+        resources = self._resources(ref)
         try:
-            found = [await resources.find(place.pool or place.cluster, parent=parent)]
+            found = [await resources.find(ref.pool or ref.cluster, parent=parent)]
         except NotFound:
             return None
         except Ambiguous as error:
             found = [await resources.get(id_, parent=parent) for id_ in error.candidates]
         return next((each for each in found if not each.is_deleting), None)
 
-    def _resources(self, place: Place) -> AsyncResources[Cluster] | AsyncResources[NodePool]:
-        return self._fleet.node_pools if place.pool else self._fleet.clusters
+    def _resources(self, ref: ResourceRef) -> AsyncResources[Cluster] | AsyncResources[NodePool]:
+        return self._fleet.node_pools if ref.pool else self._fleet.clusters
 
-    def _learn(self, place: Place, wanted: Known, resource: Resource) -> None:
-        ahead = resource.generation - wanted.generation
-        self._roster.note(place, replace(wanted, address=resource.href, ahead=ahead))
+    def _track(self, ref: ResourceRef, wanted: TrackedResource, resource: Resource) -> None:
+        generation_offset = resource.generation - wanted.generation
+        self._roster.put(ref, replace(wanted, address=resource.href, generation_offset=generation_offset))
 
     # ── what adapters do ─────────────────────────────────────────────────────────────────────────────────────────
 
-    async def _say(self, says: Sequence[Say]) -> None:
-        """Send reports; those that the server cannot place are sent once more after looking for what they are about."""
-        placed = [(say, known) for say in says if (known := self._roster.find(say.place)) is not None]
-        if missing := len(says) - len(placed):
-            self._tally.outcomes[_GONE] += missing
-        if not placed:
+    async def _send_reports(self, reports: Sequence[ReportAction]) -> None:
+        """Send reports; those about an unknown resource or generation are sent again after a resync."""
+        known = [(report, tracked) for report in reports if (tracked := self._roster.find(report.ref)) is not None]
+        if missing := len(reports) - len(known):
+            self._stats.outcomes[_GONE] += missing
+        if not known:
             return
-        for (say, known), fate in zip(placed, await self._post(placed), strict=True):
-            self._count(await self._settle(say, known, fate))
+        for (report, tracked), result in zip(known, await self._post(known), strict=True):
+            self._count(await self._recover(report, tracked, result))
 
-    async def _settle(self, say: Say, known: Known, fate: _Fate) -> _Fate:
-        """Find out why a report was refused, and if that can be mended, send it again."""
-        if fate.code == "NotFound" and known.is_leaving:
-            self._roster.forget(say.place)
-            return _Fate(_GONE)
-        if fate.code not in ("NotFound", "GenerationAhead"):
-            return fate
-        self._tally.resynchronised += 1
+    async def _recover(self, report: ReportAction, tracked: TrackedResource, result: _ReportResult) -> _ReportResult:
+        """If the cause of a refusal can be fixed, fix it and send the report again."""
+        if result.code == "NotFound" and tracked.is_deleting:
+            self._roster.forget(report.ref)
+            return _ReportResult(_GONE)
+        if result.code not in ("NotFound", "GenerationAhead"):
+            return result
+        self._stats.resynchronised += 1
         try:
-            await self._resynchronise(say.place, known)
-        except _HOPELESS:
+            await self._resynchronise(report.ref, tracked)
+        except _FATAL:
             raise
         except ApiError as error:
-            return _Fate(_REFUSED, code=error.code)
-        again = self._roster.find(say.place)
-        return (await self._post([(say, again)]))[0] if again else _Fate(_GONE)
+            return _ReportResult(_REFUSED, code=error.code)
+        again = self._roster.find(report.ref)
+        return (await self._post([(report, again)]))[0] if again else _ReportResult(_GONE)
 
-    async def _resynchronise(self, place: Place, known: Known) -> None:
-        """Learn anew what the server knows of a resource, its cluster first; create it again if that is nothing."""
-        cluster = Place(place.cluster)
-        above = self._roster.find(cluster) if place.pool else None
-        if above is not None:
-            await self._resynchronise(cluster, above)
-        there = await self._find(place, await self._find_parent(place))
-        if there is None:
-            await self._install(place, known)
+    async def _resynchronise(self, ref: ResourceRef, tracked: TrackedResource) -> None:
+        """Read a resource from the server again, its cluster first; create it again if it is gone."""
+        cluster = ResourceRef(ref.cluster)
+        parent = self._roster.find(cluster) if ref.pool else None
+        if parent is not None:
+            await self._resynchronise(cluster, parent)
+        found = await self._find(ref, await self._find_parent(ref))
+        if found is None:
+            await self._ensure(ref, tracked)
         else:
-            self._learn(place, known, there)
+            self._track(ref, tracked, found)
 
-    async def _post(self, placed: Sequence[tuple[Say, Known]]) -> list[_Fate]:
-        """Send reports in one request; one alone goes as an adapter sends it."""
-        with self._timed(len(placed)):
-            if len(placed) > 1:
-                reports = [BatchReport(known.address, say.adapter, self._words(say, known)) for say, known in placed]
+    async def _post(self, known: Sequence[tuple[ReportAction, TrackedResource]]) -> list[_ReportResult]:
+        """Send reports as one batch; a single one as adapters send it."""
+        with self._timed(len(known)):
+            if len(known) > 1:
+                reports = [
+                    BatchReport(tracked.address, report.adapter, self._fields(report, tracked))
+                    for report, tracked in known
+                ]
                 results = (await self._fleet.report_batch(reports)).results
                 return [
-                    _Fate(_REFUSED, code=each.problem.code) if each.problem else _Fate(each.outcome, each.reason)
+                    _ReportResult(_REFUSED, code=each.problem.code)
+                    if each.problem
+                    else _ReportResult(each.outcome, each.reason)
                     for each in results
                 ]
-            say, known = placed[0]
+            report, tracked = known[0]
             try:
-                outcome = await self._fleet.report(known.address, say.adapter, **self._words(say, known))
-            except _HOPELESS:
+                outcome = await self._fleet.report(tracked.address, report.adapter, **self._fields(report, tracked))
+            except _FATAL:
                 raise
             except ApiError as error:
-                return [_Fate(_REFUSED, code=error.code)]
-            return [_Fate(outcome.outcome, outcome.reason)]
+                return [_ReportResult(_REFUSED, code=error.code)]
+            return [_ReportResult(outcome.outcome, outcome.reason)]
 
-    def _words(self, say: Say, known: Known) -> Words:
-        said = {each.type: _verdict(each) for each in say.conditions}
-        return Words(
-            available=said.pop(AVAILABLE),
-            applied=said.pop(APPLIED),
-            health=said.pop(HEALTH),
-            conditions=said,
-            data=say.data,
-            generation=known.generation_there(say.generation),
-            observed_time=self._pace.tell(say.observed) + timedelta(seconds=say.skew),
+    def _fields(self, report: ReportAction, tracked: TrackedResource) -> ReportFields:
+        conditions = {each.type: _condition_result(each) for each in report.conditions}
+        return ReportFields(
+            available=conditions.pop(AVAILABLE),
+            applied=conditions.pop(APPLIED),
+            health=conditions.pop(HEALTH),
+            conditions=conditions,
+            data=report.data,
+            generation=tracked.server_generation(report.generation),
+            observed_time=self._pace.to_real_time(report.observed) + timedelta(seconds=report.skew),
         )
 
-    def _count(self, fate: _Fate) -> None:
-        self._tally.outcomes[fate.outcome] += 1
-        if fate.reason:
-            self._tally.discards[fate.reason] += 1
-        if fate.code:
-            self._tally.errors[fate.code] += 1
+    def _count(self, result: _ReportResult) -> None:
+        self._stats.outcomes[result.outcome] += 1
+        if result.reason:
+            self._stats.discards[result.reason] += 1
+        if result.code:
+            self._stats.errors[result.code] += 1
 
     @contextmanager
     def _timed(self, reports: int = 0) -> Iterator[None]:
-        """Note how long an answer takes; one that does not come is none."""
+        """Record how long a response takes; a failed request is not recorded."""
         begin = self._monotonic()
         yield
         now = self._monotonic()
-        self._tally.note_answer(now - begin, reports, now)
+        self._stats.record_response(now - begin, reports, now)
 
 
-def _verdict(condition: Condition) -> Verdict:
-    return Verdict(condition.status, condition.reason, condition.message)
+def _condition_result(condition: Condition) -> ConditionResult:
+    return ConditionResult(condition.status, condition.reason, condition.message)

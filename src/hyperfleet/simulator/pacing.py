@@ -1,7 +1,7 @@
-"""How the time of a plan goes by in the time of the world.
+"""How the time of a plan maps to real time.
 
-A plan counts seconds from its beginning. A pace waits until it is time for a step, and tells what an adapter's clock
-would show. The world's clock, and how to sleep, are given: nothing here reads a clock on its own.
+A plan counts seconds from its beginning. A pace waits until a step is due, and converts plan time to the time that an
+adapter's clock would show. The clock and the sleep function are passed in: nothing here reads a clock by itself.
 """
 
 from __future__ import annotations
@@ -12,84 +12,84 @@ from typing import Final, Protocol
 
 from msgspec import Struct
 
-_FORGIVEN: Final = 3.0  # seconds that a plan may be late before its time is taken to have stood still
-_BREATH: Final = 256  # steps after which others may do something, when there is no reason to wait
+_MAX_LAG: Final = 3.0  # seconds behind schedule before the schedule is moved instead of catching up
+_YIELD_EVERY: Final = 256  # steps after which a pace that never waits yields to the event loop
 
 
-class Hours(Struct, frozen=True):
-    """The world's clock: what time it is, and how to let some of it pass."""
+class RealClock(Struct, frozen=True):
+    """The present time, and how to sleep."""
 
     now: Callable[[], datetime]
     sleep: Callable[[float], Awaitable[None]]
 
 
-class Pace(Protocol):
+class SimulationPace(Protocol):
     """How fast a plan is carried out."""
 
-    async def reach(self, at: float) -> None:
-        """Return when it is time for what happens at a time of the plan."""
+    async def wait_until(self, at: float) -> None:
+        """Return when a time of the plan is reached."""
         ...
 
-    def tell(self, at: float) -> datetime:
-        """Return what time of the world a time of the plan is."""
+    def to_real_time(self, at: float) -> datetime:
+        """Convert a time of the plan to real time."""
         ...
 
 
-class Steady:
-    """So many seconds of the plan in one of the world. While nobody listens, the plan's time stands still."""
+class ScaledPace:
+    """Runs `speed` seconds of the plan per real second. While the server is away, the plan's time stands still."""
 
-    def __init__(self, hours: Hours, speed: float, since: float = 0.0) -> None:
+    def __init__(self, clock: RealClock, speed: float, since: float = 0.0) -> None:
         """Begin now, at the time `since` of the plan."""
-        self._hours = hours
+        self._clock = clock
         self._speed = speed
         self._since = since
-        self._begin = hours.now()
+        self._begin = clock.now()
 
-    async def reach(self, at: float) -> None:
-        """Sleep until it is time."""
-        early = (self.tell(at) - self._hours.now()).total_seconds()
+    async def wait_until(self, at: float) -> None:
+        """Sleep until a time of the plan."""
+        early = (self.to_real_time(at) - self._clock.now()).total_seconds()
         if early > 0:
-            await self._hours.sleep(early)
-        elif early < -_FORGIVEN:  # the server was away: going on where we were is better than a flood
+            await self._clock.sleep(early)
+        elif early < -_MAX_LAG:  # the server was away: resuming is better than a flood of overdue steps
             self._begin -= timedelta(seconds=early)
 
-    def tell(self, at: float) -> datetime:
-        """Return what time it is then."""
+    def to_real_time(self, at: float) -> datetime:
+        """Convert a time of the plan."""
         return self._begin + timedelta(seconds=(at - self._since) / self._speed)
 
 
-class Utmost:
-    """As fast as possible. The plan ends about now, so that nothing in it lies in the future of the world."""
+class MaximumPace:
+    """As fast as possible. The plan ends about now, so that none of its times is in the future."""
 
-    def __init__(self, hours: Hours, duration: float, margin: float) -> None:
-        """Let a plan of this duration end now; `margin`: how far a clock of its adapters may run ahead."""
-        self._hours = hours
-        self._begin = hours.now() - timedelta(seconds=duration + margin)
+    def __init__(self, clock: RealClock, duration: float, margin: float) -> None:
+        """Let a plan of this duration end now; `margin` is how far an adapter's clock may be ahead."""
+        self._clock = clock
+        self._begin = clock.now() - timedelta(seconds=duration + margin)
         self._steps = 0
 
-    async def reach(self, at: float) -> None:
-        """Go on; let others do something now and then."""
+    async def wait_until(self, at: float) -> None:
+        """Do not wait, but yield to the event loop now and then."""
         self._steps += 1
-        if self._steps % _BREATH == 0:
-            await self._hours.sleep(0)
+        if self._steps % _YIELD_EVERY == 0:
+            await self._clock.sleep(0)
 
-    def tell(self, at: float) -> datetime:
-        """Return what time it was then."""
+    def to_real_time(self, at: float) -> datetime:
+        """Convert a time of the plan."""
         return self._begin + timedelta(seconds=at)
 
 
 class Throttle:
-    """Lets no more than so many pass in a second."""
+    """Limits a rate."""
 
-    def __init__(self, hours: Hours, rate: float) -> None:
-        """Count from now on."""
-        self._hours = hours
+    def __init__(self, clock: RealClock, rate: float) -> None:
+        """Allow `rate` per second, from now on."""
+        self._clock = clock
         self._gap = timedelta(seconds=1.0 / rate)
-        self._next = hours.now()
+        self._next = clock.now()
 
     async def take(self) -> None:
-        """Return when one more may pass; a pause that nobody used is not made up for."""
-        now = self._hours.now()
+        """Return when the next one is allowed; unused time is not made up for."""
+        now = self._clock.now()
         if self._next > now:
-            await self._hours.sleep((self._next - now).total_seconds())
+            await self._clock.sleep((self._next - now).total_seconds())
         self._next = max(self._next, now) + self._gap

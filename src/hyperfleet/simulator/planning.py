@@ -1,8 +1,8 @@
-"""★ The plan of a simulation: everything that happens to a fleet, in the order of time, from a seed.
+"""★ The plan of a simulation: everything that happens to a fleet, ordered by time, from a seed.
 
-`plan` is the front door. The same options give the same steps, whoever asks and however fast they are carried out:
-there is no clock here, no server and no chance but that of `chance`. The plan believes in a server that requires every
-simulated adapter; one that requires fewer lets resources go earlier, which the driver takes in its stride.
+Call `plan`. The same options give the same steps, at any speed: there is no clock here, no server and no randomness
+except from `randomness`. The plan assumes a server that requires every simulated adapter. A server that requires fewer
+removes deleted resources earlier; the driver copes with that.
 """
 
 from __future__ import annotations
@@ -12,131 +12,138 @@ from typing import Final
 
 from msgspec import Struct
 
-from hyperfleet.simulator.actions import ForceDelete, Place, Step
-from hyperfleet.simulator.adapters import POOL_ADAPTERS, Adapter, list_adapters
-from hyperfleet.simulator.chance import Chance
-from hyperfleet.simulator.fleet import Wish, change_wish, wish_for_cluster, wish_for_pools
-from hyperfleet.simulator.member import Member
-from hyperfleet.simulator.running import Run, Scene
-from hyperfleet.simulator.stories import MINUTE, Story, cast, improvise
-from hyperfleet.simulator.temper import Faults
+from hyperfleet.simulator.actions import ForceDeleteAction, PlanStep, ResourceRef
+from hyperfleet.simulator.adapter_run import AdapterRun, RunContext
+from hyperfleet.simulator.adapters import POOL_ADAPTERS, SimulatedAdapter, list_adapters
+from hyperfleet.simulator.fault_profiles import FaultProfiles
+from hyperfleet.simulator.fleet import DesiredResource, desired_cluster, desired_pools, edit_desired
+from hyperfleet.simulator.lifecycles import MINUTE, ClusterLifecycle, draw_lifecycle, scripted_lifecycle
+from hyperfleet.simulator.randomness import RandomStream
+from hyperfleet.simulator.resource import SimulatedResource
 from hyperfleet.simulator.timeline import FOREVER, Routine, Timeline
 
 _GAP: Final = 5 * MINUTE  # between the end of a cluster and its successor, typically
-_POOL_DELAY: Final = (4.0, 40.0)  # seconds after which somebody adds node pools
-_LOST_PATIENCE: Final = "stuck for too long; the cloud account was cleaned by hand"
+_POOL_DELAY: Final = (4.0, 40.0)  # seconds between a cluster and each of its node pools
+_FORCE_REASON: Final = "stuck for too long; the cloud account was cleaned by hand"
 
 
-class Options(Struct, frozen=True):
+class PlanOptions(Struct, frozen=True):
     """What is simulated."""
 
     seed: int = 1
     clusters: int = 10
     adapters: int = 4
-    faults: Faults = Faults()
-    churn: float = 1.0  # how many times as often as usual people create, change and delete
-    heartbeat: float = 180.0  # seconds after which a settled adapter looks again
-    ramp: float = 5 * MINUTE  # in which the first clusters are asked for
+    faults: FaultProfiles = FaultProfiles()
+    churn: float = 1.0  # factor on how often people create, change and delete
+    heartbeat: float = 180.0  # seconds between reports of an adapter with nothing to do
+    ramp: float = 5 * MINUTE  # seconds in which the first clusters are created
     duration: float = FOREVER
-    moment: float = 0.0  # of a show, at which somebody is in every state; 0: none, everything is improvised
+    showcase_at: float = 0.0  # of the demo's roles; 0: no roles, every lifecycle is random
 
 
-def plan(options: Options) -> Iterator[Step]:
-    """Yield everything that happens, without end if the duration has none."""
-    return _World(options).run()
+def plan(options: PlanOptions) -> Iterator[PlanStep]:
+    """Yield everything that happens; without a duration there is no end."""
+    return _Planner(options).run()
 
 
-class _World:
-    def __init__(self, options: Options) -> None:
+class _Planner:
+    def __init__(self, options: PlanOptions) -> None:
         self._options = options
         self._timeline = Timeline()
         self._adapters = list_adapters(options.adapters)
 
-    def run(self) -> Iterator[Step]:
+    def run(self) -> Iterator[PlanStep]:
         for slot in range(self._options.clusters):
-            self._timeline.start(self._inhabit(slot))
+            self._timeline.start(self._run_slot(slot))
         return self._timeline.run(self._options.duration)
 
-    def _inhabit(self, slot: int) -> Routine:
-        """Let one cluster after the other live in a place of the fleet."""
+    def _run_slot(self, slot: int) -> Routine:
+        """Run one cluster after the other, so that the size of the fleet stays the same."""
         options = self._options
         number = slot
-        chance = Chance(options.seed, f"cluster-{number}")
-        if options.moment:
-            story = cast(chance.of("story"), slot, options.moment, options.churn)
+        random = RandomStream(options.seed, f"cluster-{number}")
+        if options.showcase_at:
+            lifecycle = scripted_lifecycle(random.derive("story"), slot, options.showcase_at, options.churn)
         else:
-            story = improvise(chance.of("story"), chance.between(0.0, options.ramp), options.churn)
+            lifecycle = draw_lifecycle(random.derive("story"), random.between(0.0, options.ramp), options.churn)
         while True:
-            yield from self._live(chance, number, story)
+            yield from self._run_cluster(random, number, lifecycle)
             number += options.clusters
-            chance = Chance(options.seed, f"cluster-{number}")
-            story = improvise(chance.of("story"), self._timeline.now + chance.about(_GAP), options.churn)
+            random = RandomStream(options.seed, f"cluster-{number}")
+            created = self._timeline.now + random.duration_around(_GAP)
+            lifecycle = draw_lifecycle(random.derive("story"), created, options.churn)
 
-    def _live(self, chance: Chance, number: int, story: Story) -> Routine:
-        """Let people create a cluster, change their minds and delete it, and wait until it has gone."""
-        wish = wish_for_cluster(chance.of("wish"), number)
-        cluster = Member(self._timeline, Place(wish.name), wish, self._adapters)
-        yield from self._pass_until(story.born)
+    def _run_cluster(self, random: RandomStream, number: int, lifecycle: ClusterLifecycle) -> Routine:
+        """Create, edit and delete a cluster, and wait until it is gone."""
+        desired = desired_cluster(random.derive("wish"), number)
+        cluster = SimulatedResource(self._timeline, ResourceRef(desired.name), desired, self._adapters)
+        yield from self._sleep_until(lifecycle.created)
         yield cluster.create()
-        self._provision(cluster, story, chance)
-        yield from self._add_pools(cluster, story, chance)
-        for edit in story.edits:
-            yield from self._pass_until(edit)
-            yield from self._edit(cluster, story, chance)
-        yield from self._pass_until(story.deleted)
+        self._provision(cluster, lifecycle, random)
+        yield from self._add_pools(cluster, lifecycle, random)
+        for edit in lifecycle.edits:
+            yield from self._sleep_until(edit)
+            yield from self._edit(cluster, lifecycle, random)
+        yield from self._sleep_until(lifecycle.deleted)
         yield cluster.delete()
-        for member in (cluster, *cluster.children):
-            self._finalize(member, story, chance)
-        yield from self._await_end(cluster, story.patience)
+        for resource in (cluster, *cluster.children):
+            self._finalize(resource, lifecycle, random)
+        yield from self._await_removal(cluster, lifecycle.force_delete_after)
 
-    def _add_pools(self, cluster: Member, story: Story, chance: Chance) -> Routine:
-        for wish in wish_for_pools(chance.of("pools"), cluster.wish):
-            yield chance.of("pools", wish.name).between(*_POOL_DELAY)
-            pool = self._make_pool(cluster, wish)
+    def _add_pools(self, cluster: SimulatedResource, lifecycle: ClusterLifecycle, random: RandomStream) -> Routine:
+        for desired in desired_pools(random.derive("pools"), cluster.desired):
+            yield random.derive("pools", desired.name).between(*_POOL_DELAY)
+            pool = self._make_pool(cluster, desired)
             yield pool.create()
-            self._provision(pool, story, chance)
+            self._provision(pool, lifecycle, random)
 
-    def _make_pool(self, cluster: Member, wish: Wish) -> Member:
-        place = Place(cluster.place.cluster, wish.name)
-        pool = Member(self._timeline, place, wish, POOL_ADAPTERS)
+    def _make_pool(self, cluster: SimulatedResource, desired: DesiredResource) -> SimulatedResource:
+        ref = ResourceRef(cluster.ref.cluster, desired.name)
+        pool = SimulatedResource(self._timeline, ref, desired, POOL_ADAPTERS)
         pool.parent = cluster
         cluster.children.append(pool)
         return pool
 
-    def _edit(self, cluster: Member, story: Story, chance: Chance) -> Routine:
-        """Change the cluster, and sometimes a pool as well."""
-        mind = chance.of("edit", str(cluster.generation))
-        for member in (cluster, *cluster.children[:1]):
-            if member is cluster or mind.happens(0.5):
-                yield member.change(change_wish(mind, member.wish))
-                self._provision(member, story, chance)
+    def _edit(self, cluster: SimulatedResource, lifecycle: ClusterLifecycle, random: RandomStream) -> Routine:
+        """Change the cluster, and sometimes its first pool."""
+        draws = random.derive("edit", str(cluster.generation))
+        for resource in (cluster, *cluster.children[:1]):
+            if resource is cluster or draws.happens(0.5):
+                yield resource.change(edit_desired(draws, resource.desired))
+                self._provision(resource, lifecycle, random)
 
-    def _await_end(self, cluster: Member, patience: float) -> Routine:
-        end = self._timeline.now + patience
+    def _await_removal(self, cluster: SimulatedResource, force_delete_after: float) -> Routine:
+        end = self._timeline.now + force_delete_after
         while not cluster.is_gone and self._timeline.now < end:
             yield min(MINUTE, end - self._timeline.now)
         if not cluster.is_gone:
-            yield ForceDelete(cluster.place, _LOST_PATIENCE)
+            yield ForceDeleteAction(cluster.ref, _FORCE_REASON)
             cluster.remove()
 
-    def _provision(self, member: Member, story: Story, chance: Chance) -> None:
-        member.employ(self._run(adapter, member, story, chance).provision() for adapter in member.adapters)
-
-    def _finalize(self, member: Member, story: Story, chance: Chance) -> None:
-        member.employ(
-            self._run(adapter, member, story, chance).finalize(_dependents(adapter, member))
-            for adapter in member.adapters
+    def _provision(self, resource: SimulatedResource, lifecycle: ClusterLifecycle, random: RandomStream) -> None:
+        resource.start_adapters(
+            self._run(adapter, resource, lifecycle, random).provision() for adapter in resource.adapters
         )
 
-    def _run(self, adapter: Adapter, member: Member, story: Story, chance: Chance) -> Run:
-        usual = self._options.faults.temper_of(adapter.name)
-        own = chance.of("at", member.place.pool)
-        return Run(adapter, Scene(self._timeline, member, story, own, usual, self._options.heartbeat))
+    def _finalize(self, resource: SimulatedResource, lifecycle: ClusterLifecycle, random: RandomStream) -> None:
+        resource.start_adapters(
+            self._run(adapter, resource, lifecycle, random).finalize(_dependents(adapter, resource))
+            for adapter in resource.adapters
+        )
 
-    def _pass_until(self, time: float) -> Routine:
+    def _run(
+        self, adapter: SimulatedAdapter, resource: SimulatedResource, lifecycle: ClusterLifecycle, random: RandomStream
+    ) -> AdapterRun:
+        faults = self._options.faults.profile_of(adapter.name)
+        own = random.derive("at", resource.ref.pool)
+        return AdapterRun(
+            adapter, RunContext(self._timeline, resource, lifecycle, own, faults, self._options.heartbeat)
+        )
+
+    def _sleep_until(self, time: float) -> Routine:
         if time > self._timeline.now:
             yield time - self._timeline.now
 
 
-def _dependents(adapter: Adapter, member: Member) -> list[str]:
-    return [other.name for other in member.adapters if adapter.name in other.needs]
+def _dependents(adapter: SimulatedAdapter, resource: SimulatedResource) -> list[str]:
+    return [other.name for other in resource.adapters if adapter.name in other.needs]

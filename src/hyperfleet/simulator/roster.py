@@ -1,4 +1,4 @@
-"""What the driver knows of the resources of a server: their addresses, and how their generations are counted there."""
+"""What the driver knows about the server's resources: their addresses, and how generations map to the plan's."""
 
 from __future__ import annotations
 
@@ -8,48 +8,48 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hyperfleet.simulator.actions import Place
+from hyperfleet.simulator.actions import ResourceRef
 
 
-class Known(Struct, frozen=True):
-    """A resource that we created, or found there."""
+class TrackedResource(Struct, frozen=True):
+    """A resource that the driver created or adopted."""
 
     address: str
     spec: Mapping[str, Any]
     labels: Mapping[str, str]
-    generation: int = 1  # the plan's, of what was last wanted
-    ahead: int = 0  # how many generations the server is ahead of the plan
-    is_leaving: bool = False
+    generation: int = 1  # of the plan
+    generation_offset: int = 0  # the server's generation minus the plan's
+    is_deleting: bool = False
 
-    def generation_there(self, generation: int) -> int:
-        """Return what the server calls a generation of the plan."""
-        return max(generation + self.ahead, 1)
+    def server_generation(self, generation: int) -> int:
+        """Convert a generation of the plan to the server's."""
+        return max(generation + self.generation_offset, 1)
 
 
 class Roster:
-    """All resources that are there, by their place."""
+    """All tracked resources, by name."""
 
     def __init__(self) -> None:
         """Begin with none."""
-        self._known: dict[Place, Known] = {}
+        self._tracked: dict[ResourceRef, TrackedResource] = {}
 
-    def find(self, place: Place) -> Known | None:
-        """Return what is known of a resource."""
-        return self._known.get(place)
+    def find(self, ref: ResourceRef) -> TrackedResource | None:
+        """Return a tracked resource, or None."""
+        return self._tracked.get(ref)
 
-    def note(self, place: Place, known: Known) -> None:
-        """Learn of a resource, or more of it."""
-        self._known[place] = known
+    def put(self, ref: ResourceRef, tracked: TrackedResource) -> None:
+        """Add or replace a resource."""
+        self._tracked[ref] = tracked
 
-    def mark_leaving(self, place: Place) -> None:
-        """Learn that a cluster, or a node pool, is to go, and all that belongs to it."""
-        for each in self._family(place):
-            self._known[each] = replace(self._known[each], is_leaving=True)
+    def mark_deleting(self, ref: ResourceRef) -> None:
+        """Mark a resource, and the node pools of a cluster, as being deleted."""
+        for each in self._with_pools(ref):
+            self._tracked[each] = replace(self._tracked[each], is_deleting=True)
 
-    def forget(self, place: Place) -> None:
-        """Learn that a resource is no longer there, nor what belongs to it."""
-        for each in self._family(place):
-            del self._known[each]
+    def forget(self, ref: ResourceRef) -> None:
+        """Remove a resource, and the node pools of a cluster."""
+        for each in self._with_pools(ref):
+            del self._tracked[each]
 
-    def _family(self, place: Place) -> list[Place]:
-        return [each for each in self._known if each == place or (not place.pool and each.cluster == place.cluster)]
+    def _with_pools(self, ref: ResourceRef) -> list[ResourceRef]:
+        return [each for each in self._tracked if each == ref or (not ref.pool and each.cluster == ref.cluster)]

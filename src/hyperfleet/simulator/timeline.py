@@ -1,7 +1,7 @@
-"""The clockwork of a plan: routines that wait, wake and act, one at a time, in the order of their time.
+"""The scheduler of a plan: routines that wait, wake and act, one at a time, ordered by time.
 
-A routine is a generator. It yields a number to let that many seconds pass, an `Until` to wait for something, and an
-action to do it. Nothing here knows what the routines are about, and nothing is random.
+A routine is a generator. It yields a number to sleep for that many seconds, a `WaitUntil` to wait for a condition, and
+an action to add it to the plan. Nothing here knows what the routines do, and nothing is random.
 """
 
 from __future__ import annotations
@@ -12,82 +12,82 @@ from typing import Final, TypeAlias
 
 from msgspec import Struct
 
-from hyperfleet.simulator.actions import Action, Step
+from hyperfleet.simulator.actions import Action, PlanStep
 
 FOREVER: Final = float("inf")
-_TICK: Final = 0.001  # seconds: the least that can pass, so that nobody waits for ever for less
+_TICK: Final = 0.001  # seconds: the shortest sleep, so that rounding cannot make time stand still
 
 
-class Until(Struct, frozen=True):
-    """A wait until something holds, but no longer than patience lasts."""
+class WaitUntil(Struct, frozen=True):
+    """Wait until something holds, or for `timeout` seconds."""
 
     holds: Callable[[], bool]
-    patience: float = FOREVER
+    timeout: float = FOREVER
 
 
-Routine: TypeAlias = Generator[float | Until | Action, None, None]
+Routine: TypeAlias = Generator[float | WaitUntil | Action, None, None]
 
 
-class Thread(Struct, eq=False):
-    """A routine under way."""
+class RoutineTask(Struct, eq=False):
+    """A running routine."""
 
     routine: Routine
     is_over: bool = False
-    wakes: int = 0  # rises with every wake: an alarm that was set before the last one is void
-    awaits: Until | None = None
+    wakes: int = 0  # incremented whenever an alarm is set; older alarms are void
+    awaits: WaitUntil | None = None
 
 
 class Timeline:
-    """All routines of a plan and what time it is in it."""
+    """All routines of a plan, and its current time."""
 
     def __init__(self) -> None:
-        """Begin at nought, with nothing to do."""
+        """Begin at 0 without routines."""
         self.now = 0.0
-        self._alarms: list[tuple[float, int, int, Thread]] = []
-        self._count = 0  # the first that was set rings first
+        self._alarms: list[tuple[float, int, int, RoutineTask]] = []
+        self._count = 0  # among alarms for the same time the first one set goes first
 
-    def start(self, routine: Routine, after: float = 0.0) -> Thread:
-        """Set a routine going."""
-        thread = Thread(routine)
-        self._set_alarm(thread, after)
-        return thread
+    def start(self, routine: Routine, after: float = 0.0) -> RoutineTask:
+        """Start a routine."""
+        task = RoutineTask(routine)
+        self._set_alarm(task, after)
+        return task
 
-    def look(self, thread: Thread) -> bool:
-        """Wake a routine if what it awaits holds now; tell whether it did."""
-        if thread.is_over or thread.awaits is None or not thread.awaits.holds():
+    def wake_if_ready(self, task: RoutineTask) -> bool:
+        """Wake a routine if what it waits for holds now; return whether it does."""
+        if task.is_over or task.awaits is None or not task.awaits.holds():
             return False
-        self._set_alarm(thread, 0.0)
+        self._set_alarm(task, 0.0)
         return True
 
-    def run(self, end: float) -> Iterator[Step]:
-        """Let everything happen until the end, which may be never."""
+    def run(self, end: float) -> Iterator[PlanStep]:
+        """Run all routines until the end, which may be FOREVER."""
         while self._alarms and self._alarms[0][0] <= end:
-            time, _, wakes, thread = heapq.heappop(self._alarms)
-            if thread.is_over or wakes != thread.wakes:
+            time, _, wakes, task = heapq.heappop(self._alarms)
+            if task.is_over or wakes != task.wakes:
                 continue
             self.now = time
-            yield from self._resume(thread)
+            yield from self._resume(task)
 
-    def _resume(self, thread: Thread) -> Iterator[Step]:
-        thread.awaits = None
-        for wish in thread.routine:
-            if isinstance(wish, Until):
-                if not wish.holds():
-                    thread.awaits = wish
-                    self._set_alarm(thread, wish.patience)
+    def _resume(self, task: RoutineTask) -> Iterator[PlanStep]:
+        task.awaits = None
+        for request in task.routine:
+            if isinstance(request, WaitUntil):
+                if not request.holds():
+                    task.awaits = request
+                    self._set_alarm(task, request.timeout)
                     return
-            elif isinstance(wish, float | int):
-                self._set_alarm(thread, wish)
+            elif isinstance(request, float | int):
+                self._set_alarm(task, request)
                 return
             else:
-                yield Step(self.now, wish)
-            if thread.is_over:  # what it did has ended it
+                yield PlanStep(self.now, request)
+            if task.is_over:  # its own action may have ended it
                 return
-        thread.is_over = True
+        task.is_over = True
 
-    def _set_alarm(self, thread: Thread, after: float) -> None:
-        thread.wakes += 1
+    def _set_alarm(self, task: RoutineTask, after: float) -> None:
+        task.wakes += 1
         self._count += 1
         if after < FOREVER:
             time = round(self.now + max(after, _TICK if after > 0 else 0.0), 3)
-            heapq.heappush(self._alarms, (time, self._count, thread.wakes, thread))
+            heapq.heappush(self._alarms, (time, self._count, task.wakes, task))

@@ -1,4 +1,4 @@
-"""A terminal before a server of its own, whose clock is set by hand."""
+"""A terminal with its own server, which has a manual clock."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A small fleet in many states, for tests of what commands write; the same in every run."""
+"""A small fleet in many states, for tests of output; the same in every run."""
 
 from __future__ import annotations
 

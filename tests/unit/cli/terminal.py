@@ -1,7 +1,7 @@
-"""A terminal for tests: runs command lines in this process, against a real server whose clock is set by hand.
+"""A terminal for tests: runs command lines in this process, against a real server with a manual clock.
 
 The server is the real application on the memory store; requests reach it without sockets. Streams come piece by piece,
-and a test may say what happens as soon as some text has come by, so that nothing depends on time.
+and a test can run something as soon as a text has appeared, so that nothing depends on time.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from hyperfleet.api.app import create_app
 from hyperfleet.api.context import Limits
 from hyperfleet.backends.memory import MemoryStore
 from hyperfleet.cli import run
-from hyperfleet.cli.session import Session
+from hyperfleet.cli.session import CliSession
 from tests.api.fleet import Fleet, HandClock
 
 # Node pools need an adapter of their own, so that there are bad ones.
@@ -107,7 +107,7 @@ class NumberedFleet(Fleet):
         return self.app
 
 
-class _Session(Session):
+class _Session(CliSession):
     """A session whose terminal has a width, or is none."""
 
     def __init__(

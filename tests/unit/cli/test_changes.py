@@ -1,4 +1,4 @@
-"""What changing commands write, byte by byte: the transcripts in `changes`, which use the files in `manifests`."""
+"""The output of changing commands, byte by byte: the transcripts in `changes`, which use the files in `manifests`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hyperfleet.cli import connection, exits, run
-from hyperfleet.cli.session import Session
+from hyperfleet.cli.session import CliSession
 from tests.unit.cli.scene import Scene
 from tests.unit.cli.terminal import Terminal
 from tests.unit.cli.transcripts import commands_of, missing_formats, transcribe
@@ -54,12 +54,12 @@ def test_every_changing_command_has_a_transcript(name: str) -> None:
         "rules simulate -f candidate.yaml",
     ],
 )
-def test_a_server_that_is_away_is_a_sentence(
+def test_an_unreachable_server_is_reported(
     line: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(FOLDER / "manifests")
     monkeypatch.setattr(connection, "RETRIES", 0)
-    code = run(line.split(), Session({"HYPERFLEET_SERVER": "http://127.0.0.1:1", "HOME": "/nowhere"}))
+    code = run(line.split(), CliSession({"HYPERFLEET_SERVER": "http://127.0.0.1:1", "HOME": "/nowhere"}))
     out, err = capsys.readouterr()
     assert (code, out) == (exits.UNAVAILABLE, "")
     assert err.startswith("Error: cannot connect to http://127.0.0.1:1: ")

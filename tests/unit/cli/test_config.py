@@ -1,4 +1,4 @@
-"""`hyperfleet config`: contexts and tokens, and a file that nobody else can read."""
+"""`hyperfleet config`: contexts and tokens, in a private file."""
 
 from __future__ import annotations
 
@@ -27,12 +27,14 @@ def type_in(terminal: Terminal, monkeypatch: pytest.MonkeyPatch, text: str, *arg
     return terminal.run(*arguments)
 
 
-def test_a_life_of_contexts(terminal: Terminal, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_contexts_are_created_used_changed_and_deleted(
+    terminal: Terminal, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def config(*arguments: str) -> tuple[int, str, str]:
         done = terminal.run("config", *arguments)
         return done.code, done.out, done.err.replace(str(home), "HOME")
 
-    assert config("get-contexts") == (0, "", "There are none yet: make one with config set-context.\n")
+    assert config("get-contexts") == (0, "", "There are no contexts yet: create one with config set-context.\n")
     assert config("view") == (0, "{}\n", "")
     assert config("current-context")[0] == exits.NOT_FOUND
     assert config("set-context", "here", "--server", "http://127.0.0.1:8000") == (
@@ -68,7 +70,7 @@ def test_a_life_of_contexts(terminal: Terminal, home: Path, monkeypatch: pytest.
     assert config("get-contexts", "-o", "name") == (0, "here\nprod\n", "")
     code, text, said = config("get-contexts", "-o", "json")
     assert (code, [each["name"] for each in json.loads(text)["items"]], said) == (0, ["here", "prod"], "")
-    assert config("use-context", "prod") == (0, "", 'Using "prod" from now on.\n')
+    assert config("use-context", "prod") == (0, "", 'The current context is now "prod".\n')
     assert config("current-context") == (0, "prod\n", "")
     assert config("view") == (
         0,
@@ -125,7 +127,7 @@ def test_only_the_owner_can_read_the_file(terminal: Terminal, home: Path) -> Non
     assert [file.name for file in home.iterdir()] == ["config.yaml"], "nothing is left beside it"
 
 
-def test_a_link_to_the_file_stays_one(terminal: Terminal, home: Path, tmp_path: Path) -> None:
+def test_a_symbolic_link_to_the_file_is_kept(terminal: Terminal, home: Path, tmp_path: Path) -> None:
     home.mkdir()
     (home / "config.yaml").symlink_to(tmp_path / "elsewhere.yaml")
     terminal.run("config", "set-context", "here", "--server", "http://127.0.0.1:8000")
@@ -134,7 +136,7 @@ def test_a_link_to_the_file_stays_one(terminal: Terminal, home: Path, tmp_path: 
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="NOT RUN: root may write everywhere; run the tests as somebody else")
-def test_a_file_that_cannot_be_written_is_a_sentence(terminal: Terminal, home: Path) -> None:
+def test_an_unwritable_file_is_reported(terminal: Terminal, home: Path) -> None:
     home.mkdir(mode=0o500)
     done = terminal.run("config", "set-context", "here", "--server", "http://127.0.0.1:8000")
     assert (done.code, done.err) == (
@@ -143,7 +145,7 @@ def test_a_file_that_cannot_be_written_is_a_sentence(terminal: Terminal, home: P
     )
 
 
-def test_a_file_in_the_place_of_the_directory_is_a_sentence(terminal: Terminal, home: Path) -> None:
+def test_a_file_instead_of_the_directory_is_reported(terminal: Terminal, home: Path) -> None:
     home.write_text("")
     done = terminal.run("config", "set-context", "here", "--server", "http://127.0.0.1:8000")
     assert done.code == exits.USAGE
@@ -157,13 +159,13 @@ def test_a_file_in_the_place_of_the_directory_is_a_sentence(terminal: Terminal, 
         (("use-context", "hree"), exits.NOT_FOUND, 'did you mean "here"?'),
         (("delete-context", "nowhere"), exits.NOT_FOUND, 'has no context "nowhere"'),
         (("set-token", "nowhere"), exits.NOT_FOUND, 'has no context "nowhere"'),
-        (("set-context", "new"), exits.USAGE, '"new" is new: say where its server is with --server'),
-        (("set-context", "here", "--server", ""), exits.USAGE, "a context cannot be without a server"),
+        (("set-context", "new"), exits.USAGE, '"new" is a new context: give its server with --server'),
+        (("set-context", "here", "--server", ""), exits.USAGE, "a context needs a server"),
         (("set-context", "here", "--server", "fleet"), exits.USAGE, "must begin with http:// or https://"),
-        (("set-token",), exits.USAGE, "that is no token"),
+        (("set-token",), exits.USAGE, "not a token"),
     ],
 )
-def test_what_is_wrong_is_a_sentence(
+def test_errors_are_reported(
     terminal: Terminal,
     home: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -179,7 +181,7 @@ def test_what_is_wrong_is_a_sentence(
     assert (home / "config.yaml").read_text() == before
 
 
-def test_a_broken_file_is_told_with_its_places_and_left_alone(terminal: Terminal, home: Path) -> None:
+def test_a_broken_file_is_reported_and_not_changed(terminal: Terminal, home: Path) -> None:
     home.mkdir()
     file = home / "config.yaml"
     file.write_text("currentContext: [prod]\ncontext: {}\n")
@@ -191,7 +193,7 @@ def test_a_broken_file_is_told_with_its_places_and_left_alone(terminal: Terminal
     assert file.read_text().startswith("currentContext: [prod]")
 
 
-def test_a_context_is_what_commands_use(terminal: Terminal, home: Path) -> None:
+def test_commands_use_the_current_context(terminal: Terminal, home: Path) -> None:
     del terminal.environment["HYPERFLEET_SERVER"]
     terminal.run("config", "set-context", "here", "--server", "http://127.0.0.1:8123")
     assert "at http://127.0.0.1:8123" in terminal.run("version").out

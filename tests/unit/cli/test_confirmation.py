@@ -1,4 +1,4 @@
-"""Questions before something goes for good: only a yes counts as one."""
+"""Confirmation of deletions: only a yes counts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import io
 import pytest
 
 from hyperfleet.cli import exits
-from hyperfleet.cli.session import Session
+from hyperfleet.cli.session import CliSession
 from tests.unit.cli.scene import Scene
 from tests.unit.cli.terminal import Terminal
 
@@ -18,7 +18,7 @@ from tests.unit.cli.terminal import Terminal
 def test_only_yes_is_yes(
     terminal: Terminal, scene: Scene, monkeypatch: pytest.MonkeyPatch, answer: str, is_yes: bool
 ) -> None:
-    monkeypatch.setattr(Session, "can_ask", True)
+    monkeypatch.setattr(CliSession, "can_ask", True)
     monkeypatch.setattr("sys.stdin", io.StringIO(answer))
     done = terminal.run("delete", "clusters", "-l", "env=test")
     assert done.err.startswith("Delete 2 resources: cluster/ledger, cluster/search? [y/N] ")
@@ -34,14 +34,14 @@ def test_only_yes_is_yes(
 def test_many_names_are_cut(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(12):
         terminal.server.create(f"c{number:02}")
-    monkeypatch.setattr(Session, "can_ask", True)
+    monkeypatch.setattr(CliSession, "can_ask", True)
     monkeypatch.setattr("sys.stdin", io.StringIO("n\n"))
     done = terminal.run("delete", "clusters", "--all")
     assert "Delete 12 resources: cluster/c00, " in done.err
     assert "cluster/c09 and 2 more? [y/N] " in done.err
 
 
-def test_waiting_begins_when_all_are_asked_to_go(terminal: Terminal, scene: Scene) -> None:
+def test_all_are_deleted_before_the_first_wait(terminal: Terminal, scene: Scene) -> None:
     done = terminal.run("delete", "cluster", "ledger", "search", "--wait", "--timeout", "1s")
     assert done.code == exits.TIMEOUT
     assert done.err.count("What was waited for did not come in time") == 2

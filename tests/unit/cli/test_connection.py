@@ -1,4 +1,4 @@
-"""Which server a command speaks to, and with which token."""
+"""Which server a command connects to, and with which token."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import pytest
 
 from hyperfleet.cli import run
 from hyperfleet.cli.connection import choose, read_token
-from hyperfleet.cli.contexts import Config, Context, locate, read_config
+from hyperfleet.cli.contexts import Config, ServerContext, locate, read_config
 from hyperfleet.cli.failures import Misuse
 from hyperfleet.cli.flags import Flags
-from hyperfleet.cli.session import Session
+from hyperfleet.cli.session import CliSession
 from hyperfleet.errors import DocumentError
 
 SECRET = "geheim-4711"  # noqa: S105  # what must not be seen anywhere
@@ -67,12 +67,12 @@ def test_the_first_that_names_a_server_wins(
     assert chosen.origin
 
 
-def test_without_anything_it_is_where_serve_listens(tmp_path: Path) -> None:
+def test_the_default_is_the_address_of_serve(tmp_path: Path) -> None:
     chosen = choose(Flags(), {"HYPERFLEET_CONFIG_HOME": str(tmp_path)})
     assert (chosen.server, chosen.origin, chosen.token) == ("http://127.0.0.1:8000", "default", None)
 
 
-def test_a_context_that_is_not_there_names_those_that_are(tmp_path: Path) -> None:
+def test_an_unknown_context_lists_the_known_ones(tmp_path: Path) -> None:
     environment = write_config(tmp_path)
     with pytest.raises(Misuse, match=r'has no context "prd" .--context., did you mean "prod"'):
         choose(flags(context="prd"), environment)
@@ -86,7 +86,7 @@ def test_the_file_is_found_in_three_places() -> None:
     assert locate({"HOME": "/c"}) == Path("/c/.config/hyperfleet/config.yaml")
 
 
-def test_everything_that_is_wrong_with_the_file_is_told_with_its_place(tmp_path: Path) -> None:
+def test_all_errors_of_the_file_are_reported_with_positions(tmp_path: Path) -> None:
     write_config(tmp_path, "currentContext: [1]\ncontexts:\n  prod: {sever: x}\n")
     with pytest.raises(DocumentError) as caught:
         read_config(tmp_path / "config.yaml")
@@ -101,11 +101,11 @@ def test_an_empty_file_is_fine(tmp_path: Path, text: str) -> None:
     assert read_config(tmp_path / "config.yaml") == Config()
 
 
-def test_a_token_may_stand_in_a_file_of_its_own(tmp_path: Path) -> None:
+def test_a_token_may_be_in_its_own_file(tmp_path: Path) -> None:
     (tmp_path / "token").write_text(f"{SECRET}\n")
-    assert read_token(Context("https://a", token_file=str(tmp_path / "token"))) == SECRET
+    assert read_token(ServerContext("https://a", token_file=str(tmp_path / "token"))) == SECRET
     with pytest.raises(Misuse, match="cannot be read: No such file"):
-        read_token(Context("https://a", token_file=str(tmp_path / "none")))
+        read_token(ServerContext("https://a", token_file=str(tmp_path / "none")))
 
 
 def test_tokens_are_not_shown(tmp_path: Path) -> None:
@@ -136,4 +136,4 @@ def test_the_token_is_sent(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
 def ask(answer: Callable[[httpx.Request], httpx.Response], environment: dict[str, str], *arguments: str) -> int:
     """Run a command line before a server that answers like that."""
     now = datetime(2025, 10, 17, tzinfo=UTC)
-    return run(arguments, Session(environment, lambda: now, httpx.MockTransport(answer)))
+    return run(arguments, CliSession(environment, lambda: now, httpx.MockTransport(answer)))

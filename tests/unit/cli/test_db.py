@@ -1,4 +1,4 @@
-"""`hyperfleet db`, as a person runs it: results on stdout, words on stderr, exit codes."""
+"""`hyperfleet db` as a process: results on stdout, messages on stderr, exit codes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_migrating_creates_the_tables_once(tmp_path: Path) -> None:
     assert f"Database: sqlite:{tmp_path}/hyperfleet.db" in first.stderr
     again = run(tmp_path, "migrate")
     assert (again.returncode, again.stdout) == (0, "")
-    assert "Nothing to do: the tables are up to date." in again.stderr
+    assert "Nothing to do: the schema is up to date." in again.stderr
 
 
 def test_the_version_is_a_number_on_stdout(tmp_path: Path) -> None:
@@ -44,7 +44,7 @@ def test_the_version_is_a_number_on_stdout(tmp_path: Path) -> None:
     assert run(tmp_path, "version").stdout == f"{len(migrations)}\n"
 
 
-def test_the_database_is_found_as_serve_finds_it(tmp_path: Path) -> None:
+def test_the_database_is_chosen_as_by_serve(tmp_path: Path) -> None:
     (tmp_path / "s.yaml").write_text("database: sqlite:of-file.db")
     run(tmp_path, "migrate", HYPERFLEET_CONFIG="s.yaml")
     run(tmp_path, "migrate", HYPERFLEET_CONFIG="s.yaml", HYPERFLEET_DATABASE="sqlite:of-variable.db")
@@ -52,7 +52,7 @@ def test_the_database_is_found_as_serve_finds_it(tmp_path: Path) -> None:
     assert sorted(file.name for file in tmp_path.glob("*.db")) == ["of-file.db", "of-flag.db", "of-variable.db"]
 
 
-def test_tables_of_a_newer_program_are_left_alone(tmp_path: Path) -> None:
+def test_a_newer_schema_is_not_changed(tmp_path: Path) -> None:
     run(tmp_path, "migrate")
     with sqlite3.connect(tmp_path / "hyperfleet.db") as connection:
         connection.execute("insert into schema_migrations (version, name, applied_time) values (999, '0999_future', 0)")
@@ -66,14 +66,14 @@ def test_tables_of_a_newer_program_are_left_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("database", "code", "message"),
     [
-        ("memory:", 2, "memory: keeps nothing"),
+        ("memory:", 2, "memory: stores nothing"),
         ("fleet.db", 2, "did you mean sqlite:fleet.db?"),
         (f"mysql://u:{SECRET}@h/d", 2, "--database: expected sqlite:PATH"),
         ("sqlite:none/fleet.db", 69, "none does not exist"),
         (f"postgresql://u:{SECRET}@127.0.0.1:1/d", 69, "postgresql://u:***@127.0.0.1:1/d"),
     ],
 )
-def test_what_a_person_can_cause_is_a_sentence(tmp_path: Path, database: str, code: int, message: str) -> None:
+def test_user_errors_are_reported(tmp_path: Path, database: str, code: int, message: str) -> None:
     done = run(tmp_path, "migrate", "--database", database)
     assert (done.returncode, done.stdout) == (code, "")
     assert message in done.stderr

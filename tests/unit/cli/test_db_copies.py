@@ -1,4 +1,4 @@
-"""`hyperfleet db backup|restore|verify`: copies of a database that servers use, and whether what is stored is right."""
+"""`hyperfleet db backup|restore|verify`: backups of a database in use, and verification."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hyperfleet.api.context import Limits
 from hyperfleet.backends import sqlite_backup
 from hyperfleet.backends.sqlite import SqliteStore
 from hyperfleet.cli import exits, run
-from hyperfleet.cli.session import Session
+from hyperfleet.cli.session import CliSession
 from tests.api.fleet import HandClock, open_fleet
 from tests.unit.cli.terminal import Done
 
@@ -24,7 +24,7 @@ from tests.unit.cli.terminal import Done
 def db(*arguments: str, **variables: str) -> Done:
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        code = run(["db", *arguments], Session({"PATH": os.environ["PATH"], **variables}))
+        code = run(["db", *arguments], CliSession({"PATH": os.environ["PATH"], **variables}))
     assert "Traceback" not in err.getvalue()
     assert "should not have happened" not in err.getvalue()
     return Done(code, out.getvalue(), err.getvalue())
@@ -76,16 +76,16 @@ def test_a_copy_can_be_verified(directory: Path) -> None:
     assert "2 resources checked, 0 findings." in done.err
 
 
-def test_a_file_that_is_there_is_not_replaced_unasked(directory: Path) -> None:
+def test_an_existing_file_is_not_replaced_by_default(directory: Path) -> None:
     (directory / "copy.db").write_text("precious")
     done = db("backup", "copy.db")
-    assert (done.code, done.err) == (exits.USAGE, "Error: copy.db is there already; replace it with --overwrite\n")
+    assert (done.code, done.err) == (exits.USAGE, "Error: copy.db already exists; replace it with --overwrite\n")
     assert (directory / "copy.db").read_text() == "precious"
     assert db("backup", "copy.db", "--overwrite").code == 0
     assert names(directory / "copy.db") == ["payments", "shop"]
 
 
-def test_a_copy_takes_the_place_of_the_database(directory: Path) -> None:
+def test_a_backup_replaces_the_database(directory: Path) -> None:
     db("backup", "copy.db")
     clock = HandClock()
     with open_fleet(SqliteStore(directory / "hyperfleet.db", clock), clock, Limits()) as fleet:
@@ -99,7 +99,7 @@ def test_a_copy_takes_the_place_of_the_database(directory: Path) -> None:
         assert fleet.get("/clusters").json()["items"][0]["name"] == "payments", "servers go on from it"
 
 
-def test_a_copy_can_be_put_where_nothing_is(directory: Path) -> None:
+def test_a_backup_can_be_restored_to_a_new_path(directory: Path) -> None:
     db("backup", "copy.db")
     done = db("restore", "copy.db", "--database", "sqlite:new.db")
     assert done.code == 0
@@ -107,7 +107,7 @@ def test_a_copy_can_be_put_where_nothing_is(directory: Path) -> None:
     assert not (directory / "new.db-replaced").exists()
 
 
-def test_a_copy_replaces_what_is_damaged(directory: Path) -> None:
+def test_a_backup_replaces_a_damaged_database(directory: Path) -> None:
     db("backup", "copy.db")
     (directory / "hyperfleet.db").write_bytes(b"garbage" * 1000)
     assert db("restore", "copy.db", "--yes").code == 0
@@ -125,11 +125,11 @@ def test_nothing_is_restored_under_a_running_server(directory: Path) -> None:
     assert db("restore", "copy.db", "--yes").code == 0, "as soon as it has stopped"
 
 
-def test_nobody_is_there_to_say_yes(directory: Path) -> None:
+def test_without_a_terminal_confirmation_needs_yes(directory: Path) -> None:
     db("backup", "copy.db")
     done = db("restore", "copy.db")
     assert done.code == exits.USAGE
-    assert "say yes beforehand with --yes" in done.err
+    assert "confirm with --yes" in done.err
 
 
 def test_a_damaged_copy_is_refused(directory: Path) -> None:
@@ -148,10 +148,10 @@ def test_a_damaged_copy_is_refused(directory: Path) -> None:
     [
         ("text", exits.UNAVAILABLE, "file is not a database"),
         ("", exits.USAGE, "has no tables of hyperfleet's in it"),
-        (None, exits.USAGE, "there is no such file"),
+        (None, exits.USAGE, "no such file"),
     ],
 )
-def test_what_is_no_copy_is_refused(directory: Path, content: str | None, code: int, message: str) -> None:
+def test_a_file_that_is_not_a_backup_is_refused(directory: Path, content: str | None, code: int, message: str) -> None:
     if content is not None:
         (directory / "wrong").write_text(content * 1000)
     done = db("restore", "wrong", "--yes")
@@ -186,19 +186,19 @@ def test_a_copy_of_a_newer_program_is_refused(directory: Path) -> None:
         (("backup", "none/copy.db"), exits.UNAVAILABLE, "No such file or directory"),
         (("backup", "hyperfleet.db", "--overwrite"), exits.UNAVAILABLE, "cannot be copied onto itself"),
         (("backup", "copy.db", "--database", "sqlite:none.db"), exits.UNAVAILABLE, "there is no such file"),
-        (("backup", "copy.db", "--database", "memory:"), exits.USAGE, "memory: keeps nothing"),
-        (("verify", "--database", "sqlite:none.db"), exits.USAGE, "there are no tables in it yet"),
+        (("backup", "copy.db", "--database", "memory:"), exits.USAGE, "memory: stores nothing"),
+        (("verify", "--database", "sqlite:none.db"), exits.USAGE, "the database has no tables yet"),
         (("backup", "."), exits.USAGE, "is a directory"),
     ],
 )
-def test_what_is_wrong_is_a_sentence(directory: Path, arguments: tuple[str, ...], code: int, message: str) -> None:
+def test_errors_are_reported(directory: Path, arguments: tuple[str, ...], code: int, message: str) -> None:
     done = db(*arguments)
     assert (done.code, done.out) == (code, "")
     assert message in done.err
     assert not (directory / "none.db").exists()
 
 
-def test_what_must_not_be_is_found(directory: Path) -> None:
+def test_inconsistencies_are_found(directory: Path) -> None:
     with contextlib.closing(sqlite3.connect(directory / "hyperfleet.db")) as connection:
         (id_,) = connection.execute("select id from resources where name = 'payments'").fetchone()
         changed = "cast(replace(cast(answer as text), 'too many calls', 'all is well') as blob)"
@@ -212,7 +212,7 @@ def test_what_must_not_be_is_found(directory: Path) -> None:
     assert "2 resources checked, 1 finding." in done.err
 
 
-def test_what_postgresql_needs_is_said_where_its_tools_are_missing(directory: Path) -> None:
+def test_missing_postgresql_tools_are_reported_with_the_command(directory: Path) -> None:
     url = "postgresql://fleet:hunter2@db.example.com:5433/fleet"
     done = db("backup", "fleet.dump", "--database", url, PATH="/nowhere")
     assert done.code == exits.UNAVAILABLE
@@ -221,7 +221,7 @@ def test_what_postgresql_needs_is_said_where_its_tools_are_missing(directory: Pa
     assert "hunter2" not in done.err
 
 
-def test_what_pg_dump_says_is_told(directory: Path) -> None:
+def test_errors_of_pg_dump_are_reported(directory: Path) -> None:
     (directory / "bin").mkdir()
     tool = directory / "bin" / "pg_dump"
     tool.write_text('#!/bin/sh\necho "pg_dump: no such database as $PGPASSWORD wants" | tr -d "\\n" >&2; exit 1\n')
@@ -245,15 +245,13 @@ class Window(io.StringIO):
 def test_on_a_terminal_progress_is_shown_and_wiped(directory: Path, arguments: tuple[str, ...], told: str) -> None:
     out, err = io.StringIO(), Window()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        assert run(["db", *arguments], Session({})) == 0
+        assert run(["db", *arguments], CliSession({})) == 0
     assert told in err.getvalue()
     assert "\r\x1b[K\r\x1b[K" not in err.getvalue()
     assert err.getvalue().rpartition("\r\x1b[K")[2].count("\n") == 1, "the last line stands alone"
 
 
-def test_a_copy_is_of_one_moment_however_much_is_written_meanwhile(
-    directory: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_backup_is_a_consistent_snapshot_during_writes(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each step of the copy is followed by a write; would SQLite begin anew for it, this would have no end."""
     monkeypatch.setattr(sqlite_backup, "_PAGES", 1)
     steps: list[tuple[int, int]] = []

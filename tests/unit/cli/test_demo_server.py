@@ -1,4 +1,4 @@
-"""Where the server of a demo listens, and how people are told to call this program."""
+"""The address of the demo's server, and the command shown for this program."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from hyperfleet.settings import parse_address
 
 
 @pytest.mark.parametrize(("wanted", "host"), [("127.0.0.1:0", "127.0.0.1"), ("localhost:0", "127.0.0.1")])
-def test_a_name_is_made_an_address(wanted: str, host: str) -> None:
+def test_a_host_name_is_resolved(wanted: str, host: str) -> None:
     chosen = choose_address(parse_address(wanted))
     assert chosen.host == host
     assert chosen.port > 0
 
 
-def test_a_port_that_is_taken_is_passed_over() -> None:
+def test_a_taken_port_is_skipped() -> None:
     with socket.create_server(("127.0.0.1", 0)) as owner:
         taken = owner.getsockname()[1]
         assert taken < choose_address(parse_address(f"127.0.0.1:{taken}")).port <= taken + 50

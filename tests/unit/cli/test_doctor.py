@@ -1,4 +1,4 @@
-"""`hyperfleet doctor` before servers and files that are not as they should be: each complaint has a remedy."""
+"""`hyperfleet doctor` with servers and files that have problems: each problem has a remedy."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 from hyperfleet import __version__
 from hyperfleet.cli import run
-from hyperfleet.cli.session import Session
+from hyperfleet.cli.session import CliSession
 
 NOW = datetime(2025, 10, 17, 12, 0, 0, tzinfo=UTC)
 WELL: dict[str, Any] = {
@@ -25,7 +25,7 @@ WELL: dict[str, Any] = {
 }
 
 
-class Patient(Session):
+class Patient(CliSession):
     """A session whose server tells a time of its own."""
 
     skew = timedelta(0)
@@ -34,7 +34,7 @@ class Patient(Session):
         return self.now() + self.skew
 
 
-class Confused(Session):
+class Confused(CliSession):
     """A session whose server writes no time that anybody could read."""
 
     def read_server_clock(self) -> datetime | None:
@@ -73,7 +73,7 @@ def examine(
     }
 
 
-def test_nothing_to_complain_about(capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_problems(capsys: pytest.CaptureFixture[str]) -> None:
     assert examine(capsys) == {}
 
 
@@ -91,13 +91,13 @@ def test_nothing_to_complain_about(capsys: pytest.CaptureFixture[str]) -> None:
             {"/api/hyperfleet/v1/policy": {"version": 3, "recomputation": {"remaining": 7}}},
             "policy",
             "warning",
-            "7 resources still to be computed",
+            "7 resources still to be recomputed",
         ),
         (
             {"/api/hyperfleet/v1/adapters": {"items": [{"name": "dns", "blocks": {"Cluster": 2}}]}},
             "adapters",
             "warning",
-            "dns was never heard of, and 2 clusters wait for it",
+            "dns has never reported, and 2 clusters wait for it",
         ),
         (
             {"/api/hyperfleet/v1/adapters": {"items": [{"name": "dns", "clockSkewSeconds": -90.2}]}},
@@ -107,7 +107,7 @@ def test_nothing_to_complain_about(capsys: pytest.CaptureFixture[str]) -> None:
         ),
     ],
 )
-def test_complaints(
+def test_problems(
     capsys: pytest.CaptureFixture[str], answers: dict[str, Any], check: str, verdict: str, said: str
 ) -> None:
     found = examine(capsys, answers)[check]

@@ -1,4 +1,4 @@
-"""`hyperfleet edit`, with editors that are small programs: what they save is what a person would."""
+"""`hyperfleet edit`, with small programs as editors."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hyperfleet.cli import exits
-from hyperfleet.cli.editor import Draft
+from hyperfleet.cli.editor import EditorFile
 from tests.unit.cli.scene import Scene
 from tests.unit.cli.terminal import Terminal
 
@@ -54,14 +54,14 @@ class Editor:
         return list(self._directory.glob("hyperfleet-*"))
 
 
-def test_what_is_saved_is_what_there_is(terminal: Terminal, scene: Scene, editor: Editor) -> None:
+def test_the_saved_text_is_applied(terminal: Terminal, scene: Scene, editor: Editor) -> None:
     editor.prepare({"count: 3": "count: 5", "env: prod": "env: test"})
     done = terminal.run("edit", "cluster", "payments")
     assert (done.code, done.out, done.err) == (exits.OK, "cluster/payments edited\n", "")
     assert editor.shown(0) == (
         "# Change spec and labels of cluster/payments, save, and leave the editor."
-        " Lines that begin with # are left out.\n"
-        "# To leave everything as it is, save nothing, or an empty file.\n"
+        " Lines that begin with # are ignored.\n"
+        "# To cancel, leave the file unchanged, or save an empty one.\n"
         "kind: Cluster\n"
         "metadata:\n"
         "  name: payments\n"
@@ -94,12 +94,12 @@ def test_without_a_change_nothing_is_sent(
 ) -> None:
     editor.prepare(*turns)
     done = terminal.run("edit", "payments")
-    assert (done.code, done.out, done.err) == (exits.OK, "", "Left as it was.\n")
+    assert (done.code, done.out, done.err) == (exits.OK, "", "Nothing was changed.\n")
     assert editor.kept() == []
     assert scene.server.get(f"/clusters/{scene.clusters['payments']['id']}").json()["generation"] == 1
 
 
-def test_what_is_wrong_is_shown_and_offered_again(terminal: Terminal, scene: Scene, editor: Editor) -> None:
+def test_errors_are_shown_and_the_editor_opens_again(terminal: Terminal, scene: Scene, editor: Editor) -> None:
     editor.prepare(
         {"count: 3": "count: [3"},
         {"count: [3": "count: 3", "name: payments": "nmae: payments"},
@@ -109,41 +109,41 @@ def test_what_is_wrong_is_shown_and_offered_again(terminal: Terminal, scene: Sce
     )
     done = terminal.run("edit", "payments")
     assert (done.code, done.out) == (exits.OK, "cluster/payments edited\n"), done.err
-    assert "# This was not taken:\n# line 14: this is not valid YAML" in editor.shown(1)
+    assert "# This was refused:\n# line 14: this is not valid YAML" in editor.shown(1)
     assert editor.shown(1).splitlines()[14 - 1].strip().startswith("size:"), "the line is that of what is shown"
     assert '# line 7: unknown key "nmae", did you mean "name"?' in editor.shown(2)
     assert editor.shown(2).splitlines()[7 - 1] == "  nmae: payments"
-    assert "# this must be one manifest, that of cluster/payments: kind and name cannot be changed" in editor.shown(3)
+    assert "# expected one manifest, that of cluster/payments: kind and name cannot be changed" in editor.shown(3)
     assert "# line 11: the region of a Cluster is a string" in editor.shown(4)
     assert editor.shown(4).splitlines()[11 - 1] == "  region: 7"
-    assert editor.shown(4).count("# This was not taken:") == 1, "what was said before is gone"
+    assert editor.shown(4).count("# This was refused:") == 1, "what was said before is gone"
     assert editor.kept() == []
 
 
-def test_who_gives_up_keeps_the_file(terminal: Terminal, scene: Scene, editor: Editor) -> None:
+def test_a_cancelled_edit_keeps_the_file(terminal: Terminal, scene: Scene, editor: Editor) -> None:
     editor.prepare({"count: 3": "count: [3"})
     done = terminal.run("edit", "payments")
     assert (done.code, done.out) == (exits.FAILED, "")
     (kept,) = editor.kept()
-    assert done.err == f"Error: given up; nothing was changed, and what was edited is in {kept}\n"
+    assert done.err == f"Error: cancelled; nothing was changed, and the edited file is {kept}\n"
     assert "count: [3" in kept.read_text()
     assert kept.stat().st_mode & 0o777 == 0o600
 
 
 def interfere(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let somebody else set a label while the editor is open for the first time."""
-    edit = Draft.edit
+    edit = EditorFile.edit
 
-    def edit_together(draft: Draft, text: str) -> str:
+    def edit_together(draft: EditorFile, text: str) -> str:
         edited = edit(draft, text)
         if "not taken" not in text:
             scene.server.patch(f"/clusters/{scene.clusters['payments']['id']}", {"labels": {"team": "money"}})
         return edited
 
-    monkeypatch.setattr(Draft, "edit", edit_together)
+    monkeypatch.setattr(EditorFile, "edit", edit_together)
 
 
-def test_a_change_of_somebody_else_is_shown_and_not_lost(
+def test_a_concurrent_change_is_shown_and_not_lost(
     terminal: Terminal, scene: Scene, editor: Editor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     payments = scene.clusters["payments"]
@@ -152,19 +152,19 @@ def test_a_change_of_somebody_else_is_shown_and_not_lost(
     done = terminal.run("edit", "payments")
     assert (done.code, done.out) == (exits.OK, "cluster/payments edited\n"), done.err
     told = editor.shown(1)
-    assert "# somebody else changed it meanwhile; it is at generation 2 now. Their change:\n" in told
+    assert "# another user has changed it; it is at generation 2 now. Their change:\n" in told
     assert "#   +    team: money\n" in told
     assert "    count: 5\n" in told
     now = scene.server.get(f"/clusters/{payments['id']}").json()
     assert (now["spec"]["nodes"]["count"], now["metadata"]["labels"]["team"]) == (5, "money")
 
 
-def test_who_has_seen_it_may_have_their_own_way(
+def test_a_concurrent_change_can_be_overwritten(
     terminal: Terminal, scene: Scene, editor: Editor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Only the comments are removed: that is a word, too."""
     interfere(scene, monkeypatch)
-    editor.prepare({"count: 3": "count: 5"}, {"# This was not taken:\n": ""})
+    editor.prepare({"count: 3": "count: 5"}, {"# This was refused:\n": ""})
     done = terminal.run("edit", "payments")
     assert (done.code, done.out) == (exits.OK, "cluster/payments edited\n"), done.err
     now = scene.server.get(f"/clusters/{scene.clusters['payments']['id']}").json()
@@ -180,10 +180,10 @@ def test_who_has_seen_it_may_have_their_own_way(
             "Error: the editor /nowhere/vi cannot be run: No such file or directory; set EDITOR",
         ),
         ("false", exits.FAILED, "Error: the editor false ended with 1; nothing was changed"),
-        ("vi 'x", exits.USAGE, "Error: EDITOR is no command line: No closing quotation"),
+        ("vi 'x", exits.USAGE, "Error: EDITOR is not a valid command line: No closing quotation"),
     ],
 )
-def test_an_editor_that_fails_is_a_sentence(
+def test_a_failing_editor_is_reported(
     terminal: Terminal, scene: Scene, editor: Editor, command: str, code: int, message: str
 ) -> None:
     terminal.environment["EDITOR"] = command
@@ -193,13 +193,13 @@ def test_an_editor_that_fails_is_a_sentence(
     assert editor.kept() == []
 
 
-def test_an_editor_that_leaves_no_text_is_a_sentence(terminal: Terminal, scene: Scene, editor: Editor) -> None:
+def test_a_file_that_is_not_text_is_reported(terminal: Terminal, scene: Scene, editor: Editor) -> None:
     terminal.environment["EDITOR"] = f"{sys.executable} -c \"import sys; open(sys.argv[1], 'wb').write(b'\\xff')\""
     done = terminal.run("edit", "payments")
-    assert (done.code, done.err) == (exits.USAGE, "Error: what was edited cannot be read: it is not UTF-8 text\n")
+    assert (done.code, done.err) == (exits.USAGE, "Error: the edited file cannot be read: it is not UTF-8 text\n")
 
 
-def test_what_is_being_deleted_cannot_be_edited_and_the_file_is_kept(
+def test_a_resource_being_deleted_cannot_be_edited_and_the_file_is_kept(
     terminal: Terminal, scene: Scene, editor: Editor
 ) -> None:
     scene.server.delete(f"/clusters/{scene.clusters['search']['id']}")
@@ -207,10 +207,10 @@ def test_what_is_being_deleted_cannot_be_edited_and_the_file_is_kept(
     done = terminal.run("edit", "search")
     assert done.code == exits.REFUSED
     (kept,) = editor.kept()
-    assert f"What was edited is in {kept}\n" in done.err
+    assert f"The edited file is {kept}\n" in done.err
 
 
-def test_what_is_not_there_cannot_be_edited(terminal: Terminal, scene: Scene, editor: Editor) -> None:
+def test_a_missing_resource_cannot_be_edited(terminal: Terminal, scene: Scene, editor: Editor) -> None:
     editor.prepare()
     done = terminal.run("edit", "cluster", "nowhere")
     assert done.code == exits.NOT_FOUND

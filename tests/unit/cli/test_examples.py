@@ -12,13 +12,16 @@ import pytest
 
 from docs.cli_pages import walk_commands
 from hyperfleet.cli import command as program
-from hyperfleet.cli.command import Command
-from hyperfleet.cli.session import Session
+from hyperfleet.cli.command import CliCommand
+from hyperfleet.cli.session import CliSession
 
 _OPERATORS: Final = frozenset("();<>|&")
 COMMANDS: Final = dict(walk_commands())
 EXAMPLES: Final = [
-    (path, line) for path, command in COMMANDS.items() if isinstance(command, Command) for _, line in command.examples
+    (path, line)
+    for path, command in COMMANDS.items()
+    if isinstance(command, CliCommand)
+    for _, line in command.examples
 ]
 
 
@@ -34,7 +37,7 @@ def test_an_example_is_understood(path: str, line: str, tmp_path: Path, monkeypa
 
 
 @pytest.mark.parametrize("line", ["hyperfleet gett cl", "hyperfleet get cl --nothing", "hyperfleet get cl -o no"])
-def test_what_is_no_command_line_would_be_noticed(line: str) -> None:
+def test_an_invalid_example_would_be_noticed(line: str) -> None:
     with pytest.raises(click.UsageError):
         parse(next(calls_in(line)))
 
@@ -65,7 +68,7 @@ def provide(word: str) -> str:
 
 def parse(words: list[str]) -> str:
     """Read a command line without running it; return the words of the command."""
-    context = program.make_context("hyperfleet", words, obj=Session({}))
+    context = program.make_context("hyperfleet", words, obj=CliSession({}))
     command: click.Command = program
     names = []
     while isinstance(command, click.Group):

@@ -1,4 +1,4 @@
-"""Whatever goes wrong is one clear sentence on stderr and an exit code; never a traceback."""
+"""Every error is one clear message on stderr and an exit code; never a traceback."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from hyperfleet.cli import exits, failures, run
-from hyperfleet.cli.session import Session
+from hyperfleet.cli.session import CliSession
 from hyperfleet.cli.table import COMMANDS
 from hyperfleet.client import errors as client_errors
 
@@ -35,7 +35,7 @@ def run_before(answer: Any, *arguments: str) -> int:
 
     environment = {"HYPERFLEET_SERVER": "http://127.0.0.1:8000", "HYPERFLEET_TOKEN": SECRET}
     now = datetime(2025, 10, 17, tzinfo=UTC)
-    return run(arguments, Session(environment, lambda: now, httpx.MockTransport(handle)))
+    return run(arguments, CliSession(environment, lambda: now, httpx.MockTransport(handle)))
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,9 @@ def run_before(answer: Any, *arguments: str) -> int:
         (httpx.ReadTimeout("timed out"), 69, "127.0.0.1:8000"),
     ],
 )
-def test_what_a_server_may_say(answer: Any, code: int, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_errors_of_the_server_are_reported(
+    answer: Any, code: int, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run_before(answer, "get", "clusters") == code
     out, err = capsys.readouterr()
     assert out == ""
@@ -70,11 +72,11 @@ def test_what_a_server_may_say(answer: Any, code: int, said: str, capsys: pytest
     assert SECRET not in err
 
 
-def test_a_mistake_of_ours_is_a_sentence_too_and_debug_shows_where(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_internal_error_is_reported_and_debug_shows_the_traceback(capsys: pytest.CaptureFixture[str]) -> None:
     mistake = ZeroDivisionError("division by zero")
     assert run_before(mistake, "get", "clusters") == exits.INTERNAL
     err = capsys.readouterr().err
-    assert "Error: this should not have happened: ZeroDivisionError: division by zero" in err
+    assert "Error: internal error: ZeroDivisionError: division by zero" in err
     assert "Traceback" not in err
     assert run_before(mistake, "get", "clusters", "--debug") == exits.INTERNAL
     assert "Traceback" in capsys.readouterr().err
@@ -95,7 +97,7 @@ def test_every_error_of_the_client_has_a_code_that_was_chosen() -> None:
 
 @pytest.mark.parametrize("name", list(COMMANDS))
 def test_every_command_has_help(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    code = run([name, "--help"], Session({}))
+    code = run([name, "--help"], CliSession({}))
     out = capsys.readouterr().out
     assert code == 0
     assert out.startswith(f"Usage: hyperfleet {name}")
@@ -108,7 +110,7 @@ def test_every_exit_code_is_documented(code: int) -> None:
     assert exits.MEANINGS[code]
 
 
-def test_options_of_every_command_may_stand_before_and_after_it(capsys: pytest.CaptureFixture[str]) -> None:
+def test_global_options_may_come_before_and_after_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     answer = httpx.Response(200, json={"items": []})
     assert run_before(answer, "--request-timeout", "5s", "get", "clusters", "--debug") == 0
     assert "No clusters found." in capsys.readouterr().err
@@ -116,8 +118,8 @@ def test_options_of_every_command_may_stand_before_and_after_it(capsys: pytest.C
 
 def test_importing_the_command_line_is_cheap() -> None:
     script = (
-        "import sys; from hyperfleet.cli import run; from hyperfleet.cli.session import Session\n"
-        "run(['--help'], Session({}))\n"
+        "import sys; from hyperfleet.cli import run; from hyperfleet.cli.session import CliSession\n"
+        "run(['--help'], CliSession({}))\n"
         "print([name for name in ('msgspec', 'httpx', 'rich', 'ruamel.yaml', 'asyncio', 'hyperfleet.client') "
         "if name in sys.modules], file=sys.stderr)"
     )
@@ -127,10 +129,10 @@ def test_importing_the_command_line_is_cheap() -> None:
 
 def test_a_get_imports_neither_yaml_nor_rich() -> None:
     script = (
-        "import sys, httpx; from hyperfleet.cli import run; from hyperfleet.cli.session import Session\n"
+        "import sys, httpx; from hyperfleet.cli import run; from hyperfleet.cli.session import CliSession\n"
         "answer = httpx.MockTransport(lambda _: httpx.Response(200, json={'items': []}))\n"
         "before = set(sys.modules)\n"
-        "run(['get', 'clusters'], Session({'HYPERFLEET_SERVER': 'http://127.0.0.1:1'}, transport=answer))\n"
+        "run(['get', 'clusters'], CliSession({'HYPERFLEET_SERVER': 'http://127.0.0.1:1'}, transport=answer))\n"
         "print([name for name in ('rich', 'ruamel.yaml', 'jsonschema', 'starlette') "
         "if name in set(sys.modules) - before], file=sys.stderr)"
     )
@@ -139,6 +141,6 @@ def test_a_get_imports_neither_yaml_nor_rich() -> None:
 
 
 def test_a_failure_of_click_is_shown_as_click_does(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["get", "--no-such-option"], Session({})) == exits.USAGE
+    assert run(["get", "--no-such-option"], CliSession({})) == exits.USAGE
     assert "No such option" in capsys.readouterr().err
     assert issubclass(click.UsageError, click.ClickException)

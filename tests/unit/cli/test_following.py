@@ -1,4 +1,4 @@
-"""What is written while things happen: `get -w`, `watch`, `events` and the views that are drawn anew."""
+"""Output of live commands: `get -w`, `watch`, `events` and the views that are redrawn."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from hyperfleet.cli import run
-from hyperfleet.cli.session import Session
+from hyperfleet.cli.session import CliSession
 from hyperfleet.documents import read
 from tests.unit.cli.scene import Scene
 from tests.unit.cli.terminal import Step, Terminal, nothing
@@ -20,7 +20,7 @@ def recover(scene: Scene, name: str = "ledger") -> None:
     scene.report(name, "dns", "True/Done/5 records created")
 
 
-def test_watching_writes_what_there_is_and_then_every_change(terminal: Terminal, scene: Scene) -> None:
+def test_a_watch_writes_the_list_and_then_every_change(terminal: Terminal, scene: Scene) -> None:
     done = terminal.run("get", "cl", "-w", then=[("synced", lambda: recover(scene)), ("modified", nothing)])
     assert (done.code, done.err) == (130, "\n")
     assert done.out == (
@@ -33,7 +33,7 @@ def test_watching_writes_what_there_is_and_then_every_change(terminal: Terminal,
     )
 
 
-def test_what_leaves_says_so_where_its_phase_stood(terminal: Terminal, scene: Scene) -> None:
+def test_a_resource_that_leaves_shows_it_instead_of_its_phase(terminal: Terminal, scene: Scene) -> None:
     arguments = ("get", "cl", "--phase", "Failed", "-w", "--output-watch-events", "--no-headers")
     done = terminal.run(*arguments, then=[("synced", lambda: recover(scene)), ("deleted", nothing)])
     assert done.out == (
@@ -43,7 +43,7 @@ def test_what_leaves_says_so_where_its_phase_stood(terminal: Terminal, scene: Sc
     )
 
 
-def test_a_removed_cluster_is_told_of(terminal: Terminal, scene: Scene) -> None:
+def test_a_removed_cluster_is_shown(terminal: Terminal, scene: Scene) -> None:
     def remove() -> None:
         path = f"/clusters/{scene.clusters['search']['id']}"
         terminal.server.delete(path)
@@ -66,7 +66,7 @@ def test_a_watch_of_one_ends_when_it_is_gone(terminal: Terminal, scene: Scene) -
     assert [line.split()[1] for line in done.out.splitlines()] == ["PHASE", "Provisioning", "Deleting", "Removed"]
 
 
-def test_documents_of_a_watch_stand_one_after_the_other(terminal: Terminal, scene: Scene) -> None:
+def test_documents_of_a_watch_follow_each_other(terminal: Terminal, scene: Scene) -> None:
     arguments = ("watch", "cl", "-l", "env=test", "--output-watch-events", "-o", "json")
     done = terminal.run(*arguments, then=[("synced", lambda: recover(scene)), ("modified", nothing)])
     decoder, text, found = json.JSONDecoder(), done.out, []
@@ -80,7 +80,7 @@ def test_documents_of_a_watch_stand_one_after_the_other(terminal: Terminal, scen
 @pytest.mark.parametrize(
     "line", ["get cluster ledger -w", "events cluster ledger", "describe ledger -w", "progress ledger -w", "top -w"]
 )
-def test_documents_in_yaml_are_told_apart(terminal: Terminal, scene: Scene, line: str) -> None:
+def test_yaml_documents_are_separated(terminal: Terminal, scene: Scene, line: str) -> None:
     steps: list[Step] = [("synced", lambda: recover(scene)), ("modified", nothing)]
     done = terminal.run(*line.split(), "-o", "yaml", then=steps)
     documents = read(done.out, "stdout")
@@ -103,12 +103,12 @@ def test_documents_in_yaml_are_told_apart(terminal: Terminal, scene: Scene, line
         ("events cluster ledger -o jsonpath={.event}:{.object.status.phase}", ["modified:Provisioning"]),
     ],
 )
-def test_what_somebody_picks_is_followed(terminal: Terminal, scene: Scene, line: str, written: list[str]) -> None:
+def test_custom_columns_are_watched(terminal: Terminal, scene: Scene, line: str, written: list[str]) -> None:
     done = terminal.run(*line.split(), then=[("synced", lambda: recover(scene)), ("modified", nothing)])
     assert (done.code, done.out.splitlines(), done.err) == (130, written, "\n")
 
 
-def test_wide_tables_are_followed(terminal: Terminal, scene: Scene) -> None:
+def test_wide_tables_are_watched(terminal: Terminal, scene: Scene) -> None:
     line = ("watch", "cluster/ledger", "-o", "wide")
     done = terminal.run(*line, then=[("synced", lambda: recover(scene)), ("modified", nothing)])
     heads, *rows = done.out.splitlines()
@@ -132,24 +132,24 @@ def test_adapters_are_watched(terminal: Terminal, scene: Scene) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("get", "all", "-w"), "watch one kind, or one resource"),
-        (("get", "cl", "-w", "--limit", "3"), "--watch and --limit do not go together"),
-        (("get", "cl", "-w", "--sort-by", "name"), "--watch and --sort-by do not go together"),
+        (("get", "all", "-w"), "only one kind or one resource"),
+        (("get", "cl", "-w", "--limit", "3"), "--watch and --limit cannot be combined"),
+        (("get", "cl", "-w", "--sort-by", "name"), "--watch and --sort-by cannot be combined"),
         (("watch", "cl", "--updated-since", "5m"), "--updated-since is for lists"),
         (("watch", "cluster", "nope"), 'there is no cluster with the name or id "nope"'),
-        (("events", "adapters"), '"adapters" is no kind of resource here'),
-        (("events", "--after", "3", "--bookmark", "file"), "--after and --bookmark do not go together"),
-        (("describe", "adapter", "dns", "-w"), "adapters are not drawn anew here"),
-        (("describe", "adapter"), "say which adapter"),
+        (("events", "adapters"), '"adapters" is not a kind of resource here'),
+        (("events", "--after", "3", "--bookmark", "file"), "--after and --bookmark cannot be combined"),
+        (("describe", "adapter", "dns", "-w"), "--watch is not for adapters"),
+        (("describe", "adapter"), "name one adapter"),
     ],
 )
-def test_what_cannot_be_watched_is_told_at_once(terminal: Terminal, arguments: tuple[str, ...], said: str) -> None:
+def test_invalid_watches_are_refused_at_once(terminal: Terminal, arguments: tuple[str, ...], said: str) -> None:
     done = terminal.run(*arguments)
     assert done.code in (2, 4)
     assert said in done.err
 
 
-def test_a_watch_on_a_terminal_is_drawn_in_place_the_worst_first(terminal: Terminal, scene: Scene) -> None:
+def test_a_watch_on_a_terminal_is_redrawn_in_place_worst_first(terminal: Terminal, scene: Scene) -> None:
     terminal.width, terminal.environment["NO_COLOR"] = 100, "1"
     done = terminal.run("watch", then=[("synced", lambda: recover(scene)), ("modified", nothing)])
     assert done.code == 130
@@ -160,7 +160,7 @@ def test_a_watch_on_a_terminal_is_drawn_in_place_the_worst_first(terminal: Termi
 # ── the log ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_the_log_tells_what_moved(terminal: Terminal, scene: Scene) -> None:
+def test_the_log_shows_what_changed(terminal: Terminal, scene: Scene) -> None:
     done = terminal.run("events", then=[("synced", lambda: recover(scene)), ("modified", nothing)])
     assert done.out == (
         "2025-10-17T14:04:06Z  22  MODIFIED  cluster/ledger  "
@@ -168,7 +168,7 @@ def test_the_log_tells_what_moved(terminal: Terminal, scene: Scene) -> None:
     )
 
 
-def test_the_log_goes_on_after_a_position(terminal: Terminal, scene: Scene) -> None:
+def test_the_log_resumes_after_a_position(terminal: Terminal, scene: Scene) -> None:
     done = terminal.run("events", "cluster", "search", "--after", "9", then=[("Running", nothing)])
     positions = [line.split()[1] for line in done.out.splitlines()]
     assert positions == sorted(positions, key=int)
@@ -195,13 +195,13 @@ def test_a_bookmark_is_kept_before_anything_happens(terminal: Terminal, scene: S
     assert [line.split()[3] for line in again.out.splitlines()] == ["cluster/ledger"]
 
 
-def test_a_bookmark_that_is_none_is_told(terminal: Terminal, tmp_path: Path) -> None:
+def test_an_invalid_bookmark_is_reported(terminal: Terminal, tmp_path: Path) -> None:
     (tmp_path / "position").write_text("here")
     done = terminal.run("events", "--bookmark", str(tmp_path / "position"))
-    assert (done.code, "holds no position" in done.err) == (2, True)
+    assert (done.code, "does not contain a position" in done.err) == (2, True)
 
 
-def test_what_the_server_no_longer_keeps_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_gap_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
     def answer(request: httpx.Request) -> httpx.Response:
         match request.headers.get("last-event-id"):
             case "3":
@@ -218,11 +218,11 @@ def test_what_the_server_no_longer_keeps_is_told(capsys: pytest.CaptureFixture[s
         raise KeyboardInterrupt
 
     environment = {"HYPERFLEET_SERVER": "http://127.0.0.1:8000"}
-    code = run(["events", "--after", "3"], Session(environment, transport=httpx.MockTransport(answer)))
+    code = run(["events", "--after", "3"], CliSession(environment, transport=httpx.MockTransport(answer)))
     out, err = capsys.readouterr()
     assert code == 130
     assert out.split()[1:] == ["6", "ADDED", "cluster/new"], "what was there already is no event"
-    assert err.startswith("Warning: some of what happened is no longer kept")
+    assert err.startswith("Warning: the server no longer keeps")
 
 
 def part(id_: str, kind: str = "added", position: int | None = None) -> str:
@@ -261,11 +261,11 @@ class Counting(Forgetful):
         return super().handle_request(request)
 
 
-def test_the_name_of_a_cluster_is_asked_for_once(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_name_of_a_cluster_is_looked_up_once(capsys: pytest.CaptureFixture[str]) -> None:
     pool = '{"id": "np-1", "name": "workers", "metadata": {"clusterId": "cls-1", "generation": %d}}'
     parts = [f"event: modified\nid: {position}\ndata: {pool % position}\n\n" for position in (10, 11)]
     server = Counting(SYNCED + "".join(parts))
-    session = Session({"HYPERFLEET_SERVER": "http://127.0.0.1:8000"}, transport=server)
+    session = CliSession({"HYPERFLEET_SERVER": "http://127.0.0.1:8000"}, transport=server)
     assert run(["get", "np", "-w", "-o", "name"], session) == 130
     assert capsys.readouterr().out == "nodepool/payments/workers\n" * 2
     assert server.asked == 1
@@ -297,25 +297,25 @@ SYNCED = "event: synced\nid: 9\ndata: {}\n\n"
         ),
     ],
 )
-def test_a_list_anew_tells_what_is_different(
+def test_a_relist_shows_only_differences(
     arguments: tuple[str, ...], streams: tuple[str, ...], told: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    session = Session({"HYPERFLEET_SERVER": "http://127.0.0.1:8000"}, transport=Forgetful(*streams))
+    session = CliSession({"HYPERFLEET_SERVER": "http://127.0.0.1:8000"}, transport=Forgetful(*streams))
     assert run(arguments, session) == 130
     assert [line.removeprefix("-").strip().replace("  ", " ") for line in capsys.readouterr().out.splitlines()] == told
 
 
-# ── views that are drawn anew ────────────────────────────────────────────────────────────────────────────────────
+# ── views that are redrawn ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_progress_is_shown_as_it_comes(terminal: Terminal, scene: Scene) -> None:
+def test_progress_is_shown_live(terminal: Terminal, scene: Scene) -> None:
     done = terminal.run("progress", "ledger", "-w", then=[("synced", lambda: recover(scene)), ("modified", nothing)])
     first, second = done.out.split("\n\n")
     assert "dns - failed (gen 1)\n   zone ledger: 3 of 20 calls failed" in first
     assert "dns - completed (gen 1)\n   5 records created" in second
 
 
-def test_a_description_is_drawn_anew(terminal: Terminal, scene: Scene) -> None:
+def test_a_description_is_redrawn(terminal: Terminal, scene: Scene) -> None:
     done = terminal.run("describe", "ledger", "-w", then=[("synced", lambda: recover(scene)), ("modified", nothing)])
     assert [line.split()[1] for line in done.out.splitlines() if line.startswith("Cluster/")] == [
         "Failed",
@@ -323,6 +323,6 @@ def test_a_description_is_drawn_anew(terminal: Terminal, scene: Scene) -> None:
     ]
 
 
-def test_top_is_drawn_anew(terminal: Terminal, scene: Scene) -> None:
+def test_top_is_redrawn(terminal: Terminal, scene: Scene) -> None:
     done = terminal.run("top", "-w", then=[("synced", nothing)])
     assert done.out.splitlines()[1].split()[:2] == ["dns", "66s"]

@@ -1,4 +1,4 @@
-"""What commands write in every format, byte by byte: the transcripts in `golden`, on a clock that stands still."""
+"""The output of commands in every format, byte by byte: the transcripts in `golden`, with a fixed clock."""
 
 from __future__ import annotations
 
@@ -37,5 +37,5 @@ def test_every_format_has_a_transcript(file: Path) -> None:
     assert not missing_formats(file)
 
 
-def test_nothing_is_red_in_a_pipe() -> None:
+def test_there_are_no_colours_in_a_pipe() -> None:
     assert not [file.name for file in GOLDEN.glob("*.txt") if "\x1b" in file.read_text()]

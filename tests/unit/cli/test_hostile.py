@@ -1,4 +1,4 @@
-"""What others wrote does nothing to a terminal: no escape leaves a report and reaches whoever looks at it."""
+"""Hostile messages do nothing to a terminal: no escape sequence of a report reaches it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def hostile(terminal: Terminal, scene: Scene) -> Terminal:
         "wait ledger --timeout 0",
     ],
 )
-def test_what_an_adapter_says_gives_no_orders_to_a_terminal(hostile: Terminal, line: str) -> None:
+def test_messages_of_adapters_cannot_control_a_terminal(hostile: Terminal, line: str) -> None:
     done = hostile.run(*line.split())
     written = (done.out + done.err).replace("\n", "")
     assert "gone" in written or line.startswith(("history", "get")), "it was shown at all"

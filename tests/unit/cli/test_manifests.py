@@ -1,4 +1,4 @@
-"""Manifests: what is written is what is read, whatever stands in a spec; and what the server tells is one."""
+"""Manifests: written and read unchanged, whatever a spec contains; answers of the server are manifests, too."""
 
 from __future__ import annotations
 
@@ -97,13 +97,13 @@ def test_what_is_written_is_what_is_read(spec: dict[str, Any]) -> None:
 
 
 @given(st.text(max_size=60))
-def test_no_text_is_too_strange(text: str) -> None:
+def test_any_text_is_parsed_without_a_crash(text: str) -> None:
     parse_manifests(text, "test")
 
 
 @pytest.mark.parametrize("format_", ["yaml", "json"])
 @pytest.mark.parametrize("kind", ["clusters", "nodepools", "clusters,nodepools"])
-def test_what_the_server_tells_is_a_manifest(
+def test_an_answer_of_the_server_is_a_manifest(
     terminal: Terminal, scene: Scene, tmp_path: Path, kind: str, format_: str
 ) -> None:
     file = tmp_path / f"told.{format_}"
@@ -114,7 +114,7 @@ def test_what_the_server_tells_is_a_manifest(
     assert len(done.out.splitlines()) == sum({"clusters": 4, "nodepools": 4}[each] for each in kind.split(","))
 
 
-def test_what_is_wrong_with_what_was_told_has_its_place(tmp_path: Path) -> None:
+def test_errors_in_an_answer_of_the_server_have_positions(tmp_path: Path) -> None:
     file = tmp_path / "told.yaml"
     file.write_text("type: Cluster\nid: cls-1\nname: Bad_Name\nmetadata:\n  labels: {a: 'b!'}\nspec: {}\n")
     with pytest.raises(DocumentError) as raised:

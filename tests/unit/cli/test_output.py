@@ -1,4 +1,4 @@
-"""The parts that write: ages, tables, trees, paths, sorting, colours."""
+"""The parts of output: ages, tables, trees, paths, sorting, colours."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from hyperfleet.cli.output.ages import tell_age, tell_length
+from hyperfleet.cli.output.ages import format_age, format_length
 from hyperfleet.cli.output.formats import parse_format
 from hyperfleet.cli.output.jsonpath import PathError, compile_path, compile_template
-from hyperfleet.cli.output.outline import Item, write_outline
+from hyperfleet.cli.output.outline import OutlineItem, write_outline
 from hyperfleet.cli.output.table import Column, Look, RunningTable, cut, width_of, write_table
-from hyperfleet.cli.output.tree import Node, write_tree
+from hyperfleet.cli.output.tree import TreeNode, write_tree
 from hyperfleet.cli.session import wants_colour
 
 NOW = datetime(2025, 10, 17, 12, 0, 0, tzinfo=UTC)
@@ -41,16 +41,16 @@ NOW = datetime(2025, 10, 17, 12, 0, 0, tzinfo=UTC)
     ],
 )
 def test_ages_get_coarser(seconds: int, text: str) -> None:
-    assert tell_length(timedelta(seconds=seconds)) == text
-    assert tell_age(NOW - timedelta(seconds=seconds), NOW) == text
+    assert format_length(timedelta(seconds=seconds)) == text
+    assert format_age(NOW - timedelta(seconds=seconds), NOW) == text
 
 
-def test_ages_of_what_has_none() -> None:
-    assert tell_age(None, NOW) == "<unknown>"
-    assert tell_age("soon", NOW) == "<unknown>"
-    assert tell_age("2025-10-17T11:59:00Z", NOW) == "60s"
-    assert tell_age(NOW + timedelta(seconds=1), NOW) == "0s", "clocks are never quite the same"
-    assert tell_age(NOW + timedelta(minutes=1), NOW) == "<invalid>"
+def test_unknown_and_invalid_ages() -> None:
+    assert format_age(None, NOW) == "<unknown>"
+    assert format_age("soon", NOW) == "<unknown>"
+    assert format_age("2025-10-17T11:59:00Z", NOW) == "60s"
+    assert format_age(NOW + timedelta(seconds=1), NOW) == "0s", "clocks are never quite the same"
+    assert format_age(NOW + timedelta(minutes=1), NOW) == "<invalid>"
 
 
 # ── tables ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -64,7 +64,7 @@ COLUMNS = (
 ROW = ("payments", "Failed", "cls-1", "a message that is quite long")
 
 
-def test_columns_are_as_wide_as_what_stands_in_them() -> None:
+def test_columns_are_as_wide_as_their_cells() -> None:
     assert write_table(COLUMNS, [ROW, ("x", "Ready", "cls-2", "")], Look()) == [
         "NAME       PHASE    MESSAGE",
         "payments   Failed   a message that is quite long",
@@ -104,18 +104,18 @@ def test_a_running_table_keeps_its_columns() -> None:
 # ── trees ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-TREE = Node(
+TREE = TreeNode(
     "a",
     ("Failed", "first\nsecond"),
     [
-        Node("b", ("Ready", "one two three four five six seven eight")),
-        Node("c", ("", "* a point that is longer than the window is")),
+        TreeNode("b", ("Ready", "one two three four five six seven eight")),
+        TreeNode("c", ("", "* a point that is longer than the window is")),
     ],
 )
 TREE_COLUMNS = (Column("N"), Column("S"), Column("M"))
 
 
-def test_long_messages_go_on_below_with_the_lines_of_the_tree() -> None:
+def test_long_messages_are_wrapped_below_the_tree_lines() -> None:
     assert write_tree(TREE_COLUMNS, TREE, Look(width=43)) == [
         "N    S       M",
         "a    Failed  first",
@@ -127,7 +127,7 @@ def test_long_messages_go_on_below_with_the_lines_of_the_tree() -> None:
     ]
 
 
-def test_in_a_narrow_window_messages_stand_below() -> None:
+def test_in_a_narrow_window_messages_are_below() -> None:
     assert write_tree(TREE_COLUMNS, TREE, Look(width=34)) == [
         "N    S",
         "a    Failed",
@@ -143,7 +143,7 @@ def test_in_a_narrow_window_messages_stand_below() -> None:
 
 
 def test_outlines() -> None:
-    root = Item("a", [Item("b", [Item("c")]), Item("d\n  e")])
+    root = OutlineItem("a", [OutlineItem("b", [OutlineItem("c")]), OutlineItem("d\n  e")])
     assert list(write_outline(root)) == ["a", "├─ b", "│  └─ c", "└─ d e"]
 
 
@@ -222,14 +222,14 @@ def test_templates(template: str, text: str) -> None:
         ("{.a[x]}", "a number, a name in quotes"),
     ],
 )
-def test_what_is_wrong_with_a_template_is_told_with_its_place(template: str, said: str) -> None:
+def test_errors_in_templates_have_positions(template: str, said: str) -> None:
     with pytest.raises(PathError, match=r".") as caught:
         compile_template(template)
     assert said in str(caught.value)
 
 
 @pytest.mark.parametrize("text", ["json=x", "custom-columns=A:.a,B", "custom-columns=", "xml"])
-def test_formats_that_are_none(text: str) -> None:
+def test_invalid_formats(text: str) -> None:
     with pytest.raises(ValueError, match=r"\w"):
         parse_format(text)
 
@@ -249,5 +249,5 @@ def test_columns_may_have_commas_in_brackets() -> None:
         (True, {"TERM": "dumb"}, False),
     ],
 )
-def test_who_wants_colours(is_terminal: bool, environment: dict[str, str], wanted: bool) -> None:
+def test_when_colours_are_used(is_terminal: bool, environment: dict[str, str], wanted: bool) -> None:
     assert wants_colour(is_terminal, environment) is wanted

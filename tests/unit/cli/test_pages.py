@@ -1,4 +1,4 @@
-"""docs/cli says what the program says."""
+"""docs/cli is current."""
 
 from __future__ import annotations
 

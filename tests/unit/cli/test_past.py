@@ -1,4 +1,4 @@
-"""What can still be asked of a resource that is gone."""
+"""What is still available about a resource that is gone."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ def _removal(terminal: Terminal, scene: Scene) -> None:
     terminal.pass_time(seconds=30)
 
 
-def test_its_name_leads_nowhere(terminal: Terminal) -> None:
+def test_its_name_is_not_found(terminal: Terminal) -> None:
     done = terminal.run("history", "cluster", "search")
     assert (done.code, done.out) == (4, "")
 
 
-def test_its_id_leads_to_its_history(terminal: Terminal, scene: Scene) -> None:
+def test_its_id_finds_its_history(terminal: Terminal, scene: Scene) -> None:
     done = terminal.run("history", "cluster", scene.clusters["search"]["id"], "--subject", "phase")
     assert done.code == 0
     assert [line.split()[4] for line in done.out.splitlines()[1:]] == ["Deleting", "Provisioning", "Pending", "<none>"]
 
 
-def test_its_id_leads_to_how_it_was(terminal: Terminal, scene: Scene) -> None:
+def test_its_id_finds_its_past_state(terminal: Terminal, scene: Scene) -> None:
     done = terminal.run(
         "get", "cluster", scene.clusters["search"]["id"], "--at", "40s", "-o", "jsonpath={.status.phase}"
     )

@@ -1,4 +1,4 @@
-"""`hyperfleet serve`, as a person runs it: a real process, its output, its exit code."""
+"""`hyperfleet serve` as a process: its output, its exit code."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def running(directory: Path, *arguments: str) -> Iterator[tuple[subprocess.Popen
         process.communicate(timeout=ENOUGH)
 
 
-def test_help_teaches() -> None:
+def test_help_has_settings() -> None:
     text = run(Path.cwd(), "--help").stdout
     assert "hyperfleet serve --config hyperfleet.yaml --check" in text
     assert "HYPERFLEET_LOG_LEVEL=debug" in text
@@ -80,7 +80,7 @@ def test_check_shows_what_is_in_effect_and_where_it_was_set(tmp_path: Path) -> N
     assert len(lines) == len(SETTINGS)
 
 
-def test_check_says_everything_that_is_wrong(tmp_path: Path) -> None:
+def test_check_reports_all_errors(tmp_path: Path) -> None:
     (tmp_path / "s.yaml").write_text("limits: {maxDept: 64}\n")
     done = run(tmp_path, "--check", "--config", "s.yaml", "--workers", "x", HYPERFLEET_LISTEN="8000")
     assert (done.returncode, done.stderr) == (1, "")
@@ -110,13 +110,11 @@ def test_check_reads_the_policy_and_the_schemas(tmp_path: Path) -> None:
         (("--database", f"mysql://u:{SECRET}@h/d"), 2, "--database: expected sqlite:PATH"),
         (("--database", "sqlite:none/fleet.db", "--listen", "127.0.0.1:0"), 69, "none does not exist"),
         (("--database", "sqlite:/proc/fleet.db", "--listen", "127.0.0.1:0"), 69, "writable in the directory /proc"),
-        (("--listen", "192.0.2.1:0", "--insecure-listen"), 69, "192.0.2.1:0 is no address of this machine"),
-        (("--listen", "name.invalid:0", "--insecure-listen"), 69, "no such host is known"),
+        (("--listen", "192.0.2.1:0", "--insecure-listen"), 69, "192.0.2.1:0 is not an address of this machine"),
+        (("--listen", "name.invalid:0", "--insecure-listen"), 69, "unknown host"),
     ],
 )
-def test_what_a_person_can_cause_is_a_sentence(
-    tmp_path: Path, arguments: tuple[str, ...], code: int, message: str
-) -> None:
+def test_user_errors_are_reported(tmp_path: Path, arguments: tuple[str, ...], code: int, message: str) -> None:
     done = run(tmp_path, *arguments)
     assert (done.returncode, done.stdout) == (code, "")
     assert message in done.stderr
@@ -125,7 +123,7 @@ def test_what_a_person_can_cause_is_a_sentence(
 
 
 @pytest.mark.parametrize("is_shared", [False, True])
-def test_an_address_in_use_is_a_sentence(tmp_path: Path, is_shared: bool) -> None:
+def test_an_address_in_use_is_reported(tmp_path: Path, is_shared: bool) -> None:
     with socket.create_server(("127.0.0.1", 0), reuse_port=is_shared) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
         done = run(tmp_path, "--listen", address, "--database", "sqlite:fleet.db")
@@ -134,7 +132,7 @@ def test_an_address_in_use_is_a_sentence(tmp_path: Path, is_shared: bool) -> Non
     assert "Traceback" not in done.stderr
 
 
-def test_a_file_that_is_no_database_is_a_sentence(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_database_is_reported(tmp_path: Path) -> None:
     (tmp_path / "fleet.db").write_text("this is no database " * 100)
     done = run(tmp_path, "--listen", "127.0.0.1:0", "--database", "sqlite:fleet.db")
     assert done.returncode == 69
@@ -142,16 +140,19 @@ def test_a_file_that_is_no_database_is_a_sentence(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_a_stranger_in_the_environment_is_told_even_if_something_else_is_wrong(tmp_path: Path) -> None:
+def test_an_unknown_variable_is_reported_even_with_other_errors(tmp_path: Path) -> None:
     done = run(tmp_path, "--workers", "x", HYPERFLEET_DATABSE="memory:", HYPERFLEET_TEST_X="1")
     assert done.returncode == 2
     assert done.stderr.count("Warning: ") == 1
     assert "Warning: HYPERFLEET_DATABSE is not a setting, did you mean HYPERFLEET_DATABASE?" in done.stderr
 
 
-def test_without_settings_it_serves_and_says_where_the_data_is(tmp_path: Path) -> None:
+def test_without_settings_it_serves_and_prints_where_the_data_is(tmp_path: Path) -> None:
     with running(tmp_path, "--listen", "127.0.0.1:0") as (process, lines):
-        assert lines[:2] == [f"Data: sqlite:{tmp_path}/hyperfleet.db", "Policy: in force or else built in"]
+        assert lines[:2] == [
+            f"Data: sqlite:{tmp_path}/hyperfleet.db",
+            "Policy: the stored one, or else the built-in one",
+        ]
         assert lines[-1].startswith("Listening on http://127.0.0.1:")
         url = lines[-1].removeprefix("Listening on ")
         with httpx.Client(transport=httpx.HTTPTransport(retries=5)) as client:
@@ -170,7 +171,7 @@ def test_two_servers_do_not_share_an_address(tmp_path: Path) -> None:
     with running(tmp_path, "--listen", "127.0.0.1:0", "--database", "memory:") as (_, lines):
         address = lines[-1].removeprefix("Listening on http://")
         assert any("policy version 1 " in line and "built in" in line for line in lines)
-        assert any(f"takes requests at {address}" in line for line in lines)
+        assert any(f"accepts requests on {address}" in line for line in lines)
         done = run(tmp_path, "--listen", address, "--database", "memory:")
     assert done.returncode == 69
     assert f"Error: {address} is in use by another program" in done.stderr

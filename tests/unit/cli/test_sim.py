@@ -1,4 +1,4 @@
-"""`hyperfleet sim`: what its options mean, and how its summary reads. That it works is shown with real servers."""
+"""`hyperfleet sim`: its options and its summary. The end-to-end tests run it against real servers."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from hyperfleet.cli import run
-from hyperfleet.cli.connection import Connection
-from hyperfleet.cli.session import Session
-from hyperfleet.cli.sim import Request, SpeedType, _read_options, _write, sim
+from hyperfleet.cli.connection import ServerConnection
+from hyperfleet.cli.session import CliSession
+from hyperfleet.cli.sim import SimOptions, SpeedType, _read_options, _write, sim
 from hyperfleet.cli.simulating import open_async
-from hyperfleet.simulator.tally import Results
+from hyperfleet.simulator.stats import SimulationResults
 from hyperfleet.simulator.timeline import FOREVER
 
 
-def session() -> Session:
-    return Session({}, lambda: datetime(2025, 10, 17, tzinfo=UTC))
+def session() -> CliSession:
+    return CliSession({}, lambda: datetime(2025, 10, 17, tzinfo=UTC))
 
 
 @pytest.mark.parametrize(("text", "speed"), [("1", 1.0), ("60x", 60.0), ("0.5", 0.5), ("max", 0.0)])
@@ -25,7 +25,7 @@ def test_a_speed(text: str, speed: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["--speed", "0"], 'expected a factor from 0.001 to 100000, such as 60, or max, found "0"'),
         (["--speed", "ma"], 'expected a factor from 0.001 to 100000, such as 60, or max, found "ma"'),
@@ -37,17 +37,17 @@ def test_a_speed(text: str, speed: float) -> None:
         (["--server", "ftp://x"], "ftp"),
     ],
 )
-def test_what_is_wrong_is_told(arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_errors_are_reported(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["sim", *arguments], session()) == 2
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
-def options_of(*arguments: str) -> Request:
+def options_of(*arguments: str) -> SimOptions:
     values = sim.make_context("sim", list(arguments)).params
-    return Request(**{name: value for name, value in values.items() if name != "output"})
+    return SimOptions(**{name: value for name, value in values.items() if name != "output"})
 
 
-def test_without_an_end_only_where_time_goes_by() -> None:
+def test_only_a_paced_simulation_may_be_endless() -> None:
     assert _read_options(options_of()).duration == FOREVER
     assert _read_options(options_of("--speed", "max")).duration == 3600.0
     assert _read_options(options_of("--speed", "max", "--duration", "2h")).duration == 7200.0
@@ -58,13 +58,13 @@ def test_more_adapters_have_more_names() -> None:
     assert _read_options(options_of("--adapters", "5", "--faults", "monitoring=fail:1")).adapters == 5
 
 
-def test_a_request_takes_no_longer_than_it_may() -> None:
+def test_the_request_timeout_is_used() -> None:
     for given, timeout in ((None, 30.0), (timedelta(seconds=2), 2.0)):
-        fleet = open_async(Connection("http://127.0.0.1:1", "--server"), 60.0, given)
-        assert (fleet._link.patience.timeout, fleet._link.patience.deadline) == (timeout, 60.0)
+        fleet = open_async(ServerConnection("http://127.0.0.1:1", "--server"), 60.0, given)
+        assert (fleet._link.retry.timeout, fleet._link.retry.deadline) == (timeout, 60.0)
 
 
-RESULTS = Results(
+RESULTS = SimulationResults(
     virtual_seconds=7260.0,
     seconds=61.5,
     requests=500,
@@ -83,7 +83,7 @@ RESULTS = Results(
 def test_the_summary_for_people(capsys: pytest.CaptureFixture[str]) -> None:
     _write(session(), RESULTS, "text")
     assert capsys.readouterr().out.splitlines() == [
-        "lived          2h1m in 1m1s",
+        "simulated      2h1m in 1m1s",
         "requests       500; p50 2.5ms, p99 12.0ms",
         "reports        1234, 20 a second",
         "outcomes       aggregated 1200, discarded 34",
@@ -96,6 +96,6 @@ def test_the_summary_for_people(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_the_summary_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
     _write(session(), RESULTS, "json")
-    told = capsys.readouterr().out
-    assert '"virtualSeconds": 7260.0' in told
-    assert '"latencyMs"' in told
+    output = capsys.readouterr().out
+    assert '"virtualSeconds": 7260.0' in output
+    assert '"latencyMs"' in output

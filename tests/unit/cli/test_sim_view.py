@@ -1,10 +1,10 @@
-"""What a person sees of a simulation."""
+"""The views of a running simulation."""
 
 from __future__ import annotations
 
-from hyperfleet.cli.sim_view import Glance, draw_bar, write_line, write_panel
+from hyperfleet.cli.sim_view import SimulationSnapshot, draw_bar, write_line, write_panel
 
-GLANCE = Glance(
+SNAPSHOT = SimulationSnapshot(
     title="40 clusters, seed 7",
     virtual=3723.4,
     seconds=62.05,
@@ -20,18 +20,18 @@ GLANCE = Glance(
 
 
 def test_a_line() -> None:
-    assert write_line(GLANCE) == "1h2m3s  1234 reports (20/s)  p50 4.2ms, p99 131ms  Ready 30, Failed 10"
+    assert write_line(SNAPSHOT) == "1h2m3s  1234 reports (20/s)  p50 4.2ms, p99 131ms  Ready 30, Failed 10"
 
 
-def test_a_line_tells_what_is_wrong() -> None:
-    glance = Glance("", 0.0, 0.0, 0, 0.0, 0.0, 0.0, errors={"Overloaded": 2}, is_away=True)
+def test_a_line_shows_errors() -> None:
+    snapshot = SimulationSnapshot("", 0.0, 0.0, 0, 0.0, 0.0, 0.0, errors={"Overloaded": 2}, is_away=True)
     expected = "0s  0 reports (0/s)  p50 0.0ms, p99 0.0ms  no clusters yet  errors: Overloaded 2"
-    assert write_line(glance) == f"{expected}  the server does not answer"
+    assert write_line(snapshot) == f"{expected}  the server does not answer"
 
 
 def test_a_panel() -> None:
-    assert write_panel(GLANCE, has_colour=False) == [
-        "40 clusters, seed 7: 1h2m3s of the fleet in 1m2s",
+    assert write_panel(SNAPSHOT, has_colour=False) == [
+        "40 clusters, seed 7: 1h2m3s simulated in 1m2s",
         "  fleet     " + 36 * "R" + 12 * "F",
         "            Ready 30, Failed 10",
         "  reports   1234 in all, 20 a second; p50 4.2ms, p99 131ms",
@@ -44,11 +44,11 @@ def test_a_panel() -> None:
 
 
 def test_a_panel_of_nothing() -> None:
-    lines = write_panel(Glance("x", 0.0, 0.0, 0, 0.0, 0.0, 0.0, is_away=True), has_colour=True)
+    lines = write_panel(SimulationSnapshot("x", 0.0, 0.0, 0, 0.0, 0.0, 0.0, is_away=True), has_colour=True)
     assert "  fleet     " + 48 * "·" in lines
     assert lines[-1] == "  the server does not answer; waiting for it"
 
 
-def test_everybody_can_be_seen_in_the_bar() -> None:
+def test_every_phase_is_visible_in_the_bar() -> None:
     assert draw_bar({"Ready": 9999, "Failed": 1}, has_colour=False) == 48 * "R" + "F"
     assert draw_bar({"Ready": 1, "Failed": 1}, has_colour=True) == f"\x1b[32m{24 * '█'}\x1b[0m\x1b[31m{24 * '█'}\x1b[0m"

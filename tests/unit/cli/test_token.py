@@ -1,4 +1,4 @@
-"""`hyperfleet token create`: the token is shown once, and the file lets its owner in."""
+"""`hyperfleet token create`: the token is shown once, and the file accepts it."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ def create(*arguments: str) -> Result:
     return CliRunner().invoke(token, ["create", *arguments])
 
 
-def test_the_entry_is_to_be_pasted() -> None:
+def test_the_entry_is_printed() -> None:
     done = create("--name", "dns", "--role", "reporter", "--adapter", "dns", "--expires", "2099-01-31")
     assert done.exit_code == 0, done.output
     made = done.stdout.strip()
     assert made.startswith(PREFIX)
     assert len(made) == len(PREFIX) + 43
     head, entry = done.stderr.split("\n", 1)
-    assert head == "To be added to the token file:"
+    assert head == "Add this to the token file:"
     assert made not in done.stderr
     found = read_tokens(entry, "tokens.yaml", 0.0)
     assert found.problems == ()
@@ -47,7 +47,7 @@ def test_entries_are_added_to_a_file(tmp_path: Path) -> None:
     assert not any(each in file.read_text() for each in made)
 
 
-def test_a_file_that_would_be_bad_is_left_alone(tmp_path: Path) -> None:
+def test_a_file_that_would_be_invalid_is_not_changed(tmp_path: Path) -> None:
     file = tmp_path / "tokens.yaml"
     file.write_text("tokens: []\n")
     done = create("--name", "alice", "--role", "admin", "--file", str(file))
@@ -66,7 +66,7 @@ def test_a_file_that_would_be_bad_is_left_alone(tmp_path: Path) -> None:
         (("--name", "a\nb", "--role", "reader"), "a name has only what can be shown"),
     ],
 )
-def test_what_makes_no_sense_is_refused(arguments: tuple[str, ...], said: str) -> None:
+def test_invalid_options_are_refused(arguments: tuple[str, ...], said: str) -> None:
     done = create(*arguments)
     assert isinstance(done.exception, SettingsError)
     assert said in str(done.exception)
@@ -90,7 +90,7 @@ def test_what_is_in_the_file_stays_as_it_is(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "said"), [("none/tokens.yaml", "cannot be written: No such file"), ("bad.yaml", "is not UTF-8 text")]
 )
-def test_a_file_that_cannot_be_had_is_named(tmp_path: Path, name: str, said: str) -> None:
+def test_an_inaccessible_file_is_named(tmp_path: Path, name: str, said: str) -> None:
     (tmp_path / "bad.yaml").write_bytes(b"\xff")
     done = create("--name", "alice", "--role", "admin", "--file", str(tmp_path / name))
     assert isinstance(done.exception, SettingsError)

@@ -1,4 +1,4 @@
-"""What a terminal gets beside a pipe: colours, and what fits its width."""
+"""What a terminal gets that a pipe does not: colours, and lines cut to its width."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ COLOURED = [
 
 
 @pytest.mark.parametrize("arguments", COLOURED, ids=lambda arguments: arguments[0])
-def test_colours_are_all_that_a_terminal_adds(terminal: Terminal, scene: Scene, arguments: tuple[str, ...]) -> None:
+def test_a_terminal_adds_only_colours(terminal: Terminal, scene: Scene, arguments: tuple[str, ...]) -> None:
     terminal.width = 400
     coloured = terminal.run(*arguments).out
     terminal.environment["NO_COLOR"] = "1"

@@ -8,7 +8,7 @@ from contextlib import aclosing
 from itertools import islice
 from typing import Any, Protocol
 
-from hyperfleet.client import AsyncFleet, Fleet, Surroundings
+from hyperfleet.client import AsyncFleet, ClientRuntime, Fleet
 
 # Nobody waits in tests, and everything that is left to chance is the same each time.
 PAUSES: list[float] = []
@@ -18,7 +18,7 @@ async def _do_not_sleep(seconds: float) -> None:
     PAUSES.append(seconds)
 
 
-PATIENT = Surroundings(chance=lambda: 0.0, sleep=PAUSES.append, sleep_async=_do_not_sleep)
+PATIENT = ClientRuntime(random=lambda: 0.0, sleep=PAUSES.append, sleep_async=_do_not_sleep)
 
 Ask = Callable[[Any], Any]  # the fleet of either face → what its operation gives
 
@@ -40,12 +40,12 @@ class Plain:
 
     def ask(self, url: str, ask: Ask, **options: Any) -> Any:
         """Carry out one operation."""
-        with Fleet(url, **{"surroundings": PATIENT, **options}) as fleet:
+        with Fleet(url, **{"runtime": PATIENT, **options}) as fleet:
             return ask(fleet)
 
     def collect(self, url: str, ask: Ask, most: int | None = None, **options: Any) -> list[Any]:
         """Go through what an operation yields."""
-        with Fleet(url, **{"surroundings": PATIENT, **options}) as fleet:
+        with Fleet(url, **{"runtime": PATIENT, **options}) as fleet:
             items = ask(fleet)
             taken = list(islice(items, most))
             items.close()
@@ -59,7 +59,7 @@ class Awaited:
         """Carry out one operation."""
 
         async def go() -> Any:
-            async with AsyncFleet(url, **{"surroundings": PATIENT, **options}) as fleet:
+            async with AsyncFleet(url, **{"runtime": PATIENT, **options}) as fleet:
                 return await ask(fleet)
 
         return asyncio.run(go())
@@ -69,7 +69,7 @@ class Awaited:
 
         async def go() -> list[Any]:
             taken: list[Any] = []
-            async with AsyncFleet(url, **{"surroundings": PATIENT, **options}) as fleet, aclosing(ask(fleet)) as items:
+            async with AsyncFleet(url, **{"runtime": PATIENT, **options}) as fleet, aclosing(ask(fleet)) as items:
                 async for item in items:
                     taken.append(item)
                     if len(taken) == most:

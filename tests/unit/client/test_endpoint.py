@@ -1,4 +1,4 @@
-"""Where the server is and how to get there; and that a token is never seen."""
+"""How to connect to a server; and a token is never shown."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hyperfleet.client import AsyncFleet, BadConnection, ConnectionFailed, Fleet
-from hyperfleet.client.endpoint import Options, find_endpoint, load_tls
+from hyperfleet.client.endpoint import ClientOptions, find_endpoint, load_tls
 
 SECRET = "hunter2"  # noqa: S105  # what must not be seen anywhere
 
 
-def test_what_is_given_comes_before_the_environment() -> None:
+def test_options_win_over_the_environment() -> None:
     environment = {"HYPERFLEET_SERVER": "https://fleet.example/prefix/", "HYPERFLEET_TOKEN": f" {SECRET}\n"}
     found = find_endpoint(None, {}, environment)
     assert (found.url, found.headers) == ("https://fleet.example/prefix", {"Authorization": f"Bearer {SECRET}"})
@@ -31,38 +31,38 @@ def test_what_is_given_comes_before_the_environment() -> None:
     [
         ("localhost:8000", "must begin with http:// or https://"),
         ("ftp://x", "must begin with http:// or https://"),
-        ("http://", "names no host"),
-        ("http://x:0", "names no host"),
-        ("http://x:99999", "makes no sense"),
-        ("http://[::1", "makes no sense"),
+        ("http://", "has no host"),
+        ("http://x:0", "has no host"),
+        ("http://x:99999", "is invalid"),
+        ("http://[::1", "is invalid"),
         ("http://x/?a=1", "query or a fragment"),
-        (f"http://me:{SECRET}@x", "must not hold a user or a password"),
-        (f"me:{SECRET}@x:8000", "must not hold a user or a password"),
+        (f"http://me:{SECRET}@x", "must not contain a user or a password"),
+        (f"me:{SECRET}@x:8000", "must not contain a user or a password"),
         (f"http://x/?token={SECRET}", "query or a fragment"),
     ],
 )
-def test_an_address_that_makes_no_sense_is_refused(server: str, why: str) -> None:
+def test_an_invalid_address_is_refused(server: str, why: str) -> None:
     with pytest.raises(BadConnection, match=why) as caught:
         find_endpoint(server, {}, {})
     assert SECRET not in str(caught.value)
 
 
 @pytest.mark.parametrize("host", ["fleet.example", "10.0.0.1", "0.0.0.0", "localhost.example", "[2001:db8::1]"])  # noqa: S104
-def test_a_token_is_not_sent_where_others_can_read_it(host: str) -> None:
-    options: Options = {"token": SECRET}
+def test_a_token_is_not_sent_over_plain_http(host: str) -> None:
+    options: ClientOptions = {"token": SECRET}
     with pytest.raises(BadConnection, match="over plain http") as caught:
         find_endpoint(f"http://{host}:8000", options, {})
     assert SECRET not in str(caught.value)
     assert find_endpoint(f"https://{host}", options, {}).token == SECRET
     assert find_endpoint(f"http://{host}", {**options, "allow_insecure_token": True}, {}).token == SECRET
     assert find_endpoint(f"http://{host}", options, {"HYPERFLEET_ALLOW_INSECURE_TOKEN": "true"}).token == SECRET
-    forbidden: Options = {**options, "allow_insecure_token": False}
+    forbidden: ClientOptions = {**options, "allow_insecure_token": False}
     with pytest.raises(BadConnection):
         find_endpoint(f"http://{host}", forbidden, {"HYPERFLEET_ALLOW_INSECURE_TOKEN": "1"})
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "127.1.2.3", "[::1]", "a.localhost"])
-def test_a_token_may_go_to_ourselves(host: str) -> None:
+def test_a_token_may_be_sent_to_this_machine(host: str) -> None:
     assert find_endpoint(f"http://{host}:8000", {"token": SECRET}, {}).token == SECRET
 
 

@@ -1,4 +1,4 @@
-"""Taking a stream of events apart."""
+"""Parsing a stream of events."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ EVENTS = [
 
 
 @given(st.lists(st.integers(0, len(STREAM)), max_size=12), st.booleans())
-def test_it_does_not_matter_how_a_stream_is_cut(cuts: list[int], has_carriage_returns: bool) -> None:
+def test_a_stream_may_be_cut_anywhere(cuts: list[int], has_carriage_returns: bool) -> None:
     places = [0, *sorted(cuts), len(STREAM)]
     reader = EventReader()
     pieces = [STREAM[start:end] for start, end in pairwise(places)]
@@ -34,13 +34,13 @@ def test_it_does_not_matter_how_a_stream_is_cut(cuts: list[int], has_carriage_re
 
 
 @given(st.lists(st.binary(max_size=40), max_size=20))
-def test_nonsense_does_no_harm(pieces: list[bytes]) -> None:
+def test_invalid_data_does_not_raise(pieces: list[bytes]) -> None:
     reader = EventReader()
     for piece in pieces:
         reader.take(piece)
 
 
 def test_an_event_without_an_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(events, "_MOST", 100)
+    monkeypatch.setattr(events, "_MAX_BYTES", 100)
     with pytest.raises(ValueError, match="longer than"):
         EventReader().take(b"data: " + b"x" * 200)

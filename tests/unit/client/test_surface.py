@@ -1,4 +1,4 @@
-"""The surface: both faces have the same, it knows all that the server tells, and importing it costs little."""
+"""The public API: both faces are equal, every field of the server is known, and importing is cheap."""
 
 from __future__ import annotations
 
@@ -22,42 +22,42 @@ PAIRS: list[tuple[type[Struct], type[Struct]]] = [
     (wire.StatusAnswer, resource.Status),
     (wire.ConditionAnswer, resource.Condition),
     (wire.RawAnswer, resource.Undamped),
-    (wire.FlappingAnswer, resource.Flapping),
+    (wire.FlappingAnswer, resource.FlappingMark),
     (wire.AdapterAnswer, resource.AdapterState),
     (wire.AdapterStatus, report.AdapterReport),
     (wire.ReportedCondition, resource.Condition),
     (wire.OutcomeAnswer, report.OutcomeEntry),
-    (wire.Note, report.Note),
+    (wire.Note, report.ReportNote),
     (wire.BatchResult, report.BatchEntry),
     (wire.BatchAnswer, report.BatchResult),
-    (shapes.WaitAnswer, resource.WaitAnswer),
+    (shapes.WaitAnswer, resource.WaitResult),
     (shapes.Summary, fleet.Summary),
     (shapes.ReportCounts, fleet.ReportCounts),
     (shapes.LostReport, fleet.LostReport),
     (shapes.AdapterDetail, fleet.Adapter),
     (shapes.BlockedResource, fleet.BlockedResource),
     (shapes.HistoryEntry, past.HistoryEntry),
-    (shapes.HistoryCause, past.Cause),
+    (shapes.HistoryCause, past.ChangeCause),
     (shapes.SharedCauses, fleet.Problems),
     (shapes.SharedCause, fleet.SharedCause),
     (shapes.AffectedResource, fleet.AffectedResource),
-    (shapes.MostlyShared, fleet.MostlyShared),
-    (shapes.CauseGrowth, fleet.Growth),
+    (shapes.MostlyShared, fleet.MostlySharedLabel),
+    (shapes.CauseGrowth, fleet.FailureGrowth),
     (shapes.PolicyInForce, fleet.Policy),
-    (shapes.PolicyFault, errors.Fault),
-    (shapes.Recomputing, fleet.Recomputation),
+    (shapes.PolicyFault, errors.ErrorDetail),
+    (shapes.Recomputing, fleet.RecomputationProgress),
     (shapes.Readiness, fleet.Readiness),
-    (shapes.Unreadiness, fleet.Unreadiness),
+    (shapes.Unreadiness, fleet.UnreadyReason),
     (problems.ProblemDocument, errors.ProblemDocument),
-    (problems.Fault, errors.Fault),
+    (problems.Fault, errors.ErrorDetail),
     (difference_wire.Differences, past.Diff),
-    (difference_wire.SideAnswer, past.Side),
+    (difference_wire.SideAnswer, past.DiffSide),
     (difference_wire.DifferenceAnswer, past.Difference),
     (explanation_wire.ExplanationAnswer, explanation.Explanation),
     (explanation_wire.ExplainedCondition, explanation.ExplainedCondition),
     (explanation_wire.ExplainedAdapter, explanation.ExplainedAdapter),
     (explanation_wire.ExplainedFlapping, explanation.ExplainedFlapping),
-    (explanation_wire.ExplainedMove, explanation.Move),
+    (explanation_wire.ExplainedMove, explanation.FlappingMove),
     (explanation_wire.TermAnswer, explanation.Term),
     (explanation_wire.RemediesAnswer, explanation.Remedies),
     (explanation_wire.RemedyReport, explanation.RemedyReport),
@@ -65,18 +65,18 @@ PAIRS: list[tuple[type[Struct], type[Struct]]] = [
     (simulation_wire.SimulatedCount, simulation.SimulatedCount),
     (simulation_wire.SimulatedTransition, simulation.SimulatedTransition),
     (simulation_wire.SimulatedChange, simulation.SimulatedChange),
-    (simulation_wire.ReplayAnswer, simulation.Replay),
+    (simulation_wire.ReplayAnswer, simulation.ReplayResult),
     (simulation_wire.ReplayedSubject, simulation.ReplayedSubject),
-    (simulation_wire.ReplayedAccount, simulation.ReplayedAccount),
-    (simulation_wire.ReplayedLife, simulation.ReplayedLife),
-    (simulation_wire.ReplayedStory, simulation.ReplayedStory),
-    (simulation_wire.ReplayedStretch, simulation.ReplayedStretch),
+    (simulation_wire.ReplayedAccount, simulation.ReplayedTotals),
+    (simulation_wire.ReplayedLife, simulation.ReplayedResource),
+    (simulation_wire.ReplayedStory, simulation.ReplayedTimeline),
+    (simulation_wire.ReplayedStretch, simulation.ReplayedInterval),
     (simulation_wire.SimulationProgress, simulation.SimulationProgress),
 ]
 
 
 @pytest.mark.parametrize(("sent", "read"), PAIRS, ids=lambda shape: shape.__name__)
-def test_everything_that_is_sent_is_read(sent: type[Struct], read: type[Struct]) -> None:
+def test_the_client_reads_every_field_the_server_sends(sent: type[Struct], read: type[Struct]) -> None:
     assert _names(sent) <= _names(read)
 
 
@@ -94,7 +94,7 @@ def test_both_faces_have_the_same_operations(plain: type[Any], awaited: type[Any
     assert public(plain) == public(awaited)
 
 
-def test_operations_can_be_asked_for_help() -> None:
+def test_operations_have_docstrings() -> None:
     fleet = Fleet("http://127.0.0.1:1")
     assert list(inspect.signature(fleet.clusters.find).parameters) == ["self", "name", "parent"]
     undocumented = [name for name in dir(fleet.clusters) if not name.startswith("_") and not _doc(fleet.clusters, name)]
@@ -106,7 +106,7 @@ def _doc(face: Any, name: str) -> str:
     return getattr(face, name).__doc__ or ""
 
 
-def test_what_is_not_needed_is_not_imported() -> None:
+def test_imports_are_lazy() -> None:
     program = """
 import sys
 import hyperfleet.client

@@ -8,13 +8,13 @@ import pytest
 
 from hyperfleet.client import waiting
 from hyperfleet.client.answers.resource import Cluster, WatchEvent
-from hyperfleet.client.effects import Request
+from hyperfleet.client.effects import ApiRequest
 from hyperfleet.client.errors import ConnectionFailed, FleetError, Gone, Invalid, NotFound, WaitFailed, WaitTimeout
-from hyperfleet.client.waiting import Wishes
+from hyperfleet.client.waiting import WaitOptions
 from hyperfleet.client.watching import Watch
 from tests.unit.client.world import LOST, REFUSED, World, event, problem, stream
 
-REQUEST = Request("GET", "/clusters")
+REQUEST = ApiRequest("GET", "/clusters")
 END = b""
 
 
@@ -25,7 +25,7 @@ def cluster(number: int, phase: str = "Ready") -> dict[str, Any]:
 def follow(
     world: World, most: int | None = None, *, after: int | None = None, **how: bool
 ) -> list[WatchEvent[Cluster]]:
-    return world.collect(Watch(REQUEST, Cluster, world.patience(), after=after).follow(**how), most)
+    return world.collect(Watch(REQUEST, Cluster, world.retry(), after=after).follow(**how), most)
 
 
 def told(events: list[WatchEvent[Cluster]]) -> list[tuple[str, str, int | None]]:
@@ -56,7 +56,7 @@ def test_a_lost_connection_is_resumed_after_the_last_position() -> None:
 
 
 @pytest.mark.parametrize("break_", [LOST, END])
-def test_a_list_that_breaks_off_begins_anew_and_says_so(break_: bytes | FleetError) -> None:
+def test_an_interrupted_list_starts_over_with_a_relist(break_: bytes | FleetError) -> None:
     world = World(
         *(stream(), event("added", cluster(1)), break_),
         *(stream(), event("added", cluster(1)), event("synced", {}, 5)),
@@ -66,7 +66,7 @@ def test_a_list_that_breaks_off_begins_anew_and_says_so(break_: bytes | FleetErr
     assert resumed(world) == [None, None]
 
 
-def test_what_is_forgotten_is_listed_anew() -> None:
+def test_a_forgotten_position_starts_over_with_a_relist() -> None:
     for word in (
         (problem(410, "Forgotten"),),
         (stream(), event("gone", {"code": "Forgotten"})),
@@ -80,13 +80,13 @@ def test_what_is_forgotten_is_listed_anew() -> None:
         assert resumed(world) == [None, "5", None]
 
 
-def test_who_comes_with_a_forgotten_position_is_told_to_forget_too() -> None:
+def test_a_forgotten_start_position_gives_a_relist() -> None:
     world = World(problem(410, "Forgotten"), stream(), event("synced", {}, 90))
     assert [each.kind for each in follow(world, 2, after=3)] == ["relist", "synced"]
     assert resumed(world) == ["3", None]
 
 
-def test_nothing_told_nothing_to_forget() -> None:
+def test_there_is_no_relist_before_the_first_event() -> None:
     world = World(REFUSED, stream(), LOST, stream(), event("synced", {}, 1))
     assert [each.kind for each in follow(world, 1)] == ["synced"]
 
@@ -97,31 +97,31 @@ def test_adapters_have_no_positions() -> None:
     assert resumed(world) == [None, None]
 
 
-def test_a_watch_of_one_ends_with_it() -> None:
+def test_a_watch_of_one_resource_ends_when_it_is_deleted() -> None:
     world = World(stream(), event("added", cluster(1)), event("deleted", {"id": "cls-1", "reason": "Removed"}, 7))
     assert [each.kind for each in follow(world, is_single=True)] == ["added", "deleted"]
 
 
-def test_a_watch_of_one_that_is_gone_when_we_come_back_ends_too() -> None:
+def test_a_watch_of_one_resource_that_is_gone_after_a_reconnect_ends() -> None:
     world = World(stream(), event("synced", {}, 5), LOST, problem(410, "Forgotten"), problem(404, "NotFound"))
     assert [each.kind for each in follow(world, is_single=True)] == ["synced", "relist", "deleted"]
     world = World(stream(), event("synced", {}, 5), LOST, problem(404, "NotFound"))
     assert [each.kind for each in follow(world, is_single=True)] == ["synced", "deleted"]
 
 
-def test_a_watch_of_one_that_was_never_there_is_an_error() -> None:
+def test_a_watch_of_a_missing_resource_is_an_error() -> None:
     world = World(problem(404, "NotFound"))
     with pytest.raises(NotFound):
         follow(world, is_single=True)
 
 
-def test_a_watch_that_makes_no_sense_is_told_at_once() -> None:
+def test_an_invalid_watch_is_not_retried() -> None:
     world = World(problem(400, "InvalidQuery"))
     with pytest.raises(Invalid):
         follow(world)
 
 
-def test_a_server_that_stays_away_is_given_up() -> None:
+def test_a_watch_gives_up_after_the_deadline() -> None:
     world = World(stream(), event("synced", {}, 5), LOST, *[REFUSED] * 100)
     begun = world.time
     with pytest.raises(ConnectionFailed):
@@ -129,12 +129,12 @@ def test_a_server_that_stays_away_is_given_up() -> None:
     assert 100 < world.time - begun <= 120, "as long as an operation may take, counted from the loss"
 
 
-def test_a_quiet_watch_may_be_old_when_it_is_lost() -> None:
+def test_a_long_quiet_watch_is_resumed() -> None:
     world = World(stream(), event("synced", {}, 5), *[b":\n\n"] * 5, LOST, stream(), event("bookmark", {}, 6), takes=60)
     assert [each.kind for each in follow(world, 2)] == ["synced", "bookmark"]
 
 
-def test_what_leaves_a_filter_comes_with_the_resource() -> None:
+def test_a_resource_that_no_longer_matches_comes_with_the_event() -> None:
     world = World(
         stream(), event("deleted", {"id": "cls-1", "reason": "NoLongerMatches", "object": cluster(1, "Failed")}, 7)
     )
@@ -144,7 +144,7 @@ def test_what_leaves_a_filter_comes_with_the_resource() -> None:
     assert left.resource.phase == "Failed"
 
 
-def test_what_only_a_newer_server_tells_moves_the_position() -> None:
+def test_an_unknown_event_moves_the_position() -> None:
     world = World(stream(), event("paused", {"why": "?"}, 8), LOST, stream(), event("synced", {}, 9))
     assert told(follow(world, 2)) == [("bookmark", "", 8), ("synced", "", 9)]
     assert resumed(world) == [None, "8"]
@@ -153,20 +153,20 @@ def test_what_only_a_newer_server_tells_moves_the_position() -> None:
 # ── waiting ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def wait(world: World, seen: list[str] | None = None, **wishes: Any) -> Cluster | None:
-    given: Wishes = {"timeout": 100.0, **wishes}  # type: ignore[typeddict-item]  # the tests give what fits
+def wait(world: World, seen: list[str] | None = None, **options: Any) -> Cluster | None:
+    given: WaitOptions = {"timeout": 100.0, **options}  # type: ignore[typeddict-item]  # the tests give what fits
 
     def see(version: Cluster) -> None:
         if seen is not None:
             seen.append(version.phase)
 
-    return world.run(waiting.wait("/c", given, Cluster, world.patience(), see))
+    return world.run(waiting.wait("/c", given, Cluster, world.retry(), see))
 
 
 MET = event("result", {"outcome": "met", "revision": 7, "resource": cluster(1)})
 
 
-def timeout_of(request: Request) -> str:
+def timeout_of(request: ApiRequest) -> str:
     return dict(request.query)["timeout"]
 
 
@@ -174,7 +174,7 @@ def failed(status: int, code: str) -> bytes:
     return event("failed", {"status": status, "code": code, "title": "No", "detail": code})
 
 
-def test_a_wait_shows_what_comes_by_and_returns_what_was_wanted() -> None:
+def test_a_wait_shows_versions_and_returns_the_result() -> None:
     seen: list[str] = []
     world = World(stream(), event("version", cluster(1, "Pending")), event("version", cluster(1)), MET)
     found = wait(world, seen, for_=["phase=Ready", "adapter=dns"], fail_on="phase=Failed", observed="any")
@@ -190,7 +190,7 @@ def test_a_wait_shows_what_comes_by_and_returns_what_was_wanted() -> None:
     )
 
 
-def test_a_wait_goes_on_after_losses_with_the_time_that_is_left() -> None:
+def test_a_wait_is_resumed_with_the_remaining_time() -> None:
     world = World(
         *(stream(), event("version", cluster(1)), LOST),
         *(REFUSED, problem(503, "Overloaded"), stream(), failed(503, "Overloaded")),
@@ -204,7 +204,7 @@ def test_a_wait_goes_on_after_losses_with_the_time_that_is_left() -> None:
     assert times[-1] < 70_000
 
 
-def test_a_wait_that_is_longer_than_the_server_likes_is_asked_for_again() -> None:
+def test_a_long_wait_takes_several_requests() -> None:
     world = World(stream(), failed(504, "WaitTimeout"), stream(), MET, takes=1800.0)
     assert wait(world, timeout=7000.0) is not None
     assert [timeout_of(request) for request in world.sent] == ["3600000ms", "3399900ms"]
@@ -218,19 +218,19 @@ def test_a_wait_that_is_longer_than_the_server_likes_is_asked_for_again() -> Non
         (failed(400, "InvalidQuery"), Invalid),
     ],
 )
-def test_a_wait_that_is_in_vain_ends_at_once(answer: bytes, kind: type[FleetError]) -> None:
+def test_a_failed_wait_ends_at_once(answer: bytes, kind: type[FleetError]) -> None:
     world = World(stream(), answer)
     with pytest.raises(kind):
         wait(world)
 
 
-def test_a_wait_ends_when_its_time_is_up() -> None:
+def test_a_wait_times_out() -> None:
     world = World(stream(), failed(504, "WaitTimeout"), takes=60.0)
     with pytest.raises(WaitTimeout):
         wait(world)
 
 
-def test_a_server_that_says_at_once_that_time_is_up_is_not_asked_without_pause() -> None:
+def test_there_is_a_pause_after_an_early_timeout() -> None:
     world = World(*[each for _ in range(100) for each in (stream(), failed(504, "WaitTimeout"))])
     with pytest.raises(WaitTimeout):
         wait(world, timeout=5.0)
@@ -238,14 +238,14 @@ def test_a_server_that_says_at_once_that_time_is_up_is_not_asked_without_pause()
     assert world.pauses == [0.1] * 49
 
 
-def test_a_wait_for_a_server_that_says_nothing_is_hardly_longer_than_wanted() -> None:
+def test_a_silent_server_prolongs_a_wait_only_a_little() -> None:
     world = World(ConnectionFailed("it did not answer in time", is_sent=True), takes=7.0)
     with pytest.raises(ConnectionFailed):
         wait(world, timeout=2.0)
     assert world.timeouts == world.silences == [7.0], "and 5s for its last word"
 
 
-def test_a_server_that_goes_away_in_a_wait_is_waited_for_until_the_time_is_up() -> None:
+def test_a_wait_retries_a_lost_server_until_its_timeout() -> None:
     world = World(stream(), event("version", cluster(1)), LOST, *[REFUSED] * 200)
     begun = world.time
     with pytest.raises(ConnectionFailed):
@@ -253,13 +253,13 @@ def test_a_server_that_goes_away_in_a_wait_is_waited_for_until_the_time_is_up() 
     assert 480 < world.time - begun <= 500
 
 
-def test_a_server_that_was_never_there_is_not_waited_for() -> None:
+def test_a_wait_fails_if_the_server_was_never_reachable() -> None:
     world = World(*[REFUSED] * 200)
     with pytest.raises(ConnectionFailed):
         wait(world, timeout=500.0)
     assert len(world.sent) == 7
 
 
-def test_what_is_deleted_as_wanted_is_nothing() -> None:
+def test_a_wait_for_deletion_returns_none() -> None:
     world = World(stream(), event("result", {"outcome": "met"}))
     assert wait(world, for_="deleted") is None

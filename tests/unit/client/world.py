@@ -8,10 +8,10 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from hyperfleet.client.effects import Feed, Flow, Item, Open, Pause, Read, Reply, Request, Send
+from hyperfleet.client.effects import ApiRequest, Feed, FeedItem, Flow, Open, Pause, Read, Reply, Send
 from hyperfleet.client.errors import ConnectionFailed, FleetError
-from hyperfleet.client.exchange import EVENT_STREAM, Patience
-from hyperfleet.client.surroundings import Surroundings
+from hyperfleet.client.exchange import EVENT_STREAM, RetryPolicy
+from hyperfleet.client.runtime import ClientRuntime
 
 T = TypeVar("T")
 
@@ -25,22 +25,22 @@ Outcome = Reply | bytes | FleetError
 class World:
     """Answers effects with what it was given; keeps what was sent and how long was paused."""
 
-    def __init__(self, *outcomes: Outcome, chance: float = 1.0, takes: float = 0.0) -> None:
+    def __init__(self, *outcomes: Outcome, random: float = 1.0, takes: float = 0.0) -> None:
         """Let every answer take so many seconds. With chance 1, pauses have their full length."""
         self._outcomes = list(outcomes)
         self._takes = takes
         self.time = 1000.0
-        self.sent: list[Request] = []
+        self.sent: list[ApiRequest] = []
         self.timeouts: list[float] = []
         self.silences: list[float] = []
         self.pauses: list[float] = []
-        self.surroundings = Surroundings(
-            monotonic=lambda: self.time, now=lambda: NOW, chance=lambda: chance, make_key=lambda: "key-1"
+        self.runtime = ClientRuntime(
+            monotonic=lambda: self.time, now=lambda: NOW, random=lambda: random, make_key=lambda: "key-1"
         )
 
-    def patience(self, **limits: Any) -> Patience:
+    def retry(self, **limits: Any) -> RetryPolicy:
         """Return patience that goes by the clock of this world."""
-        return Patience(**limits, surroundings=self.surroundings)
+        return RetryPolicy(**limits, runtime=self.runtime)
 
     def run(self, flow: Flow[T]) -> T:
         """Carry a flow out to its end."""
@@ -62,7 +62,7 @@ class World:
                 return items, end.value
             outcome = None
             match effect:
-                case Item(value):
+                case FeedItem(value):
                     items.append(value)
                 case Pause(seconds):
                     self.pauses.append(seconds)

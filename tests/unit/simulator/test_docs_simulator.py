@@ -14,7 +14,7 @@ from hyperfleet.cli.demo import demo
 from hyperfleet.cli.sim import sim
 from hyperfleet.documents.durations import format_duration
 from hyperfleet.simulator.adapters import POOL_ADAPTERS, list_adapters
-from hyperfleet.simulator.faults import FAULTS, read_faults
+from hyperfleet.simulator.faults import FAULTS, parse_faults
 
 PAGE = Path(__file__).parents[3] / "docs/simulator.md"
 TEXT = PAGE.read_text()
@@ -25,21 +25,23 @@ def test_commands_are_understood(line: str) -> None:
     name, *arguments = shlex.split(line)
     context = {"sim": sim, "demo": demo}[name].make_context(name, arguments)
     names = [adapter.name for adapter in (*list_adapters(8), *POOL_ADAPTERS)]
-    assert read_faults(context.params.get("faults", ""), names).problems == ()
+    assert parse_faults(context.params.get("faults", ""), names).problems == ()
 
 
 def test_the_faults_are_those_of_the_program() -> None:
     rows = re.findall(r"^\| `(\S+)` \| (.*?) \| (\S*) ?\|$", TEXT.partition("## Faults")[2], re.MULTILINE)
     assert [(example, meaning) for example, meaning, _ in rows] == [(each.example, each.meaning) for each in FAULTS]
-    for fault, (_, _, usual) in zip(FAULTS, rows, strict=True):
-        assert (fault.read(usual) if usual else fault.usual in (None, True)) == (fault.usual if usual else True)
+    for fault, (_, _, default) in zip(FAULTS, rows, strict=True):
+        assert (fault.read(default) if default else fault.default in (None, True)) == (
+            fault.default if default else True
+        )
 
 
 def test_the_adapters_are_those_of_the_program() -> None:
     rows = re.findall(r"^\| `(\w+)`(?: \(of node pools\))? \| (.*?) ?\| (\w+) \|$", TEXT, re.MULTILINE)
-    told = [(name, tuple(re.findall(r"`(\w+)`", needs)), takes) for name, needs, takes in rows]
+    documented = [(name, tuple(re.findall(r"`(\w+)`", needs)), takes) for name, needs, takes in rows]
     adapters = (*list_adapters(6), *POOL_ADAPTERS)
-    assert told == [(each.name, each.needs, format_duration(timedelta(seconds=each.takes))) for each in adapters]
+    assert documented == [(each.name, each.needs, format_duration(timedelta(seconds=each.takes))) for each in adapters]
 
 
 def test_the_python_runs() -> None:

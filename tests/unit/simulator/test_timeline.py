@@ -1,17 +1,17 @@
-"""The clockwork: routines take their turns in the order of time, and the first that was set rings first."""
+"""The scheduler: routines run ordered by time, and among equals in the order they were scheduled."""
 
 from __future__ import annotations
 
-from hyperfleet.simulator.actions import ForceDelete, Place
-from hyperfleet.simulator.timeline import FOREVER, Routine, Timeline, Until
+from hyperfleet.simulator.actions import ForceDeleteAction, ResourceRef
+from hyperfleet.simulator.timeline import FOREVER, Routine, Timeline, WaitUntil
 
 
-def do(name: str) -> ForceDelete:
-    return ForceDelete(Place(name), "")
+def do(name: str) -> ForceDeleteAction:
+    return ForceDeleteAction(ResourceRef(name), "")
 
 
 def names(timeline: Timeline, end: float = FOREVER) -> list[tuple[float, str]]:
-    return [(step.at, step.action.place.cluster) for step in timeline.run(end)]
+    return [(step.at, step.action.ref.cluster) for step in timeline.run(end)]
 
 
 def every(seconds: float, name: str, times: int) -> Routine:
@@ -20,7 +20,7 @@ def every(seconds: float, name: str, times: int) -> Routine:
         yield do(name)
 
 
-def test_courses_take_turns() -> None:
+def test_routines_take_turns() -> None:
     timeline = Timeline()
     timeline.start(every(2.0, "slow", 2))
     timeline.start(every(1.0, "fast", 4))
@@ -34,32 +34,32 @@ def test_the_end_is_the_end() -> None:
     assert names(timeline, 3.0) == [(3, "on")], "it can be taken up again"
 
 
-def test_a_wait_ends_when_it_holds_or_patience_is_over() -> None:
+def test_a_wait_ends_when_it_holds_or_times_out() -> None:
     timeline = Timeline()
     met: set[str] = set()
 
     def wait() -> Routine:
-        yield Until(lambda: "it" in met, 10.0)
+        yield WaitUntil(lambda: "it" in met, 10.0)
         yield do("first")
-        yield Until(lambda: "that" in met, 10.0)
+        yield WaitUntil(lambda: "that" in met, 10.0)
         yield do("second")
-        yield Until(lambda: "it" in met)
+        yield WaitUntil(lambda: "it" in met)
         yield do("at once")
 
     waiting = timeline.start(wait())
 
     def help_() -> Routine:
         yield 3.0
-        assert not timeline.look(waiting)
+        assert not timeline.wake_if_ready(waiting)
         met.add("it")
-        assert timeline.look(waiting)
+        assert timeline.wake_if_ready(waiting)
         yield do("help")
 
     timeline.start(help_())
     assert names(timeline) == [(3, "help"), (3, "first"), (13, "second"), (13, "at once")]
 
 
-def test_what_is_over_never_wakes() -> None:
+def test_an_ended_routine_never_wakes() -> None:
     timeline = Timeline()
     doomed = timeline.start(every(2.0, "doomed", 5))
 

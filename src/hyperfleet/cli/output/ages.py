@@ -1,4 +1,4 @@
-"""Times as people read them: `3m6s`, in at most two units, the coarser the longer ago."""
+"""Ages for people: `3m6s`, in at most two units, coarser for older times."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 UNKNOWN: Final = "<unknown>"
-INVALID: Final = "<invalid>"  # in the future: the clocks of server and terminal differ
+INVALID: Final = "<invalid>"  # in the future: the clocks of server and client differ
 
 _MINUTE: Final = 60
 _HOUR: Final = 60 * _MINUTE
 _DAY: Final = 24 * _HOUR
 _YEAR: Final = 365 * _DAY
 
-# Below so many seconds: the greater unit, the smaller one if it is shown too. The steps are those of kubectl.
+# Up to this many seconds: the greater unit, and the smaller one if shown. The steps are those of kubectl.
 _STEPS: Final = (
     (2 * _MINUTE, (1, "s"), None),
     (10 * _MINUTE, (_MINUTE, "m"), (1, "s")),
@@ -25,21 +25,21 @@ _STEPS: Final = (
     (8 * _YEAR, (_YEAR, "y"), (_DAY, "d")),
 )
 _OLDEST: Final = (_YEAR, "y")
-_TOLERANCE: Final = timedelta(seconds=2)  # clocks are never quite the same
+_TOLERANCE: Final = timedelta(seconds=2)  # clocks are never exactly equal
 
 
-def tell_age(instant: datetime | str | None, now: datetime) -> str:
-    """Say how long ago something was: `3m6s`, `<unknown>` without a time, `<invalid>` of the future."""
+def format_age(instant: datetime | str | None, now: datetime) -> str:
+    """Format how long ago something was: `3m6s`, `<unknown>` without a time, `<invalid>` in the future."""
     moment = parse_time(instant) if isinstance(instant, str) else instant
     if moment is None:
         return UNKNOWN
     if moment - now > _TOLERANCE:
         return INVALID
-    return tell_length(now - moment)
+    return format_length(now - moment)
 
 
-def tell_length(duration: timedelta) -> str:
-    """Say how long something took or lasts, as precisely as its length deserves."""
+def format_length(duration: timedelta) -> str:
+    """Format a duration, with a precision that depends on its length."""
     seconds = max(0, int(duration.total_seconds()))
     for limit, greater, smaller in _STEPS:
         if seconds < limit:
@@ -48,7 +48,7 @@ def tell_length(duration: timedelta) -> str:
 
 
 def parse_time(text: str) -> datetime | None:
-    """Read a time of the server; None if it is none."""
+    """Parse a time of the server; None if it is invalid."""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:

@@ -11,7 +11,7 @@ Colour = Literal["good", "bad", "busy", "dim", "strong"]
 
 _CODES: Final[Mapping[Colour, str]] = {"good": "32", "bad": "31", "busy": "33", "dim": "2", "strong": "1"}
 
-# The phases, the states of an adapter, and the statuses of a good thing.
+# Colours of phases, states of adapters, and statuses of conditions.
 _OF_WORDS: Final[Mapping[str, Colour]] = {
     **{row.name: row.colour for row in PHASE_TABLE},
     "Completed": "good",
@@ -32,10 +32,10 @@ _OF_WORDS: Final[Mapping[str, Colour]] = {
 
 
 def colour_of(word: str) -> Colour | None:
-    """Return the colour of a phase, a state or a status; None: it has none."""
+    """Return the colour of a phase, a state or a status, or None."""
     return _OF_WORDS.get(word.split(" ", 1)[0])
 
 
 def paint(text: str, colour: Colour | None) -> str:
-    """Put a text in a colour."""
+    """Colour a text."""
     return f"\x1b[{_CODES[colour]}m{text}\x1b[0m" if colour and text else text

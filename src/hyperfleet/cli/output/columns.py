@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
-from hyperfleet.cli.output.ages import tell_age
+from hyperfleet.cli.output.ages import format_age
 from hyperfleet.cli.output.formats import LabelColumns
 from hyperfleet.cli.output.sheet import Sheet
 from hyperfleet.cli.output.table import NONE, Column
@@ -43,14 +43,14 @@ _ADAPTERS: Final = (
 
 
 def cluster_sheet(now: datetime, labels: LabelColumns = NO_LABELS, *, has_kind: bool = False) -> Sheet[Resource]:
-    """Return how clusters are shown; ages count up to `now`. `has_kind`: names say `cluster/…`, beside other kinds."""
+    """Return the sheet of clusters; ages are relative to `now`. `has_kind`: names are `cluster/…`."""
 
     def name(cluster: Resource) -> str:
         return f"cluster/{cluster.name or cluster.id}"
 
     def cells(cluster: Resource) -> Sequence[str]:
         shown = name(cluster) if has_kind else cluster.name or cluster.id
-        return (shown, *_tell(cluster, now), *_tell_labels(cluster, labels))
+        return (shown, *_status_cells(cluster, now), *_label_cells(cluster, labels))
 
     return Sheet("Cluster", (*_SHARED, *_label_columns(labels)), cells, lambda each: each.raw, name)
 
@@ -58,7 +58,7 @@ def cluster_sheet(now: datetime, labels: LabelColumns = NO_LABELS, *, has_kind: 
 def node_pool_sheet(
     now: datetime, clusters: Mapping[str, str], labels: LabelColumns = NO_LABELS, *, has_kind: bool = False
 ) -> Sheet[Resource]:
-    """Return how node pools are shown; `clusters` are the names of clusters by id."""
+    """Return the sheet of node pools; `clusters` are the names of clusters by id."""
 
     def cluster_of(pool: Resource) -> str:
         id_ = pool.metadata.cluster_id or ""
@@ -69,14 +69,14 @@ def node_pool_sheet(
 
     def cells(pool: Resource) -> Sequence[str]:
         shown = f"nodepool/{pool.name}" if has_kind else pool.name or pool.id
-        return (cluster_of(pool) or NONE, shown, *_tell(pool, now), *_tell_labels(pool, labels))
+        return (cluster_of(pool) or NONE, shown, *_status_cells(pool, now), *_label_cells(pool, labels))
 
     columns = (Column("CLUSTER"), *_SHARED, *_label_columns(labels))
     return Sheet("NodePool", columns, cells, lambda each: each.raw, name)
 
 
 def adapter_sheet(now: datetime, *, has_kind: bool = False) -> Sheet[Adapter]:
-    """Return how adapters are shown."""
+    """Return the sheet of adapters."""
 
     def name(adapter: Adapter) -> str:
         return f"adapter/{adapter.name}"
@@ -85,53 +85,55 @@ def adapter_sheet(now: datetime, *, has_kind: bool = False) -> Sheet[Adapter]:
         reports = adapter.reports
         return (
             name(adapter) if has_kind else adapter.name,
-            tell_age(adapter.last_seen, now) if adapter.last_seen else "never",
-            tell_skew(adapter.clock_skew_seconds),
+            format_age(adapter.last_seen, now) if adapter.last_seen else "never",
+            format_skew(adapter.clock_skew_seconds),
             str(reports.aggregated + reports.stored + reports.replayed),
-            tell_counts(adapter.discards),
-            tell_counts(adapter.rejected),
-            tell_kinds(adapter.blocks),
-            tell_loss(adapter, now),
+            format_counts(adapter.discards),
+            format_counts(adapter.rejected),
+            format_kinds(adapter.blocks),
+            format_last_loss(adapter, now),
         )
 
     return Sheet("Adapter", _ADAPTERS, cells, lambda each: each.raw, name)
 
 
-def tell_labels(labels: Mapping[str, str]) -> str:
-    """Write labels on one line."""
+def format_labels(labels: Mapping[str, str]) -> str:
+    """Format labels as one line."""
     return ",".join(f"{key}={value}" for key, value in sorted(labels.items())) or NONE
 
 
-def tell_skew(seconds: float | None) -> str:
-    """Say how far a clock is off; less than a second is not worth a word."""
+def format_skew(seconds: float | None) -> str:
+    """Format the skew of a clock; less than a second counts as none."""
     if seconds is None:
         return NONE
     return "0s" if abs(seconds) < 1 else f"{seconds:+.0f}s"
 
 
-def tell_counts(counts: Mapping[str, int]) -> str:
-    """Say `3 (2 StaleGeneration, 1 OutOfOrder)`, or 0."""
-    there = {name: count for name, count in counts.items() if count}
-    if not there:
+def format_counts(counts: Mapping[str, int]) -> str:
+    """Format as `3 (2 StaleGeneration, 1 OutOfOrder)`, or 0."""
+    positive = {name: count for name, count in counts.items() if count}
+    if not positive:
         return "0"
-    parts = ", ".join(f"{count} {name}" for name, count in sorted(there.items(), key=lambda each: (-each[1], each[0])))
-    return f"{sum(there.values())} ({parts})"
+    parts = ", ".join(
+        f"{count} {name}" for name, count in sorted(positive.items(), key=lambda each: (-each[1], each[0]))
+    )
+    return f"{sum(positive.values())} ({parts})"
 
 
-def tell_kinds(counts: Mapping[str, int]) -> str:
-    """Say how many resources of each kind: `2 clusters, 1 node pool`."""
+def format_kinds(counts: Mapping[str, int]) -> str:
+    """Format counts by kind: `2 clusters, 1 node pool`."""
     words = {"Cluster": "cluster", "NodePool": "node pool"}
-    there = [count_of(number, words.get(kind, kind)) for kind, number in counts.items() if number]
-    return ", ".join(there) or "0"
+    parts = [count_of(number, words.get(kind, kind)) for kind, number in counts.items() if number]
+    return ", ".join(parts) or "0"
 
 
-def tell_loss(adapter: Adapter, now: datetime) -> str:
-    """Say which report was the last one that was not stored, why and when."""
+def format_last_loss(adapter: Adapter, now: datetime) -> str:
+    """Format the last report that was not stored, why and when."""
     lost = adapter.last_discard or adapter.last_refusal
-    return f"{lost.cause} for {lost.resource}, {tell_age(lost.time, now)} ago" if lost else NONE
+    return f"{lost.cause} for {lost.resource}, {format_age(lost.time, now)} ago" if lost else NONE
 
 
-def _tell(resource: Resource, now: datetime) -> Sequence[str]:
+def _status_cells(resource: Resource, now: datetime) -> Sequence[str]:
     status = resource.status
     ready, available = status.condition("Ready"), status.condition("Available")
     is_ready = ready is not None and ready.status == "True"
@@ -143,8 +145,8 @@ def _tell(resource: Resource, now: datetime) -> Sequence[str]:
         available.status if available else "Unknown",
         f"{completed}/{len(status.adapters)}",
         NONE if is_ready or ready is None else ready.reason or NONE,
-        tell_age(status.phase_since, now),
-        tell_age(resource.metadata.created_at, now),
+        format_age(status.phase_since, now),
+        format_age(resource.metadata.created_at, now),
         str(resource.generation),
         resource.id,
         NONE if is_ready or ready is None else ready.message or NONE,
@@ -156,6 +158,6 @@ def _label_columns(labels: LabelColumns) -> Sequence[Column]:
     return (*own, Column("LABELS", is_elastic=True)) if labels.shows_all else own
 
 
-def _tell_labels(resource: Resource, labels: LabelColumns) -> Sequence[str]:
+def _label_cells(resource: Resource, labels: LabelColumns) -> Sequence[str]:
     own = [resource.labels.get(key, NONE) for key in labels.keys]
-    return (*own, tell_labels(resource.labels)) if labels.shows_all else own
+    return (*own, format_labels(resource.labels)) if labels.shows_all else own

@@ -1,4 +1,4 @@
-"""The formats of `-o`, and how a command writes what it found. `options` makes command line options of these."""
+"""The formats of `-o`, and the output settings of a command. `options` makes command line options of these."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _EXAMPLES: Final = {
 PickedColumns = Sequence[tuple[str, Callable[[Any], list[Any]]]]
 
 
-class Format(Struct, frozen=True):
-    """A format, with what it was told if it takes something."""
+class OutputFormat(Struct, frozen=True):
+    """A format, with its argument if it takes one."""
 
     name: FormatName = "table"
     template: Callable[[Any], str] | None = None  # of jsonpath
@@ -29,20 +29,20 @@ class Format(Struct, frozen=True):
 
     @property
     def is_table(self) -> bool:
-        """Tell whether it is for people."""
+        """Return whether it is for people."""
         return self.name in ("table", "wide")
 
 
 class Output(Struct, frozen=True):
-    """How a command writes what it found."""
+    """How a command writes its results."""
 
-    format: Format = Format()
+    format: OutputFormat = OutputFormat()
     has_headers: bool = True
     sort_by: str | None = None
 
 
-def parse_format(text: str, names: Sequence[str] = FORMATS) -> Format:
-    """Read a format such as `json` or `jsonpath={.name}`; raise ValueError with a sentence if it is none."""
+def parse_format(text: str, names: Sequence[str] = FORMATS) -> OutputFormat:
+    """Parse a format such as `json` or `jsonpath={.name}`; raise ValueError with a message if it is invalid."""
     word, has_argument, argument = text.partition("=")
     name = next((each for each in FORMATS if each == word and each in names), None)
     if name is None:
@@ -52,13 +52,13 @@ def parse_format(text: str, names: Sequence[str] = FORMATS) -> Format:
         raise ValueError(f'there is no format "{word}"{guess}')
     if name not in _WITH_ARGUMENT:
         if has_argument:
-            raise ValueError(f"{name} takes nothing after it")
-        return Format(name)
+            raise ValueError(f"{name} takes no argument")
+        return OutputFormat(name)
     if not argument:
-        raise ValueError(f"{name} needs to know what to show, such as {_EXAMPLES[name]}")
+        raise ValueError(f"{name} needs an argument, such as {_EXAMPLES[name]}")
     if name == "jsonpath":
-        return Format(name, template=compile_template(argument))
-    return Format(name, columns=_parse_columns(argument))
+        return OutputFormat(name, template=compile_template(argument))
+    return OutputFormat(name, columns=_parse_columns(argument))
 
 
 class LabelColumns(Struct, frozen=True):
@@ -73,13 +73,13 @@ def _parse_columns(text: str) -> PickedColumns:
     for part in _split_columns(text):
         heading, colon, path = part.partition(":")
         if not colon or not heading or not path:
-            raise ValueError(f'"{part}" is no column; expected HEADING:PATH, such as NAME:.name')
+            raise ValueError(f'"{part}" is not a column; expected HEADING:PATH, such as NAME:.name')
         columns.append((heading.strip(), compile_path(path)))
     return tuple(columns)
 
 
 def _split_columns(text: str) -> list[str]:
-    """Cut at commas, but not at those inside brackets."""
+    """Split at commas, but not inside brackets."""
     parts, depth = [""], 0
     for character in text:
         depth += {"[": 1, "]": -1}.get(character, 0)

@@ -1,4 +1,4 @@
-"""JSONPath as kubectl has it: a template of text and `{…}`, in which paths pick values from a document.
+"""JSONPath as in kubectl: a template of text and `{…}`, in which paths pick values from a document.
 
     {.status.phase}                                     one value
     {.items[*].name}                                    several, with blanks between them
@@ -40,11 +40,11 @@ _COMPARE: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
 
 
 class PathError(ValueError):
-    """A path or a template cannot be read; the text says where."""
+    """A path or a template is invalid; the message says where."""
 
 
 def compile_path(text: str) -> Callable[[Any], Values]:
-    """Read a path, with or without braces and first dot, and return what finds its values in a document."""
+    """Compile a path, with or without braces and first dot, to a function that finds its values in a document."""
     inner = text.strip()
     if inner.startswith("{") and inner.endswith("}"):
         inner = inner[1:-1].strip()
@@ -57,14 +57,14 @@ def compile_path(text: str) -> Callable[[Any], Values]:
 
 
 def compile_template(text: str) -> Piece:
-    """Read a template and return what fills it in with the values of a document."""
+    """Compile a template to a function that fills in the values of a document."""
     tokens = _split(text if "{" in text else "{" + text + "}")
     pieces = _read_pieces(tokens, is_nested=False)
     return lambda document: "".join(piece(document) for piece in pieces)
 
 
 def show(value: object) -> str:
-    """Write a value that was picked: texts as they are, everything else as JSON."""
+    """Format a value: texts as they are, everything else as JSON."""
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
@@ -72,13 +72,13 @@ def show(value: object) -> str:
 
 
 class _Block(Struct, frozen=True):
-    """What stands in one pair of braces."""
+    """The content of one pair of braces."""
 
     text: str
 
 
 def _split(text: str) -> list[_Block | str]:
-    """Cut a template into text and what stands in braces; braces in quotes do not count."""
+    """Split a template into text and braces; braces in quotes do not count."""
     tokens: list[_Block | str] = []
     position = 0
     while position < len(text):
@@ -155,14 +155,14 @@ def _follow(steps: Iterable[Step], values: Values) -> Values:
 
 
 class _Reader:
-    """Reads the steps of one path, from left to right."""
+    """Parses the steps of one path, from left to right."""
 
     def __init__(self, text: str) -> None:
         self._text = text
         self._position = 0
 
     def path(self) -> list[Step]:
-        """Read steps for as long as there are any."""
+        """Parse all steps."""
         self._take("$") or self._take("@")
         steps: list[Step] = []
         while True:
@@ -178,7 +178,7 @@ class _Reader:
                 return steps
 
     def expect_end(self) -> None:
-        """Complain if something is left."""
+        """Raise if something is left."""
         if not self._is_at_end():
             raise self._wrong(f'"{self._text[self._position :]}" is not understood')
 
@@ -306,7 +306,7 @@ def _all_of(values: Values) -> Values:
 
 
 def _everything_below(values: Values) -> Values:
-    """Return the values and all that is inside them, at any depth."""
+    """Return the values and everything inside them, at any depth."""
     found: Values = []
     for value in values:
         found.append(value)
@@ -315,7 +315,7 @@ def _everything_below(values: Values) -> Values:
 
 
 def _holds(compare: Callable[[Any, Any], bool], left: Values, right: Values) -> bool:
-    """Compare the first values; what cannot be compared is different."""
+    """Compare the first values; values that cannot be compared are different."""
     if not left or not right:
         return False
     try:

@@ -1,4 +1,4 @@
-"""Outlines: texts below texts, with lines that show what belongs to what."""
+"""Outlines: nested texts, connected by lines."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 
-class Item(Struct, frozen=True):
-    """A text and what is below it."""
+class OutlineItem(Struct, frozen=True):
+    """A text and its children."""
 
     text: str
-    children: Sequence[Item] = ()
+    children: Sequence[OutlineItem] = ()
 
 
-def write_outline(item: Item, first: str = "", rest: str = "") -> Iterator[str]:
-    """Yield the lines of an outline; `first` and `rest` are what stands before its first line and before the others."""
+def write_outline(item: OutlineItem, first: str = "", rest: str = "") -> Iterator[str]:
+    """Yield the lines of an outline; `first` and `rest` are the prefixes of its first and of its other lines."""
     yield first + " ".join(item.text.split())
     last = len(item.children) - 1
     for index, child in enumerate(item.children):

@@ -1,4 +1,4 @@
-"""How one kind of thing is shown: its columns, its document, its name. `columns` has the sheets of our kinds."""
+"""How one kind of item is shown: its columns, its document, its name. `columns` has the sheets of resources."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ T = TypeVar("T")
 
 
 class Sheet(Struct, Generic[T], frozen=True):
-    """How things of a kind are shown."""
+    """How items of a kind are shown."""
 
-    kind: str  # `Cluster`: lists say `ClusterList`
+    kind: str  # `Cluster`: lists have the type `ClusterList`
     columns: Sequence[Column]
-    cells: Callable[[T], Sequence[str]]  # one for each column
-    document: Callable[[T], Any]  # as the server told it
-    name: Callable[[T], str]  # `cluster/payments`: what other commands take
+    cells: Callable[[T], Sequence[str]]  # one per column
+    document: Callable[[T], Any]  # as the server sent it
+    name: Callable[[T], str]  # `cluster/payments`, as other commands accept it

@@ -1,7 +1,7 @@
-"""Plain tables as kubectl writes them: left aligned, three blanks between columns, nothing around them.
+"""Plain tables like kubectl's: left aligned, three blanks between columns, no borders.
 
-The same table goes to terminals and into pipes; a terminal gets colours, and its last elastic column is cut to the
-width of the window.
+Terminals and pipes get the same table; on a terminal there are colours, and an elastic last column is cut to the width
+of the window.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import Final
 from msgspec import Struct
 
 from hyperfleet.cli.output.colours import colour_of, paint
-from hyperfleet.cli.printable import tame
+from hyperfleet.cli.sanitizing import sanitize
 
 GAP: Final = "   "
 NONE: Final = "<none>"
-_LEAST: Final = 20  # columns of a window that are left for what is cut; less tells nothing
+_LEAST: Final = 20  # minimum width of the cut column
 
 
 class Column(Struct, frozen=True):
@@ -25,29 +25,29 @@ class Column(Struct, frozen=True):
 
     heading: str
     is_wide: bool = False  # only with -o wide
-    is_coloured: bool = False  # by the word that stands in it
-    is_elastic: bool = False  # cut to the window if it is the last one
+    is_coloured: bool = False  # by its value
+    is_elastic: bool = False  # cut to the window if it is the last column
 
 
 class Look(Struct, frozen=True):
-    """How to show tables: for whom, and how wide."""
+    """How to show tables."""
 
     has_colour: bool = False
-    width: int | None = None  # of the window; None: no window, nothing is cut
+    width: int | None = None  # of the window; None: no window, so nothing is cut
     has_headers: bool = True
     is_wide: bool = False
 
 
 def write_table(columns: Sequence[Column], rows: Iterable[Sequence[str]], look: Look) -> list[str]:
-    """Lay rows out; every row has one cell for each column, also for those that are not shown."""
+    """Return the lines of a table; every row has one cell per column, including hidden columns."""
     return RunningTable(columns, look).add(rows)
 
 
 class RunningTable:
-    """A table that goes on: what comes later stands in the same columns, which only get wider."""
+    """A growing table: later rows use the same columns, which only get wider."""
 
     def __init__(self, columns: Sequence[Column], look: Look) -> None:
-        """Begin with nothing."""
+        """Begin without rows."""
         self._shown = [index for index, column in enumerate(columns) if look.is_wide or not column.is_wide]
         self._columns = [columns[index] for index in self._shown]
         self._look = look
@@ -55,7 +55,7 @@ class RunningTable:
         self._has_headers = look.has_headers
 
     def add(self, rows: Iterable[Sequence[str]]) -> list[str]:
-        """Return the lines of more rows; the first ones come with the headings."""
+        """Return the lines of more rows; the first call also returns the headings."""
         heads = [[column.heading for column in self._columns]] if self._has_headers else []
         self._has_headers = False
         cells = [[_one_line(row[index]) for index in self._shown] for row in rows]
@@ -70,12 +70,12 @@ class RunningTable:
 
 
 def width_of(text: str) -> int:
-    """Return how many columns of a terminal a text takes."""
+    """Return the width of a text on a terminal."""
     return len(text) if text.isascii() else sum(map(_width_of_character, text))
 
 
 def cut(text: str, width: int) -> str:
-    """Cut a text to a width, with a sign that something is missing."""
+    """Cut a text to a width, with an ellipsis."""
     if width_of(text) <= width:
         return text
     taken, room = [], width - 1
@@ -103,8 +103,8 @@ def _lay_out(row: Sequence[str], columns: Sequence[Column], widths: Sequence[int
 
 
 def _one_line(text: str) -> str:
-    """Put a cell on one line, and let no text move the cursor or change colours."""
-    return tame(" ".join(text.split()) if not text.isprintable() else text) or NONE
+    """Put a cell on one line, without control characters."""
+    return sanitize(" ".join(text.split()) if not text.isprintable() else text) or NONE
 
 
 def _width_of_character(character: str) -> int:

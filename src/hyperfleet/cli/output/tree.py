@@ -1,4 +1,4 @@
-"""Trees as clusterctl draws them: a table whose first column is a tree, with long messages on several lines."""
+"""Trees like clusterctl's: a table whose first column is a tree, with long messages on several lines."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from msgspec import Struct
 
 from hyperfleet.cli.output.colours import colour_of, paint
 from hyperfleet.cli.output.table import Column, Look, width_of
-from hyperfleet.cli.printable import tame
+from hyperfleet.cli.sanitizing import sanitize
 
 _GAP: Final = "  "
-_PIPED_WIDTH: Final = 140  # of lines that nobody sees in a window
-_LEAST: Final = 30  # columns for the last one, however narrow the window
+_PIPED_WIDTH: Final = 140  # width of lines without a terminal
+_LEAST: Final = 30  # minimum width of the last column
 
 
-class Node(Struct, frozen=True):
-    """One row of a tree: its name, the other cells, the last of which may be long, and what is below it."""
+class TreeNode(Struct, frozen=True):
+    """One row of a tree: its name, its cells (the last may be long), and its children."""
 
     name: str
     cells: Sequence[str] = ()
-    children: Sequence[Node] = ()
+    children: Sequence[TreeNode] = ()
 
 
-def write_tree(columns: Sequence[Column], root: Node, look: Look) -> list[str]:
+def write_tree(columns: Sequence[Column], root: TreeNode, look: Look) -> list[str]:
     """Return the lines of a tree; `columns` has the headings of the name and of the cells."""
     rows = list(_flatten(root, "", ""))
     blank = [""] * (len(columns) - 1)
@@ -41,8 +41,8 @@ def write_tree(columns: Sequence[Column], root: Node, look: Look) -> list[str]:
     return lines + [line for first, rest, row in cells for line in layout.write(first, rest, row)]
 
 
-def _flatten(node: Node, first: str, rest: str) -> Iterator[tuple[Node, str, str]]:
-    """Yield every row with what stands before its name, and what stands there on its further lines."""
+def _flatten(node: TreeNode, first: str, rest: str) -> Iterator[tuple[TreeNode, str, str]]:
+    """Yield every row with the prefix of its first line, and the prefix of its further lines."""
     below = "│ " if node.children else "  "
     yield node, first + node.name, rest + below
     last = len(node.children) - 1
@@ -52,7 +52,7 @@ def _flatten(node: Node, first: str, rest: str) -> Iterator[tuple[Node, str, str
 
 
 class _Layout:
-    """Writes rows in columns, the last of which is wrapped; in a narrow window it stands below its row."""
+    """Writes rows in columns; the last one is wrapped, or put below the row in a narrow window."""
 
     def __init__(self, columns: Sequence[Column], widths: Sequence[int], look: Look) -> None:
         self._columns = columns
@@ -63,7 +63,7 @@ class _Layout:
         self._is_narrow = look.width is not None and self._room < _LEAST
 
     def write(self, first: str, rest: str, row: Sequence[str], *, is_head: bool = False) -> Iterator[str]:
-        """Yield the lines of one row; `rest` stands where the tree goes on beside further lines."""
+        """Yield the lines of one row; `rest` is the prefix of further lines."""
         if self._is_narrow:
             yield from self._write_narrow(first, rest, row, is_head=is_head)
             return
@@ -87,10 +87,10 @@ class _Layout:
 
 
 def _wrap(text: str, width: int) -> list[str]:
-    """Cut a message into lines; its own ends of lines are kept, and points of a list stand out."""
+    """Wrap a message; its own line breaks are kept, and list items are indented."""
     lines = []
     for line in text.splitlines():
-        clean = tame(line)
+        clean = sanitize(line)
         indent = "  " if clean.lstrip().startswith("* ") else ""
         lines += textwrap.wrap(clean, width, subsequent_indent=indent, break_on_hyphens=False) or [""]
     return lines

@@ -8,12 +8,12 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from hyperfleet.client.answers.document import Document
-from hyperfleet.client.answers.resource import Flapping, Undamped
+from hyperfleet.client.answers.document import ApiDocument
+from hyperfleet.client.answers.resource import FlappingMark, Undamped
 
 
 class Term(Struct, frozen=True, rename="camel"):
-    """A part of an expression and what it came to."""
+    """A part of an expression and its value."""
 
     text: str
     value: Any = None
@@ -23,7 +23,7 @@ class Term(Struct, frozen=True, rename="camel"):
 
 
 class ExplainedAdapter(Struct, frozen=True, rename="camel"):
-    """What one adapter contributes, also if it has not reported yet."""
+    """What one adapter contributes, even if it has not reported yet."""
 
     name: str
     state: str = ""
@@ -48,7 +48,7 @@ class RemedyReport(Struct, frozen=True, rename="camel"):
 
 
 class Remedies(Struct, frozen=True, rename="camel"):
-    """The smallest sets of reports that would make a condition good."""
+    """The smallest sets of reports that would give a condition the wanted status."""
 
     wanted: str = "True"
     sets: tuple[tuple[RemedyReport, ...], ...] = ()
@@ -56,17 +56,17 @@ class Remedies(Struct, frozen=True, rename="camel"):
     minimal: bool = True
 
 
-class Move(Struct, frozen=True, rename="camel"):
-    """One move of something that flaps."""
+class FlappingMove(Struct, frozen=True, rename="camel"):
+    """One transition of a flapping phase or condition."""
 
     time: datetime | None = None
     to: str = ""
 
 
-class ExplainedFlapping(Flapping, frozen=True, rename="camel"):
-    """How something moves that moves too often."""
+class ExplainedFlapping(FlappingMark, frozen=True, rename="camel"):
+    """The recent transitions of a flapping phase or condition."""
 
-    moves: tuple[Move, ...] = ()
+    moves: tuple[FlappingMove, ...] = ()
 
 
 class ExplainedCondition(Struct, frozen=True, rename="camel"):
@@ -85,8 +85,8 @@ class ExplainedCondition(Struct, frozen=True, rename="camel"):
     flapping: ExplainedFlapping | None = None
 
 
-class Explanation(Document, frozen=True, rename="camel", dict=True):
-    """Why a resource has its status. `current` false: the policy changed, and this tells how it will be."""
+class Explanation(ApiDocument, frozen=True, rename="camel", dict=True):
+    """Why a resource has its status. Not `current`: the policy changed, and this is the status it will have."""
 
     id: str
     generation: int = 0

@@ -7,12 +7,12 @@ from datetime import datetime
 
 from msgspec import Struct, field
 
-from hyperfleet.client.answers.document import Document
-from hyperfleet.client.errors import Fault
+from hyperfleet.client.answers.document import ApiDocument
+from hyperfleet.client.errors import ErrorDetail
 
 
 class ReportCounts(Struct, frozen=True, rename="camel"):
-    """How many reports of an adapter were taken in."""
+    """The number of accepted reports of an adapter."""
 
     aggregated: int = 0
     stored: int = 0
@@ -36,8 +36,8 @@ class BlockedResource(Struct, frozen=True, rename="camel"):
     href: str = ""
 
 
-class Adapter(Document, frozen=True, rename="camel", dict=True):
-    """What is known of one adapter over all resources. `blocked` is told only of one that was asked for by name."""
+class Adapter(ApiDocument, frozen=True, rename="camel", dict=True):
+    """One adapter over all resources. `blocked` is set only if the adapter was requested by name."""
 
     name: str
     reports: ReportCounts = field(default_factory=ReportCounts)
@@ -51,8 +51,8 @@ class Adapter(Document, frozen=True, rename="camel", dict=True):
     blocked: tuple[BlockedResource, ...] = ()
 
 
-class Summary(Document, frozen=True, rename="camel", dict=True):
-    """How many resources there are of each sort, the largest group first."""
+class Summary(ApiDocument, frozen=True, rename="camel", dict=True):
+    """The number of resources in each group, the largest first."""
 
     group_by: tuple[str, ...] = ()
     total: int = 0
@@ -69,7 +69,7 @@ class AffectedResource(Struct, frozen=True, rename="camel"):
     since: datetime | None = None
 
 
-class MostlyShared(Struct, frozen=True, rename="camel"):
+class MostlySharedLabel(Struct, frozen=True, rename="camel"):
     """A label that more than half of the resources have, but not all."""
 
     key: str
@@ -77,15 +77,15 @@ class MostlyShared(Struct, frozen=True, rename="camel"):
     share: float = 0.0
 
 
-class Growth(Struct, frozen=True, rename="camel"):
-    """How many of the failures began lately."""
+class FailureGrowth(Struct, frozen=True, rename="camel"):
+    """How many of the failures began recently."""
 
     last_hour: int = 0
     last_24h: int = field(default=0, name="last24h")
 
 
 class SharedCause(Struct, frozen=True, rename="camel"):
-    """Failures that look as if they had one cause."""
+    """Failures that seem to have the same cause."""
 
     adapter: str
     reason: str = ""
@@ -95,13 +95,13 @@ class SharedCause(Struct, frozen=True, rename="camel"):
     kinds: Mapping[str, int] = field(default_factory=dict)
     resources: tuple[AffectedResource, ...] = ()
     shared_labels: Mapping[str, str] = field(default_factory=dict)
-    mostly_shared_labels: tuple[MostlyShared, ...] = ()
+    mostly_shared_labels: tuple[MostlySharedLabel, ...] = ()
     since: datetime | None = None
     newest: datetime | None = None
-    growth: Growth = field(default_factory=Growth)
+    growth: FailureGrowth = field(default_factory=FailureGrowth)
 
 
-class Problems(Document, frozen=True, rename="camel", dict=True):
+class Problems(ApiDocument, frozen=True, rename="camel", dict=True):
     """What fails, grouped by cause, those with the most resources first."""
 
     items: tuple[SharedCause, ...] = ()
@@ -110,13 +110,13 @@ class Problems(Document, frozen=True, rename="camel", dict=True):
     complete: bool = True
 
 
-class Recomputation(Struct, frozen=True, rename="camel"):
-    """How far the fleet is from being computed under the policy in force."""
+class RecomputationProgress(Struct, frozen=True, rename="camel"):
+    """How many resources have yet to be computed under the policy in force."""
 
     remaining: int = 0
 
 
-class Policy(Document, frozen=True, rename="camel", dict=True):
+class Policy(ApiDocument, frozen=True, rename="camel", dict=True):
     """The policy every status is computed with."""
 
     version: int = 0
@@ -124,44 +124,44 @@ class Policy(Document, frozen=True, rename="camel", dict=True):
     file: str = ""
     activated_at: datetime | None = None
     text: str = ""
-    recomputation: Recomputation = field(default_factory=Recomputation)
-    warnings: tuple[Fault, ...] = ()
+    recomputation: RecomputationProgress = field(default_factory=RecomputationProgress)
+    warnings: tuple[ErrorDetail, ...] = ()
 
 
-class Unreadiness(Struct, frozen=True, rename="camel"):
-    """One thing that keeps a server from doing its work."""
+class UnreadyReason(Struct, frozen=True, rename="camel"):
+    """One reason why a server is not ready."""
 
     check: str = ""
     message: str = ""
 
 
-class Readiness(Document, frozen=True, rename="camel", dict=True):
-    """Whether a server can do its work now, and if not, why."""
+class Readiness(ApiDocument, frozen=True, rename="camel", dict=True):
+    """Whether a server is ready, and if not, why."""
 
     status: str = ""
-    reasons: tuple[Unreadiness, ...] = ()
+    reasons: tuple[UnreadyReason, ...] = ()
 
     @property
     def is_ready(self) -> bool:
-        """Tell whether it can."""
+        """Return whether it is ready."""
         return self.status == "ready"
 
 
-class Liveness(Document, frozen=True, rename="camel", dict=True):
-    """A process that answers."""
+class Liveness(ApiDocument, frozen=True, rename="camel", dict=True):
+    """The answer of a running process."""
 
     status: str = ""
 
 
-class Info(Struct, frozen=True):
-    """The part of a server's description that names it."""
+class OpenApiInfo(Struct, frozen=True):
+    """The title and version in an OpenAPI document."""
 
     title: str = ""
     version: str = ""
 
 
-class Description(Document, frozen=True, dict=True):
-    """The OpenAPI description of a server; `raw` has all of it."""
+class OpenApiDocument(ApiDocument, frozen=True, dict=True):
+    """The OpenAPI document of a server; `raw` has all of it."""
 
     openapi: str = ""
-    info: Info = field(default_factory=Info)
+    info: OpenApiInfo = field(default_factory=OpenApiInfo)

@@ -7,18 +7,18 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from hyperfleet.client.answers.document import Document
+from hyperfleet.client.answers.document import ApiDocument
 
 
-class Cause(Struct, frozen=True, rename="camel"):
+class ChangeCause(Struct, frozen=True, rename="camel"):
     """Why a status was computed."""
 
     kind: str = ""
     ref: str | None = None
 
 
-class HistoryEntry(Document, frozen=True, rename="camel", dict=True):
-    """One move of the phase or of a condition's status; None: it was not there before, or is not any more."""
+class HistoryEntry(ApiDocument, frozen=True, rename="camel", dict=True):
+    """One transition of the phase or of a condition's status; None: it did not exist before, or no longer exists."""
 
     position: int = 0
     time: datetime | None = None
@@ -27,13 +27,13 @@ class HistoryEntry(Document, frozen=True, rename="camel", dict=True):
     to: str | None = None
     reason: str = ""
     message: str = ""
-    cause: Cause = field(default_factory=Cause)
+    cause: ChangeCause = field(default_factory=ChangeCause)
     policy: str = ""
     duration: str | None = None
 
 
-class Side(Struct, frozen=True, rename="camel"):
-    """One of two that are compared; without a time: as it is now."""
+class DiffSide(Struct, frozen=True, rename="camel"):
+    """One of the two compared resources; without a time: as it is now."""
 
     id: str = ""
     href: str = ""
@@ -51,12 +51,12 @@ class Difference(Struct, frozen=True, rename="camel"):
     to: Any = None
 
 
-class Diff(Document, frozen=True, rename="camel", dict=True):
-    """What is different between a resource and itself at another time, or another resource."""
+class Diff(ApiDocument, frozen=True, rename="camel", dict=True):
+    """The differences between a resource and itself at another time, or another resource."""
 
     summary: str = ""
-    from_: Side = field(default_factory=Side, name="from")
-    to: Side = field(default_factory=Side)
+    from_: DiffSide = field(default_factory=DiffSide, name="from")
+    to: DiffSide = field(default_factory=DiffSide)
     items: tuple[Difference, ...] = ()
     total: int = 0
     truncated: bool = False

@@ -1,4 +1,4 @@
-"""What adapters reported, and what became of reports."""
+"""Reports of adapters, and their outcomes."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from hyperfleet.client.answers.document import Document
+from hyperfleet.client.answers.document import ApiDocument
 from hyperfleet.client.answers.resource import Condition
 from hyperfleet.client.errors import ProblemDocument
 
 
-class AdapterReport(Document, frozen=True, rename="camel", dict=True):
+class AdapterReport(ApiDocument, frozen=True, rename="camel", dict=True):
     """The last report of one adapter on a resource."""
 
     adapter: str
@@ -29,8 +29,8 @@ class AdapterReport(Document, frozen=True, rename="camel", dict=True):
         return next((each for each in self.conditions if each.type == type_), None)
 
 
-class Reports(Document, frozen=True, rename="camel", dict=True):
-    """What every adapter last reported of one resource; before the first report there is nothing in it."""
+class Reports(ApiDocument, frozen=True, rename="camel", dict=True):
+    """The last report of every adapter on one resource; empty before the first."""
 
     id: str = ""
     type: str = ""
@@ -42,38 +42,38 @@ class Reports(Document, frozen=True, rename="camel", dict=True):
     last_updated: datetime | None = None
 
     def of(self, adapter: str) -> AdapterReport | None:
-        """Return what an adapter reported."""
+        """Return the report of an adapter."""
         return next((each for each in self.adapter_statuses if each.adapter == adapter), None)
 
 
-class Note(Struct, frozen=True, rename="camel"):
-    """Something about a report that is legal but likely not meant."""
+class ReportNote(Struct, frozen=True, rename="camel"):
+    """Something in a report that is valid but probably a mistake."""
 
     pointer: str = ""
     code: str = ""
     message: str = ""
 
 
-class Outcome(Document, frozen=True, rename="camel", dict=True):
-    """What became of one report: `aggregated`, `stored` or `discarded`. A discard is no error: do not send it again."""
+class Outcome(ApiDocument, frozen=True, rename="camel", dict=True):
+    """The outcome of a report: `aggregated`, `stored` or `discarded`. A discard is not an error: do not resend it."""
 
     phase: str = ""
     outcome: str = ""
     reason: str | None = None  # why it was discarded
     report_id: str | None = None
-    stored_report_id: str | None = None  # of the one that stays in its place
+    stored_report_id: str | None = None  # of the report that was kept instead
     replayed: bool = False
-    removed: bool = False  # it was the last word that the removal of the resource waited for
-    notes: tuple[Note, ...] = ()
+    removed: bool = False  # this report completed the removal of the resource
+    notes: tuple[ReportNote, ...] = ()
 
     @property
     def is_discarded(self) -> bool:
-        """Tell whether it counted for nothing: there is a newer one, or it is about an older generation."""
+        """Return whether it had no effect, because there is a newer one or it is about an older generation."""
         return self.outcome == "discarded"
 
 
 class OutcomeEntry(Struct, frozen=True, rename="camel"):
-    """What became of one of the reports of a request."""
+    """The outcome of one report of a request."""
 
     adapter: str = ""
     outcome: str = ""
@@ -81,10 +81,10 @@ class OutcomeEntry(Struct, frozen=True, rename="camel"):
     report_id: str | None = None
     stored_report_id: str | None = None
     replayed: bool = False
-    notes: tuple[Note, ...] = ()
+    notes: tuple[ReportNote, ...] = ()
 
 
-class ReportAnswer(Document, frozen=True, rename="camel", dict=True):
+class ReportAnswer(ApiDocument, frozen=True, rename="camel", dict=True):
     """The answer to a report, as it is sent."""
 
     phase: str = ""
@@ -93,7 +93,7 @@ class ReportAnswer(Document, frozen=True, rename="camel", dict=True):
 
 
 class BatchEntry(Struct, frozen=True, rename="camel"):
-    """What became of one report of a batch; `problem`: it was refused."""
+    """The result of one report of a batch; `problem` is set if it was refused."""
 
     index: int = 0
     status: int = 0
@@ -103,13 +103,13 @@ class BatchEntry(Struct, frozen=True, rename="camel"):
     report_id: str | None = None
     stored_report_id: str | None = None
     replayed: bool = False
-    notes: tuple[Note, ...] = ()
+    notes: tuple[ReportNote, ...] = ()
     phase: str = ""
     problem: ProblemDocument | None = None
 
 
-class BatchResult(Document, frozen=True, rename="camel", dict=True):
-    """What became of a batch, each entry in the order in which it was sent."""
+class BatchResult(ApiDocument, frozen=True, rename="camel", dict=True):
+    """The results of a batch, in the order in which the reports were sent."""
 
     results: tuple[BatchEntry, ...] = ()
     accepted: int = 0
@@ -128,12 +128,12 @@ class FailedAdapter(Struct, frozen=True):
 
     @property
     def is_unhealthy(self) -> bool:
-        """Tell whether the adapter itself is in trouble, rather than its work."""
+        """Return whether the adapter itself is in trouble, rather than its work."""
         return self.state == "Unhealthy"
 
 
 class AdapterProgress(Struct, frozen=True):
-    """How far an adapter is with a resource. `str()` is the line of the guide: `dns - completed (gen 1)`."""
+    """The progress of an adapter on a resource. `str()` is the line of the guide: `dns - completed (gen 1)`."""
 
     adapter: str
     state: str  # completed, running, pending, failed, unhealthy, outdated
@@ -143,5 +143,5 @@ class AdapterProgress(Struct, frozen=True):
     stale: bool = False
 
     def __str__(self) -> str:
-        """Say it on one line."""
+        """Format as one line."""
         return f"{self.adapter} - {self.state} (gen {self.generation})"

@@ -1,4 +1,4 @@
-"""Resources as the server answers them: what was asked for, and how it is."""
+"""Resources as the server returns them: spec and status."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import Any, Generic, Literal, TypeVar
 
 from msgspec import Raw, Struct, field
 
-from hyperfleet.client.answers.document import Document
+from hyperfleet.client.answers.document import ApiDocument
 
 
 class Undamped(Struct, frozen=True, rename="camel"):
-    """What a damped rule says now, when it differs from what is still published."""
+    """The present result of a damped rule, if it differs from the published one."""
 
     status: str = ""
     since: datetime | None = None
 
 
-class Flapping(Struct, frozen=True, rename="camel"):
-    """The mark of what moves too often."""
+class FlappingMark(Struct, frozen=True, rename="camel"):
+    """Marks a phase or condition that changes too often."""
 
     transitions: int = 0
     window: str = ""
@@ -36,11 +36,11 @@ class Condition(Struct, frozen=True, rename="camel"):
     observed_generation: int = 0
     last_transition_time: datetime | None = None
     undamped: Undamped | None = field(default=None, name="raw")
-    flapping: Flapping | None = None
+    flapping: FlappingMark | None = None
 
 
 class AdapterState(Struct, frozen=True, rename="camel"):
-    """One adapter that reported on a resource, on one line."""
+    """The state of one adapter that has reported on a resource."""
 
     name: str
     available: str = "Unknown"
@@ -52,7 +52,7 @@ class AdapterState(Struct, frozen=True, rename="camel"):
 
 
 class Status(Struct, frozen=True, rename="camel"):
-    """How a resource is."""
+    """The status of a resource."""
 
     phase: str = ""
     phase_description: str = ""
@@ -60,7 +60,7 @@ class Status(Struct, frozen=True, rename="camel"):
     conditions: tuple[Condition, ...] = ()
     adapters: tuple[AdapterState, ...] = ()
     last_updated: datetime | None = None
-    phase_flapping: Flapping | None = None
+    phase_flapping: FlappingMark | None = None
 
     def condition(self, type_: str) -> Condition | None:
         """Return the condition of a type."""
@@ -72,7 +72,7 @@ class Status(Struct, frozen=True, rename="camel"):
 
 
 class Metadata(Struct, frozen=True, rename="camel"):
-    """What is known of a resource beside its spec."""
+    """The metadata of a resource."""
 
     created_at: datetime | None = None
     updated_at: datetime | None = None
@@ -84,8 +84,8 @@ class Metadata(Struct, frozen=True, rename="camel"):
     tenant: str | None = None
 
 
-class Resource(Document, frozen=True, rename="camel", dict=True):
-    """A cluster, a node pool or a resource of another kind. With `fields`, what was not asked for is empty."""
+class Resource(ApiDocument, frozen=True, rename="camel", dict=True):
+    """A cluster, a node pool or a resource of another kind. With `fields`, what was not requested is empty."""
 
     id: str
     type: str = ""
@@ -108,12 +108,12 @@ class Resource(Document, frozen=True, rename="camel", dict=True):
 
     @property
     def is_ready(self) -> bool:
-        """Tell whether the phase is Ready."""
+        """Return whether the phase is Ready."""
         return self.status.phase == "Ready"
 
     @property
     def is_deleting(self) -> bool:
-        """Tell whether somebody asked for it to go."""
+        """Return whether it is being deleted."""
         return self.metadata.deletion_timestamp is not None
 
 
@@ -136,14 +136,14 @@ Action = Literal["created", "configured", "unchanged"]
 
 
 class Applied(Struct, Generic[R], frozen=True):
-    """What `apply` did. With `dry_run`, what it would have done; `resource` is then as it is, if it is there."""
+    """What `apply` did. With `dry_run`, what it would have done; `resource` is then the present one, if any."""
 
     action: Action
     resource: R | None
 
 
-class PageAnswer(Document, frozen=True, rename="camel", dict=True):
-    """A page as it is sent: the items are not read yet."""
+class PageAnswer(ApiDocument, frozen=True, rename="camel", dict=True):
+    """A page as the server sends it: the items are not decoded yet."""
 
     items: tuple[Raw, ...] = ()
     continue_: str | None = field(default=None, name="continue")
@@ -160,16 +160,16 @@ class Page(Struct, Generic[R], frozen=True):
     total: int | None = None
 
 
-class WaitAnswer(Struct, frozen=True, rename="camel"):
-    """How a wait ended that was not in vain; without a resource: it is gone, as was waited for."""
+class WaitResult(Struct, frozen=True, rename="camel"):
+    """The result of a successful wait; without a resource: it is gone, and the wait was for that."""
 
     outcome: str = ""
     revision: int | None = None
     resource: Raw = field(default_factory=Raw)
 
 
-class Departure(Struct, frozen=True, rename="camel"):
-    """What a watch tells of a resource that left."""
+class DeletedItem(Struct, frozen=True, rename="camel"):
+    """The event of a resource that was removed or no longer matches."""
 
     id: str = ""
     reason: str = ""
@@ -177,7 +177,7 @@ class Departure(Struct, frozen=True, rename="camel"):
 
 
 WatchKind = Literal["added", "modified", "deleted", "synced", "bookmark", "relist"]
-W = TypeVar("W", bound=Document)
+W = TypeVar("W", bound=ApiDocument)
 
 
 class WatchEvent(Struct, Generic[W], frozen=True):
@@ -185,7 +185,7 @@ class WatchEvent(Struct, Generic[W], frozen=True):
 
     `added`, `modified`: with what it is about as `resource`. `deleted`: with its id and the `reason`, `Removed` or
     `NoLongerMatches` (then with the resource). `synced`: the list is complete. `bookmark`: nothing, but the position
-    moved. `relist`, which the client adds: forget what you have, everything there is follows anew up to `synced`.
+    moved. `relist`, which the client adds: discard what you have, the whole list follows again up to `synced`.
     """
 
     kind: WatchKind

@@ -1,4 +1,4 @@
-"""What another policy would change, and what it would have made of the past."""
+"""What another policy would change, and what it would have changed in the past."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from datetime import datetime
 
 from msgspec import Struct, field
 
-from hyperfleet.client.answers.document import Document
-from hyperfleet.client.errors import Fault
+from hyperfleet.client.answers.document import ApiDocument
+from hyperfleet.client.errors import ErrorDetail
 
 
 class SimulatedCount(Struct, frozen=True, rename="camel"):
-    """How many resources would make the same move."""
+    """How many resources would make the same transition."""
 
     subject: str
     from_: str | None = field(default=None, name="from")
@@ -21,7 +21,7 @@ class SimulatedCount(Struct, frozen=True, rename="camel"):
 
 
 class SimulatedTransition(Struct, frozen=True, rename="camel"):
-    """What would become of the phase or of one condition."""
+    """How the phase or one condition would change."""
 
     subject: str
     from_: str | None = field(default=None, name="from")
@@ -41,8 +41,8 @@ class SimulatedChange(Struct, frozen=True, rename="camel"):
     transitions: tuple[SimulatedTransition, ...] = ()
 
 
-class ReplayedAccount(Struct, frozen=True, rename="camel"):
-    """What became of one subject under one policy, over all resources."""
+class ReplayedTotals(Struct, frozen=True, rename="camel"):
+    """The transitions and durations of one subject under one policy, over all resources."""
 
     transitions: int = 0
     seconds: Mapping[str, float] = field(default_factory=dict)
@@ -52,39 +52,39 @@ class ReplayedSubject(Struct, frozen=True, rename="camel"):
     """The phase, or a condition, under both policies."""
 
     subject: str
-    present: ReplayedAccount = field(default_factory=ReplayedAccount)
-    candidate: ReplayedAccount = field(default_factory=ReplayedAccount)
+    present: ReplayedTotals = field(default_factory=ReplayedTotals)
+    candidate: ReplayedTotals = field(default_factory=ReplayedTotals)
 
 
-class ReplayedStretch(Struct, frozen=True, rename="camel"):
-    """A time in which something stayed what it was."""
+class ReplayedInterval(Struct, frozen=True, rename="camel"):
+    """A time in which a subject did not change."""
 
     state: str
     since: datetime | None = None
     seconds: float = 0.0
 
 
-class ReplayedStory(Struct, frozen=True, rename="camel"):
-    """A subject of one resource that would have been something else for a while."""
+class ReplayedTimeline(Struct, frozen=True, rename="camel"):
+    """A subject of one resource that would have been different for some time."""
 
     subject: str
     gist: str = ""
-    present: tuple[ReplayedStretch, ...] = ()
-    candidate: tuple[ReplayedStretch, ...] = ()
+    present: tuple[ReplayedInterval, ...] = ()
+    candidate: tuple[ReplayedInterval, ...] = ()
 
 
-class ReplayedLife(Struct, frozen=True, rename="camel"):
-    """A resource whose past would have been another one."""
+class ReplayedResource(Struct, frozen=True, rename="camel"):
+    """A resource whose past would have been different."""
 
     id: str
     name: str = ""
     kind: str = ""
     href: str = ""
-    subjects: tuple[ReplayedStory, ...] = ()
+    subjects: tuple[ReplayedTimeline, ...] = ()
 
 
-class Replay(Struct, frozen=True, rename="camel"):
-    """What the recorded reports would have come to."""
+class ReplayResult(Struct, frozen=True, rename="camel"):
+    """The recorded reports, aggregated again under both policies."""
 
     from_: datetime | None = field(default=None, name="from")
     to: datetime | None = None
@@ -93,10 +93,10 @@ class Replay(Struct, frozen=True, rename="camel"):
     reports: int = 0
     differing: int = 0
     subjects: tuple[ReplayedSubject, ...] = ()
-    lives: tuple[ReplayedLife, ...] = ()
+    lives: tuple[ReplayedResource, ...] = ()
 
 
-class Simulation(Document, frozen=True, rename="camel", dict=True):
+class Simulation(ApiDocument, frozen=True, rename="camel", dict=True):
     """What another policy would change."""
 
     policy: str = ""
@@ -107,12 +107,12 @@ class Simulation(Document, frozen=True, rename="camel", dict=True):
     summary: tuple[SimulatedCount, ...] = ()
     changes: tuple[SimulatedChange, ...] = ()
     truncated: bool = False
-    warnings: tuple[Fault, ...] = ()
-    replay: Replay | None = None
+    warnings: tuple[ErrorDetail, ...] = ()
+    replay: ReplayResult | None = None
 
 
 class SimulationProgress(Struct, frozen=True, rename="camel"):
-    """How far a simulation is."""
+    """The progress of a simulation."""
 
     examined: int = 0
     total: int = 0

@@ -1,4 +1,4 @@
-"""From words to what is sent: filters, moments, paths, reports, errors for people."""
+"""From arguments to requests: filters, times, paths, reports, errors for people."""
 
 from __future__ import annotations
 
@@ -11,12 +11,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hyperfleet.aggregation import read_report
-from hyperfleet.client import Cluster, NodePool, Verdict
+from hyperfleet.client import Cluster, ConditionResult, NodePool
 from hyperfleet.client.answers.resource import Metadata, Resource
-from hyperfleet.client.errors import Fault, ProblemDocument, Unauthenticated, make_problem, read_problem, tell
-from hyperfleet.client.places import BASE, CLUSTERS, NODE_POOLS, direct_path, place_of
+from hyperfleet.client.errors import (
+    ErrorDetail,
+    ProblemDocument,
+    Unauthenticated,
+    format_problem,
+    make_problem,
+    read_problem,
+)
+from hyperfleet.client.paths import BASE, CLUSTERS, NODE_POOLS, direct_path, type_of
 from hyperfleet.client.query import query_of, write_moment, write_seconds
-from hyperfleet.client.reporting import BatchReport, Words, compose, report, report_batch
+from hyperfleet.client.reporting import BatchReport, ReportFields, compose, report, report_batch
 from hyperfleet.documents.durations import parse_duration
 from tests.unit.client.world import NOW, World, answer
 
@@ -51,7 +58,7 @@ def test_filters() -> None:
 
 
 @given(st.timedeltas(timedelta(0), timedelta(days=10_000)), st.floats(0.001, 1e7))
-def test_durations_are_read_as_they_were_meant(duration: timedelta, seconds: float) -> None:
+def test_durations_are_sent_unchanged(duration: timedelta, seconds: float) -> None:
     assert parse_duration(write_moment(duration)) == duration
     assert parse_duration(write_seconds(seconds)).total_seconds() == pytest.approx(seconds, abs=0.001)
 
@@ -82,23 +89,23 @@ def test_paths(subject: Resource | str, path: str) -> None:
     assert direct_path(subject) == path
 
 
-def test_what_something_is_shows_where_it_belongs() -> None:
+def test_the_type_of_a_resource_is_recognised() -> None:
     pools = (NodePool("x"), Resource("np-1"), "np-1", "clusters/c/nodepools/x", Resource("x", href="/a/nodepools/x"))
-    assert all(place_of(each) is NODE_POOLS for each in pools)
-    assert all(place_of(each) is CLUSTERS for each in (Cluster("np"), "cls-1", "whatever", "/v1/clusters/np-1"))
+    assert all(type_of(each) is NODE_POOLS for each in pools)
+    assert all(type_of(each) is CLUSTERS for each in (Cluster("np"), "cls-1", "whatever", "/v1/clusters/np-1"))
 
 
 @pytest.mark.parametrize("id_", ["", ".", "..", "clusters/../policy"])
-def test_what_would_lead_elsewhere_is_refused(id_: str) -> None:
+def test_ids_that_change_the_path_are_refused(id_: str) -> None:
     world = World()
     with pytest.raises(ValueError, match="neither an id nor a name"):
-        world.run(NODE_POOLS.locate(id_, world.patience(), "cls-1"))
+        world.run(NODE_POOLS.locate(id_, world.retry(), "cls-1"))
 
 
 @given(st.text(min_size=1).filter(lambda text: "/" not in text and text not in (".", "..")))
-def test_no_id_leads_anywhere_else(id_: str) -> None:
+def test_no_id_changes_the_path(id_: str) -> None:
     world = World()
-    path = world.run(CLUSTERS.locate(id_, world.patience()))
+    path = world.run(CLUSTERS.locate(id_, world.retry()))
     rest = path.removeprefix(f"{BASE}/clusters/")
     assert rest
     assert set(rest).isdisjoint("/?#: ")
@@ -109,19 +116,19 @@ def test_no_id_leads_anywhere_else(id_: str) -> None:
         {"available": st.sampled_from([True, False, None, "True", "Unknown"])},
         optional={
             "applied": st.sampled_from([True, False, None]),
-            "health": st.just(Verdict(False, "Broken", "it broke")),
+            "health": st.just(ConditionResult(False, "Broken", "it broke")),
             "finalized": st.booleans(),
             "reason": st.just("JobRunning"),
             "message": st.text(max_size=20).filter(lambda text: text.isprintable()),
-            "conditions": st.just({"DNSReady": True, "Slow": Verdict(None, "NotMeasured")}),
+            "conditions": st.just({"DNSReady": True, "Slow": ConditionResult(None, "NotMeasured")}),
             "data": st.just({"records": 5}),
             "metadata": st.just({"job": "x"}),
         },
     ),
     st.integers(1, 10**9),
 )
-def test_every_report_is_one_that_the_server_reads(words: Any, generation: int) -> None:
-    body = msgspec.json.decode(msgspec.json.encode(compose("dns", words, generation, NOW)))
+def test_the_server_reads_every_report(fields: Any, generation: int) -> None:
+    body = msgspec.json.decode(msgspec.json.encode(compose("dns", fields, generation, NOW)))
     read = read_report(body, "")
     assert read.errors == ()
     assert read.notes == ()
@@ -129,16 +136,16 @@ def test_every_report_is_one_that_the_server_reads(words: Any, generation: int) 
     assert read.report.observed_time == NOW
     available = read.report.condition("Available")
     assert available is not None
-    assert available.reason == words.get("reason", "")
+    assert available.reason == fields.get("reason", "")
     assert {each.type for each in read.report.conditions} >= {"Available", "Applied", "Health"}
 
 
-def test_the_generation_is_that_of_the_object_unless_told_and_read_only_if_nobody_says() -> None:
+def test_the_generation_is_given_or_from_the_object_or_read() -> None:
     taken = answer({"phase": "Ready", "outcomes": [{"adapter": "dns", "outcome": "aggregated"}]})
 
-    def sent(subject: Resource | str, words: Words, *before: Any) -> list[int]:
+    def sent(subject: Resource | str, fields: ReportFields, *before: Any) -> list[int]:
         world = World(*before, taken)
-        world.run(report(subject, "dns", words, world.patience()))
+        world.run(report(subject, "dns", fields, world.retry()))
         assert world.is_over
         return [msgspec.json.decode(world.sent[-1].body)["observedGeneration"], len(world.sent)]
 
@@ -157,18 +164,18 @@ def test_a_long_batch_is_sent_in_parts_and_counted_as_one() -> None:
 
     world = World(part(500), part(2))
     entries = [BatchReport(f"np-{number}", "dns", {"available": True, "generation": 1}) for number in range(502)]
-    done = world.run(report_batch(entries, world.patience()))
+    done = world.run(report_batch(entries, world.retry()))
     assert [each.index for each in done.results] == list(range(502))
     assert (done.accepted, done.refused) == (500, 2)
     assert msgspec.json.decode(world.sent[1].body)["reports"][0]["nodePoolId"] == "np-500"
     with pytest.raises(ValueError, match="needs a generation"):
-        world.run(report_batch([BatchReport("c", "dns", {"available": True})], world.patience()))
+        world.run(report_batch([BatchReport("c", "dns", {"available": True})], world.retry()))
 
 
 # ── errors ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_every_problem_is_told_with_its_place() -> None:
+def test_every_problem_is_reported_with_its_place() -> None:
     problem = ProblemDocument(
         title="The policy has problems",
         detail="3 things are wrong",
@@ -176,13 +183,13 @@ def test_every_problem_is_told_with_its_place() -> None:
         code="InvalidPolicy",
         request_id="req-7",
         errors=(
-            Fault("A", "no such adapter", line=3, column=5),
-            Fault("B", "not a number", pointer="/spec/replicas"),
-            Fault("C", "not a phase", parameter="phase"),
-            Fault("D", "3 things are wrong"),
+            ErrorDetail("A", "no such adapter", line=3, column=5),
+            ErrorDetail("B", "not a number", pointer="/spec/replicas"),
+            ErrorDetail("C", "not a phase", parameter="phase"),
+            ErrorDetail("D", "3 things are wrong"),
         ),
     )
-    assert tell(problem).splitlines() == [
+    assert format_problem(problem).splitlines() == [
         "The policy has problems: 3 things are wrong (InvalidPolicy)",
         "  3:5: no such adapter",
         "  /spec/replicas: not a number",
@@ -191,14 +198,14 @@ def test_every_problem_is_told_with_its_place() -> None:
     ]
 
 
-def test_who_is_not_known_is_told_what_to_do() -> None:
+def test_unauthenticated_has_a_hint() -> None:
     error = Unauthenticated(ProblemDocument(detail="send a token", status=401, code="Unauthenticated"))
     assert "HYPERFLEET_TOKEN" in str(error)
     assert (error.code, error.status, Unauthenticated.code) == ("Unauthenticated", 401, "ApiError")
 
 
 @given(st.binary(max_size=300), st.integers(400, 599))
-def test_whatever_is_answered_can_be_told(body: bytes, status: int) -> None:
+def test_any_response_can_be_formatted(body: bytes, status: int) -> None:
     problem = read_problem(body, status) or make_problem(status, body)
     assert problem.status == status
-    assert len(tell(problem)) < 500
+    assert len(format_problem(problem)) < 500

@@ -1,6 +1,6 @@
-"""What came of a simulation: what was sent, how long the answers took, what became of reports and what went wrong.
+"""The statistics of a simulation: what was sent, latencies, outcomes of reports, errors.
 
-Filled by the driver, read by whoever shows it. It counts and does nothing else.
+The driver fills them; `sim` and `demo` show them.
 """
 
 from __future__ import annotations
@@ -10,39 +10,39 @@ from typing import Final
 
 from msgspec import Struct
 
-_FINEST: Final = 0.0001  # seconds: the first bucket of the latencies
-_STEP: Final = 1.1  # each bucket is so many times as wide as the one before: an answer to within 10 %
-_WINDOW: Final = 10.0  # seconds over which the present rate is taken
+_FIRST_BUCKET: Final = 0.0001  # seconds: upper bound of the first bucket
+_STEP: Final = 1.1  # width of a bucket relative to the one before: quantiles are right to within 10 %
+_WINDOW: Final = 10.0  # seconds over which the current rate is measured
 
 
-class Latencies:
-    """How long answers took, in buckets that grow."""
+class LatencyHistogram:
+    """Latencies of responses, in buckets that grow exponentially."""
 
     def __init__(self) -> None:
         """Begin with nothing."""
         self._buckets: Counter[int] = Counter()
         self.count = 0
 
-    def note(self, seconds: float) -> None:
-        """Count one answer."""
-        bucket, edge = 0, _FINEST
+    def record(self, seconds: float) -> None:
+        """Count one response."""
+        bucket, edge = 0, _FIRST_BUCKET
         while edge < seconds:
             bucket, edge = bucket + 1, edge * _STEP
         self._buckets[bucket] += 1
         self.count += 1
 
     def quantile(self, share: float) -> float:
-        """Return the seconds within which this share of the answers came; 0 before the first."""
+        """Return the latency that this share of the responses did not exceed; 0 before the first."""
         left = share * self.count
         for bucket in sorted(self._buckets):
             left -= self._buckets[bucket]
             if left <= 0:
-                return float(_FINEST * _STEP**bucket)
+                return float(_FIRST_BUCKET * _STEP**bucket)
         return 0.0
 
 
-class Results(Struct, frozen=True, rename="camel"):
-    """A tally at its end, as `--output json` shows it."""
+class SimulationResults(Struct, frozen=True, rename="camel"):
+    """The statistics of a finished simulation, as `--output json` shows them."""
 
     virtual_seconds: float
     seconds: float
@@ -58,42 +58,42 @@ class Results(Struct, frozen=True, rename="camel"):
     phases: dict[str, int]
 
 
-class Tally:
-    """The books of one simulation."""
+class SimulationStats:
+    """The counters of one simulation."""
 
     def __init__(self) -> None:
         """Begin with nothing."""
         self.outcomes: Counter[str] = Counter()  # aggregated, stored, discarded, gone, refused
         self.discards: Counter[str] = Counter()  # by cause
         self.actions: Counter[str] = Counter()  # created, changed, deleted …
-        self.errors: Counter[str] = Counter()  # by code: what nobody had reason to expect
-        self.resynchronised = 0  # times that the server knew something else than we thought
-        self.latencies = Latencies()
-        self.virtual = 0.0  # how far the plan is
+        self.errors: Counter[str] = Counter()  # unexpected refusals, by code
+        self.resynchronised = 0  # times that the server's state was not what the plan expected
+        self.latencies = LatencyHistogram()
+        self.virtual = 0.0  # seconds of the plan so far
         self._recent: deque[tuple[float, int]] = deque()  # when, and how many reports
 
     @property
     def reports(self) -> int:
-        """Return how many reports were answered."""
+        """Return the number of reports that were answered."""
         return self.outcomes.total()
 
-    def note_answer(self, seconds: float, reports: int, now: float) -> None:
-        """Count a request that was answered at a time, whatever the answer."""
-        self.latencies.note(seconds)
+    def record_response(self, seconds: float, reports: int, now: float) -> None:
+        """Count a response at a time, whatever it was."""
+        self.latencies.record(seconds)
         self._recent.append((now, reports))
 
     def rate(self, now: float) -> float:
-        """Return the reports per second of late."""
+        """Return the current reports per second."""
         while self._recent and self._recent[0][0] < now - _WINDOW:
             self._recent.popleft()
         if not self._recent:
             return 0.0
         return sum(reports for _, reports in self._recent) / min(max(now - self._recent[0][0], 1.0), _WINDOW)
 
-    def conclude(self, seconds: float, phases: dict[str, int]) -> Results:
-        """Return everything that was counted."""
+    def summarize(self, seconds: float, phases: dict[str, int]) -> SimulationResults:
+        """Return the final statistics."""
         quantiles = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
-        return Results(
+        return SimulationResults(
             virtual_seconds=round(self.virtual, 3),
             seconds=round(seconds, 3),
             requests=self.latencies.count,

@@ -1,4 +1,4 @@
-"""Which resources a changing command is about: those that were named, or all that fit a selector."""
+"""Which resources a changing command applies to: the named ones, or all that match a selector."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hyperfleet.cli.failures import Misuse
 from hyperfleet.cli.resources import (
     NODE_POOL,
     RESOURCES,
-    Target,
+    ResourceTarget,
     cluster_names,
     find_cluster,
     operations_on,
@@ -23,37 +23,39 @@ if TYPE_CHECKING:
     from hyperfleet.client import Fleet
 
 
-class Chosen(Struct, frozen=True):
-    """What was chosen: names, or of these kinds all that have some labels."""
+class ResourceSelection(Struct, frozen=True):
+    """Named resources, or all of these kinds with some labels."""
 
-    targets: Sequence[Target]
+    targets: Sequence[ResourceTarget]
     selector: str | None = None
     is_by_name: bool = True
 
 
-def parse_chosen(what: Sequence[str], cluster: str | None, selector: str | None, *, is_all: bool) -> Chosen:
-    """Read what was typed; more than what was named is only meant with a selector or `--all`."""
+def parse_selection(
+    what: Sequence[str], cluster: str | None, selector: str | None, *, is_all: bool
+) -> ResourceSelection:
+    """Parse arguments; names are required without a selector or `--all`."""
     if not selector and not is_all:
-        return Chosen(parse_named(what, cluster))
+        return ResourceSelection(parse_named(what, cluster))
     if selector and is_all:
-        raise Misuse("--all and -l do not go together")
+        raise Misuse("--all and -l cannot be combined")
     targets = parse_targets(what, cluster, RESOURCES)
     if any(target.name for target in targets):
-        raise Misuse(f"{'-l' if selector else '--all'} and names do not go together")
-    return Chosen(targets, selector, is_by_name=False)
+        raise Misuse(f"{'-l' if selector else '--all'} and names cannot be combined")
+    return ResourceSelection(targets, selector, is_by_name=False)
 
 
-def select(fleet: Fleet, chosen: Chosen) -> list[Target]:
-    """Return each resource that is meant; what was named need not be there."""
+def select(fleet: Fleet, chosen: ResourceSelection) -> list[ResourceTarget]:
+    """Return each selected resource; named ones need not exist."""
     if chosen.is_by_name:
         return list(chosen.targets)
     return [each for target in chosen.targets for each in _list(fleet, target, chosen.selector)]
 
 
-def _list(fleet: Fleet, target: Target, selector: str | None) -> list[Target]:
+def _list(fleet: Fleet, target: ResourceTarget, selector: str | None) -> list[ResourceTarget]:
     is_pool = target.noun is NODE_POOL
     parent = find_cluster(fleet, target.cluster) if is_pool and target.cluster else None
     operations: Any = operations_on(fleet, target.noun)
     found = list(operations.list(parent=parent, labels=selector, order_by="name", fields="id,name,metadata"))
     names = cluster_names(fleet, found) if is_pool else {}
-    return [Target(target.noun, each.name, names.get(each.metadata.cluster_id or "")) for each in found]
+    return [ResourceTarget(target.noun, each.name, names.get(each.metadata.cluster_id or "")) for each in found]

@@ -1,4 +1,4 @@
-"""A server with bad manners, on a real socket: it answers each connection as it was told to, then hangs up."""
+"""A misbehaving server on a real socket: it treats each connection as configured, then closes it."""
 
 from __future__ import annotations
 
@@ -10,42 +10,42 @@ from contextlib import contextmanager
 from msgspec import Struct
 
 
-class Say(Struct, frozen=True):
-    """Read the request, say these bytes, and hang up."""
+class Respond(Struct, frozen=True):
+    """Read the request, send these bytes, and disconnect."""
 
-    said: bytes
+    data: bytes
 
 
-class HangUp(Struct, frozen=True):
-    """Take the connection and hang up, before or after the request was read."""
+class Disconnect(Struct, frozen=True):
+    """Accept the connection and disconnect, before or after reading the request."""
 
     is_read: bool = True
 
 
 class Stall(Struct, frozen=True):
-    """Read the request, say these bytes one after the other with pauses between them, then nothing until the end."""
+    """Read the request, send these pieces with pauses between them, then nothing until the end."""
 
-    said: tuple[bytes, ...] = ()
+    data: tuple[bytes, ...] = ()
     pause: float = 0.0
 
 
-Manner = Say | HangUp | Stall
+Behaviour = Respond | Disconnect | Stall
 
 
-class Rogue:
-    """The server; `heard` has the requests in the order in which they came."""
+class MisbehavingServer:
+    """The server; `received` has the requests in order."""
 
-    def __init__(self, manners: tuple[Manner, ...]) -> None:
-        """Behave like this, one after the other; then like the last one for ever."""
-        self._manners = manners
+    def __init__(self, behaviours: tuple[Behaviour, ...]) -> None:
+        """Use one behaviour per connection; then the last one for ever."""
+        self._behaviours = behaviours
         self._socket = socket.create_server(("127.0.0.1", 0))
-        self.heard: list[bytes] = []
+        self.received: list[bytes] = []
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._serve, daemon=True)
 
     @property
     def url(self) -> str:
-        """Return where it is."""
+        """Return its address."""
         return f"http://127.0.0.1:{self._socket.getsockname()[1]}"
 
     def start(self) -> None:
@@ -67,29 +67,29 @@ class Rogue:
             except OSError:
                 return  # it was stopped
             with connection:
-                self._behave(connection, self._manners[min(number, len(self._manners) - 1)])
+                self._behave(connection, self._behaviours[min(number, len(self._behaviours) - 1)])
             number += 1
 
-    def _behave(self, connection: socket.socket, manner: Manner) -> None:
-        match manner:
-            case Say(said):
-                self.heard.append(_read_request(connection))
-                connection.sendall(said)
-            case HangUp(is_read):
+    def _behave(self, connection: socket.socket, behaviour: Behaviour) -> None:
+        match behaviour:
+            case Respond(data):
+                self.received.append(_read_request(connection))
+                connection.sendall(data)
+            case Disconnect(is_read):
                 if is_read:
-                    self.heard.append(_read_request(connection))
-            case Stall(said, pause):
-                self.heard.append(_read_request(connection))
-                for each in said:
+                    self.received.append(_read_request(connection))
+            case Stall(data, pause):
+                self.received.append(_read_request(connection))
+                for each in data:
                     connection.sendall(each)
                     self._end.wait(pause)
                 self._end.wait()
 
 
 @contextmanager
-def rogue(*manners: Manner) -> Iterator[Rogue]:
+def misbehaving_server(*behaviours: Behaviour) -> Iterator[MisbehavingServer]:
     """Run such a server for the length of a block."""
-    server = Rogue(manners)
+    server = MisbehavingServer(behaviours)
     server.start()
     try:
         yield server
@@ -104,13 +104,13 @@ def response(body: bytes, status: str = "200 OK", media_type: str = "application
 
 
 def _read_request(connection: socket.socket) -> bytes:
-    heard = b""
-    while b"\r\n\r\n" not in heard:
+    received = b""
+    while b"\r\n\r\n" not in received:
         piece = connection.recv(65536)
         if not piece:
-            return heard
-        heard += piece
-    head, _, body = heard.partition(b"\r\n\r\n")
+            return received
+        received += piece
+    head, _, body = received.partition(b"\r\n\r\n")
     length = next((int(line[16:]) for line in head.lower().split(b"\r\n") if line.startswith(b"content-length: ")), 0)
     while len(body) < length:
         piece = connection.recv(65536)

@@ -1,7 +1,7 @@
-"""Giving a fleet a past: the early life of a simulated fleet is written into a database before a server opens it.
+"""Giving the demo fleet a past: its first hour is written into the database before the server opens it.
 
-Only `demo` calls this. The whole server runs in this process without its sockets, on a clock that we set, so that what
-happened an hour ago has the time it would have, deadlines included. Later nobody can tell that it took two seconds.
+Only `demo` calls this. The whole server runs in this process without sockets, on a manual clock, so that everything has
+the time it would have had, including what deadlines cause.
 """
 
 from __future__ import annotations
@@ -19,62 +19,62 @@ from hyperfleet.client import AsyncFleet
 from hyperfleet.ports import Cause
 from hyperfleet.services.upkeep import recompute_all
 from hyperfleet.settings import Settings
-from hyperfleet.simulator.actions import Step
-from hyperfleet.simulator.lane import Desk, Lane
+from hyperfleet.simulator.actions import PlanStep
+from hyperfleet.simulator.lane import DriverContext, Lane
 from hyperfleet.simulator.roster import Roster
-from hyperfleet.simulator.tally import Tally
+from hyperfleet.simulator.stats import SimulationStats
 
-# Seconds of the plan that happen at one time, so that reports go together: lately less, for somebody will look.
+# Steps within a slice happen at one time, so that reports share a batch; the last minutes are finer, people look there.
 _LONG_SLICE: Final = 60.0
 _SHORT_SLICE: Final = 10.0
 _LATELY: Final = 600.0
-_DUE: Final = 128  # deadlines that are met together
+_DUE: Final = 128  # deadlines handled in one batch
 
 
-class HandClock:
-    """A clock that shows what it is set to."""
+class ManualClock:
+    """A clock that moves only when it is set."""
 
     def __init__(self, instant: datetime) -> None:
         """Set it."""
         self._instant = instant
 
     def now(self) -> datetime:
-        """Return what it shows."""
+        """Return the time it is set to."""
         return self._instant
 
     def set(self, instant: datetime) -> None:
-        """Set it, never back."""
+        """Set it; it never goes back."""
         self._instant = max(instant, self._instant)
 
 
-class _Past:
-    """The pace of what has already happened: no waiting, and times that are told as they were."""
+class _PastPace:
+    """A pace without waiting, in the past."""
 
     def __init__(self, begin: datetime) -> None:
         self._begin = begin
 
-    async def reach(self, at: float) -> None:
-        """Go on."""
+    async def wait_until(self, at: float) -> None:
+        """Do not wait."""
 
-    def tell(self, at: float) -> datetime:
-        """Return what time it was."""
+    def to_real_time(self, at: float) -> datetime:
+        """Convert a time of the plan."""
         return self._begin + timedelta(seconds=at)
 
 
-async def age(settings: Settings, steps: Iterator[Step], begin: datetime, end: datetime, roster: Roster) -> None:
-    """Let steps happen from `begin` on; leave the clock at `end`, with everything done that time alone does."""
-    clock = HandClock(begin)
+async def age(settings: Settings, steps: Iterator[PlanStep], begin: datetime, end: datetime, roster: Roster) -> None:
+    """Execute steps from `begin` on, and everything that deadlines cause until `end`."""
+    clock = ManualClock(begin)
     system = System(settings, clock=clock)
-    pace = _Past(begin)
+    pace = _PastPace(begin)
     await system.store.open()
     try:
         await system.policies.activate()
         system.committer.start()
         transport = httpx.ASGITransport(app=system.app)
         async with AsyncFleet("http://127.0.0.1", token="", transport=transport) as fleet:
-            lane = Lane(Desk(fleet, pace, roster, Tally(), time.monotonic))
+            lane = Lane(DriverContext(fleet, pace, roster, SimulationStats(), time.monotonic))
             for until, slice_ in groupby(steps, lambda step: _round(step.at, (end - begin).total_seconds())):
-                await _advance(system, clock, pace.tell(until))
+                await _advance(system, clock, pace.to_real_time(until))
                 await lane.do(list(slice_))
         await _advance(system, clock, end)
         await system.committer.close()
@@ -82,8 +82,8 @@ async def age(settings: Settings, steps: Iterator[Step], begin: datetime, end: d
         await system.store.close()
 
 
-async def _advance(system: System, clock: HandClock, instant: datetime) -> None:
-    """Let time pass; at each deadline on the way do what the server's timer does."""
+async def _advance(system: System, clock: ManualClock, instant: datetime) -> None:
+    """Advance the clock, doing at each deadline what the server's timer does."""
     while True:
         due = await system.store.due(_DUE)
         if due.ids:
@@ -96,6 +96,6 @@ async def _advance(system: System, clock: HandClock, instant: datetime) -> None:
 
 
 def _round(at: float, end: float) -> float:
-    """Return the end of the slice in which something happens."""
+    """Return the end of the slice that a time is in."""
     length = _LONG_SLICE if at < end - _LATELY else _SHORT_SLICE
     return min((at // length + 1) * length, end)

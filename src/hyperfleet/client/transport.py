@@ -1,6 +1,6 @@
-"""Where flows become I/O: the same few effects, carried out with threads or with an event loop, by httpx.
+"""Where flows become I/O: httpx performs their effects, with blocking calls or on an event loop.
 
-The only module that knows httpx. It must decide nothing: what is tried again, and when, is decided in `exchange`.
+The only module that uses httpx. It decides nothing: `exchange` decides what is retried, and when.
 """
 
 from __future__ import annotations
@@ -12,29 +12,29 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from msgspec import Struct
 
-from hyperfleet.client.effects import Effect, Feed, Flow, Item, Open, Pause, Read, Reply, Request, Send
-from hyperfleet.client.endpoint import Endpoint, Options, load_tls
+from hyperfleet.client.effects import ApiRequest, Effect, Feed, FeedItem, Flow, Open, Pause, Read, Reply, Send
+from hyperfleet.client.endpoint import ClientOptions, ServerEndpoint, load_tls
 from hyperfleet.client.errors import BadConnection, ConnectionFailed, FleetError
-from hyperfleet.client.exchange import EVENT_STREAM, Patience
+from hyperfleet.client.exchange import EVENT_STREAM, RetryPolicy
 
 if TYPE_CHECKING:
     import httpx
 
 T = TypeVar("T")
 
-_MOST: Final = 512 * 1024 * 1024  # bytes of one answer; more is a mistake, and must not fill our memory
-_SECRET: Final = 16  # characters of a token at least; what is shorter is no secret, and part of common words
+_MAX_BYTES: Final = 512 * 1024 * 1024  # bytes of one response; more is a mistake and must not fill the memory
+_SECRET: Final = 16  # characters; shorter tokens are not redacted, because they may be part of common words
 
 
 class Link(Struct, frozen=True):
-    """A way to a server with threads."""
+    """A connection with blocking calls."""
 
     client: httpx.Client
-    endpoint: Endpoint
-    patience: Patience
+    endpoint: ServerEndpoint
+    retry: RetryPolicy
 
     def run(self, flow: Flow[T]) -> T:
-        """Carry out a flow to its end."""
+        """Run a flow to its end."""
         with _Performer(self) as performer:
             step = _Step(flow)
             while (effect := step.next()) is not None:
@@ -43,11 +43,11 @@ class Link(Struct, frozen=True):
             return cast(T, step.returned)
 
     def iterate(self, feed: Feed[T]) -> Generator[T, None, None]:
-        """Carry out a flow, and hand on what it has for us."""
+        """Run a flow, and yield its items."""
         with _Performer(self) as performer:
             step = _Step(feed)
             while (effect := step.next()) is not None:
-                if isinstance(effect, Item):
+                if isinstance(effect, FeedItem):
                     yield effect.value
                     continue
                 with step.catching():
@@ -55,14 +55,14 @@ class Link(Struct, frozen=True):
 
 
 class AsyncLink(Struct, frozen=True):
-    """A way to a server with an event loop."""
+    """A connection on an event loop."""
 
     client: httpx.AsyncClient
-    endpoint: Endpoint
-    patience: Patience
+    endpoint: ServerEndpoint
+    retry: RetryPolicy
 
     async def run(self, flow: Flow[T]) -> T:
-        """Carry out a flow to its end."""
+        """Run a flow to its end."""
         async with _AsyncPerformer(self) as performer:
             step = _Step(flow)
             while (effect := step.next()) is not None:
@@ -71,11 +71,11 @@ class AsyncLink(Struct, frozen=True):
             return cast(T, step.returned)
 
     async def iterate(self, feed: Feed[T]) -> AsyncGenerator[T, None]:
-        """Carry out a flow, and hand on what it has for us."""
+        """Run a flow, and yield its items."""
         async with _AsyncPerformer(self) as performer:
             step = _Step(feed)
             while (effect := step.next()) is not None:
-                if isinstance(effect, Item):
+                if isinstance(effect, FeedItem):
                     yield effect.value
                     continue
                 with step.catching():
@@ -83,7 +83,7 @@ class AsyncLink(Struct, frozen=True):
 
 
 class _Step:
-    """Where a flow is: what came of its last effect, and in the end what it returned."""
+    """The state of a running flow: the result of its last effect, and finally its own."""
 
     def __init__(self, flow: Generator[Any, Any, Any]) -> None:
         self._flow = flow
@@ -91,12 +91,12 @@ class _Step:
         self.returned: Any = None
         self._error: FleetError | None = None
 
-    def next(self) -> Effect | Item[Any] | None:
-        """Tell the flow what came of its last effect; return the next one, or None if it is through."""
+    def next(self) -> Effect | FeedItem[Any] | None:
+        """Pass the result of the last effect to the flow; return the next effect, or None at the end."""
         result, error = self.result, self._error
         self.result = self._error = None
         try:
-            effect: Effect | Item[Any] = self._flow.send(result) if error is None else self._flow.throw(error)
+            effect: Effect | FeedItem[Any] = self._flow.send(result) if error is None else self._flow.throw(error)
         except StopIteration as end:
             self.returned = end.value
             return None
@@ -104,25 +104,25 @@ class _Step:
 
     @contextmanager
     def catching(self) -> Iterator[None]:
-        """Keep what fails in a block for the flow, which may know what to do."""
+        """Keep an error of the block, to raise it in the flow."""
         try:
             yield
         except FleetError as error:
             self._error = error
 
 
-# ── with threads ─────────────────────────────────────────────────────────────────────────────────────────────────
+# ── blocking ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def connect(endpoint: Endpoint, patience: Patience, options: Options) -> Link:
-    """Make a way to a server; nothing is sent yet."""
+def connect(endpoint: ServerEndpoint, retry: RetryPolicy, options: ClientOptions) -> Link:
+    """Create a connection; nothing is sent yet."""
     transport = cast("httpx.BaseTransport | None", options.get("transport"))
     with _checking_proxies():
-        return Link(_load_httpx().Client(**_settings(endpoint), transport=transport), endpoint, patience)
+        return Link(_load_httpx().Client(**_settings(endpoint), transport=transport), endpoint, retry)
 
 
 class _Performer:
-    """Carries out the effects of one flow; the answer that it has open is closed with it."""
+    """Performs the effects of one flow; an open response is closed with it."""
 
     def __init__(self, link: Link) -> None:
         self._link = link
@@ -137,7 +137,7 @@ class _Performer:
 
     def perform(self, effect: Effect) -> Any:
         if isinstance(effect, Pause):
-            return self._link.patience.surroundings.sleep(effect.seconds)
+            return self._link.retry.runtime.sleep(effect.seconds)
         with _translating(self._link.endpoint.url):
             match effect:
                 case Send(request, timeout):
@@ -147,20 +147,20 @@ class _Performer:
                 case Read():
                     return next(self._pieces, b"")
 
-    def _send(self, request: Request, timeout: float) -> Reply:
-        limit = self._link.patience.surroundings.monotonic() + timeout
+    def _send(self, request: ApiRequest, timeout: float) -> Reply:
+        limit = self._link.retry.runtime.monotonic() + timeout
         with self._link.client.stream(**_arguments(self._link.endpoint, request, timeout)) as response:
             return self._read(response, limit)
 
-    def _begin(self, request: Request, timeout: float, silence: float) -> Reply:
+    def _begin(self, request: ApiRequest, timeout: float, silence: float) -> Reply:
         self._open.close()
-        limit = self._link.patience.surroundings.monotonic() + timeout
+        limit = self._link.retry.runtime.monotonic() + timeout
         stream = self._link.client.stream(**_arguments(self._link.endpoint, request, timeout))
         response = self._open.enter_context(stream)
         reply = _reply(self._link.endpoint, response)
         if not (reply.is_success and reply.media_type == EVENT_STREAM):
             return self._read(response, limit)
-        _allow_silence(response, silence)
+        _set_read_timeout(response, silence)
         self._pieces = response.iter_bytes()
         return reply
 
@@ -168,22 +168,22 @@ class _Performer:
         body = bytearray()
         for piece in response.iter_bytes():
             body += piece
-            _check_progress(len(body), limit - self._link.patience.surroundings.monotonic())
+            _check_progress(len(body), limit - self._link.retry.runtime.monotonic())
         return _reply(self._link.endpoint, response, bytes(body))
 
 
-# ── with an event loop ───────────────────────────────────────────────────────────────────────────────────────────
+# ── on an event loop ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def connect_async(endpoint: Endpoint, patience: Patience, options: Options) -> AsyncLink:
-    """Make a way to a server; nothing is sent yet."""
+def connect_async(endpoint: ServerEndpoint, retry: RetryPolicy, options: ClientOptions) -> AsyncLink:
+    """Create a connection; nothing is sent yet."""
     transport = cast("httpx.AsyncBaseTransport | None", options.get("transport"))
     with _checking_proxies():
-        return AsyncLink(_load_httpx().AsyncClient(**_settings(endpoint), transport=transport), endpoint, patience)
+        return AsyncLink(_load_httpx().AsyncClient(**_settings(endpoint), transport=transport), endpoint, retry)
 
 
 class _AsyncPerformer:
-    """Carries out the effects of one flow; the answer that it has open is closed with it."""
+    """Performs the effects of one flow; an open response is closed with it."""
 
     def __init__(self, link: AsyncLink) -> None:
         self._link = link
@@ -198,7 +198,7 @@ class _AsyncPerformer:
 
     async def perform(self, effect: Effect) -> Any:
         if isinstance(effect, Pause):
-            return await self._link.patience.surroundings.sleep_async(effect.seconds)
+            return await self._link.retry.runtime.sleep_async(effect.seconds)
         with _translating(self._link.endpoint.url):
             match effect:
                 case Send(request, timeout):
@@ -208,20 +208,20 @@ class _AsyncPerformer:
                 case Read():
                     return await anext(self._pieces, b"") if self._pieces else b""
 
-    async def _send(self, request: Request, timeout: float) -> Reply:
-        limit = self._link.patience.surroundings.monotonic() + timeout
+    async def _send(self, request: ApiRequest, timeout: float) -> Reply:
+        limit = self._link.retry.runtime.monotonic() + timeout
         async with self._link.client.stream(**_arguments(self._link.endpoint, request, timeout)) as response:
             return await self._read(response, limit)
 
-    async def _begin(self, request: Request, timeout: float, silence: float) -> Reply:
+    async def _begin(self, request: ApiRequest, timeout: float, silence: float) -> Reply:
         await self._open.aclose()
-        limit = self._link.patience.surroundings.monotonic() + timeout
+        limit = self._link.retry.runtime.monotonic() + timeout
         stream = self._link.client.stream(**_arguments(self._link.endpoint, request, timeout))
         response = await self._open.enter_async_context(stream)
         reply = _reply(self._link.endpoint, response)
         if not (reply.is_success and reply.media_type == EVENT_STREAM):
             return await self._read(response, limit)
-        _allow_silence(response, silence)
+        _set_read_timeout(response, silence)
         self._pieces = response.aiter_bytes()
         return reply
 
@@ -229,17 +229,17 @@ class _AsyncPerformer:
         body = bytearray()
         async for piece in response.aiter_bytes():
             body += piece
-            _check_progress(len(body), limit - self._link.patience.surroundings.monotonic())
+            _check_progress(len(body), limit - self._link.retry.runtime.monotonic())
         return _reply(self._link.endpoint, response, bytes(body))
 
 
-# ── with either ──────────────────────────────────────────────────────────────────────────────────────────────────
+# ── both ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _load_httpx() -> Any:
-    """Import httpx when the first connection is made: it takes longer than the rest of the client together.
+    """Import httpx when the first connection is made: it takes longer than the rest of the client.
 
-    Its command line, which it would import as well, brings rich and pygments: that is left out.
+    Its command line, which it would import as well, needs rich and pygments: that is blocked.
     """
     sys.modules.setdefault("httpx._main", cast(Any, None))
     import httpx  # noqa: PLC0415
@@ -247,25 +247,25 @@ def _load_httpx() -> Any:
     return httpx
 
 
-def _settings(endpoint: Endpoint) -> dict[str, Any]:
-    """Return what httpx needs to know of a server. What goes to this machine goes through no proxy, nor does its token.
+def _settings(endpoint: ServerEndpoint) -> dict[str, Any]:
+    """Return the settings of the httpx client. Requests to this machine use no proxy, so the token is not sent to one.
 
-    The environment that httpx would trust is that of proxies; certificates are our own business.
+    `trust_env` is about proxies only; certificates are loaded by `load_tls`.
     """
     return {"headers": endpoint.headers, "verify": load_tls(endpoint), "trust_env": not endpoint.is_local}
 
 
 @contextmanager
 def _checking_proxies() -> Iterator[None]:
-    """Say that the environment names a proxy with which nobody can do anything."""
+    """Report an unusable proxy in the environment."""
     try:
         yield
     except (ValueError, ImportError) as error:
-        raise BadConnection(f"the proxy that the environment names (HTTP_PROXY …) is of no use: {error}") from error
+        raise BadConnection(f"the proxy in the environment (HTTP_PROXY …) cannot be used: {error}") from error
 
 
-def _arguments(endpoint: Endpoint, request: Request, timeout: float) -> dict[str, Any]:
-    """Return what httpx needs to know of a request."""
+def _arguments(endpoint: ServerEndpoint, request: ApiRequest, timeout: float) -> dict[str, Any]:
+    """Return the arguments of an httpx request."""
     return {
         "method": request.method,
         "url": endpoint.url + request.path,
@@ -276,8 +276,8 @@ def _arguments(endpoint: Endpoint, request: Request, timeout: float) -> dict[str
     }
 
 
-def _reply(endpoint: Endpoint, response: httpx.Response, body: bytes = b"") -> Reply:
-    """Take an answer. What tells of a failure is shown to people, so a token that was sent back is taken out of it."""
+def _reply(endpoint: ServerEndpoint, response: httpx.Response, body: bytes = b"") -> Reply:
+    """Convert a response. Failures are shown to people, so a token that the server echoes is redacted."""
     headers = {name.lower(): value for name, value in response.headers.items()}
     token = endpoint.token
     if len(token) >= _SECRET and not response.is_success:
@@ -286,43 +286,43 @@ def _reply(endpoint: Endpoint, response: httpx.Response, body: bytes = b"") -> R
     return Reply(response.status_code, headers, body)
 
 
-def _allow_silence(response: httpx.Response, seconds: float) -> None:
-    """Let so much time pass between the pieces of a stream; until now it was that of an answer."""
+def _set_read_timeout(response: httpx.Response, seconds: float) -> None:
+    """Set how long a stream may be silent; until now the timeout was that of a response."""
     response.request.extensions["timeout"]["read"] = seconds
 
 
 def _check_progress(size: int, remaining: float) -> None:
-    """Raise if an answer drips in so slowly, or is so long, that it will not do."""
+    """Raise if a response comes in too slowly or is too long."""
     if remaining <= 0:
         raise ConnectionFailed("the answer began but did not end in time", is_sent=True)
-    if size > _MOST:
-        raise ConnectionFailed(f"the answer is longer than {_MOST} bytes", is_sent=True, is_lasting=True)
+    if size > _MAX_BYTES:
+        raise ConnectionFailed(f"the answer is longer than {_MAX_BYTES} bytes", is_sent=True, is_lasting=True)
 
 
 @contextmanager
 def _translating(url: str) -> Iterator[None]:
-    """Turn errors of httpx into ours."""
+    """Convert errors of httpx to the client's."""
     httpx = _load_httpx()
     try:
         yield
     except (httpx.UnsupportedProtocol, httpx.InvalidURL) as error:
-        raise BadConnection(f"{url} is no address to connect to: {error}") from error
+        raise BadConnection(f"cannot connect to the address {url}: {error}") from error
     except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError) as error:
         raise _unreachable(url, error) from error
     except httpx.TimeoutException as error:
         raise ConnectionFailed(f"{url} did not answer in time", is_sent=True) from error
-    except (httpx.RequestError, OSError) as error:  # with an event loop, an alert of TLS comes as it is
-        raise ConnectionFailed(f"the connection to {url} was lost: {_say(error)}", is_sent=True) from error
+    except (httpx.RequestError, OSError) as error:  # on an event loop, a TLS alert is not wrapped
+        raise ConnectionFailed(f"the connection to {url} was lost: {_describe(error)}", is_sent=True) from error
 
 
 def _unreachable(url: str, error: Exception) -> ConnectionFailed:
-    import ssl  # noqa: PLC0415  # httpx has it by now
+    import ssl  # noqa: PLC0415  # httpx has loaded it
 
     certificate = next((each for each in _causes(error) if isinstance(each, ssl.SSLCertVerificationError)), None)
     if certificate is not None:
-        why = f"the certificate of {url} is not trusted: {certificate.verify_message}; give the CA that signed it (ca=)"
+        why = f"the certificate of {url} is not trusted: {certificate.verify_message}; pass the CA that signed it (ca=)"
         return ConnectionFailed(why, is_lasting=True)
-    return ConnectionFailed(f"cannot connect to {url}: {_say(error)}")
+    return ConnectionFailed(f"cannot connect to {url}: {_describe(error)}")
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
@@ -331,5 +331,5 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
         error = error.__cause__ or error.__context__
 
 
-def _say(error: Exception) -> str:
+def _describe(error: Exception) -> str:
     return str(error) or type(error).__name__
