@@ -133,16 +133,6 @@ def test_a_link_to_the_file_stays_one(terminal: Terminal, home: Path, tmp_path: 
     assert "here" in (tmp_path / "elsewhere.yaml").read_text()
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="NOT RUN: root may write everywhere; run the tests as somebody else")
-def test_a_file_that_cannot_be_written_is_a_sentence(terminal: Terminal, home: Path) -> None:
-    home.mkdir(mode=0o500)
-    done = terminal.run("config", "set-context", "here", "--server", "http://127.0.0.1:8000")
-    assert (done.code, done.err) == (
-        exits.USAGE,
-        f"Error: {home / 'config.yaml'} cannot be written: Permission denied\n",
-    )
-
-
 def test_a_file_in_the_place_of_the_directory_is_a_sentence(terminal: Terminal, home: Path) -> None:
     home.write_text("")
     done = terminal.run("config", "set-context", "here", "--server", "http://127.0.0.1:8000")
