@@ -1,6 +1,6 @@
 # The only list of commands. Each target prepares what it needs by itself.
 .DEFAULT_GOAL := help
-.PHONY: help run test check format bench docs conformance record-expr-cases mutation clean
+.PHONY: help run test test-long check format bench docs conformance record-expr-cases mutation clean
 SHELL := /bin/bash
 
 VENV  := .venv
@@ -16,9 +16,13 @@ $(READY): pyproject.toml uv.lock .ci/setup
 run: $(READY)  ## the whole system on its embedded default, with a fleet that lives
 	@$(RUN)hyperfleet demo $(ARGS)
 
-test: $(READY)  ## all tests
+test: $(READY)  ## the tests, without the long ones
 	@.ci/servers
 	$(RUN)pytest -n auto --dist worksteal $(ARGS)
+
+test-long: $(READY)  ## the long tests: crashes, fuzzing, random histories
+	@.ci/servers
+	$(RUN)pytest -n auto --dist worksteal -m long $(ARGS)
 
 check: $(READY)  ## format, lint, types and import contracts
 	$(RUN)ruff format --check .

@@ -1,7 +1,8 @@
 """What all tests share: nothing is timed, because machines are noisy; speed is measured in `bench/`.
 
 Also the servers that tests need: one for the whole run, made when the first test asks for it. What they are is in
-`servers.py`; here is how pytest and its workers get at them, and how loudly they are missed.
+`servers.py`; here is how pytest and its workers get at them, and how loudly they are missed. Long tests are left out of
+an ordinary run, which says so at its end.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 _SHARED_POSTGRES: Final = pytest.StashKey[SharedPostgres]()
 _SOCKET: Final = "postgres_socket"  # the name under which a worker is told where to ask
 _MISSING: Final = "Server missing: "
+_LEFT_OUT: Final = pytest.StashKey[int]()
 
 
 class _Worker(Protocol):
@@ -51,6 +53,7 @@ class _Worker(Protocol):
 
     config: pytest.Config
     workerinput: dict[str, str]
+    workeroutput: dict[str, int]
 
 
 @pytest.fixture
@@ -119,6 +122,29 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         item.add_marker("postgres")
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out long tests, unless the command line selects by marker or names their file."""
+    if config.option.markexpr:
+        return
+    named = {(config.invocation_params.dir / argument.partition("::")[0]).resolve() for argument in config.args}
+    long = {item for item in items if item.get_closest_marker("long") and item.path not in named}
+    config.stash[_LEFT_OUT] = len(long)
+    config.hook.pytest_deselected(items=[item for item in items if item in long])
+    items[:] = [item for item in items if item not in long]
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Let a worker of pytest-xdist tell how many tests it left out; all of them collect the same."""
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["left_out"] = session.config.stash.get(_LEFT_OUT, 0)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: _Worker) -> None:
+    """Keep what a worker of pytest-xdist told."""
+    node.config.stash[_LEFT_OUT] = getattr(node, "workeroutput", {}).get("left_out", 0)
+
+
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Generator[None, None, None]:
     """Say at the very end, in capitals, what was skipped for want of a server."""
@@ -128,3 +154,5 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Genera
     for reason, number in missing.items():
         what, _, remedy = reason.partition("; to enable: ")
         terminalreporter.write_line(f"{number} SKIPPED: {what.upper()}. TO ENABLE: {remedy}", red=True, bold=True)
+    if left_out := terminalreporter.config.stash.get(_LEFT_OUT, 0):
+        terminalreporter.write_line(f"{left_out} LONG TESTS WERE LEFT OUT. TO RUN THEM: make test-long", bold=True)

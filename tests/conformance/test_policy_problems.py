@@ -70,7 +70,7 @@ def test_errors_keep_a_policy_from_loading_and_warnings_do_not(row: dict[str, An
 
 @pytest.mark.parametrize("row", ROWS)
 def test_every_fault_of_an_expression_is_shown_with_a_caret(row: dict[str, Any]) -> None:
-    """Semantics §3: all such errors listed, each with line, column and a caret."""
+    """docs/semantics.md §3: all such errors listed, each with line, column and a caret."""
     text, file = source_of(row)
     for problem in check_policies(text, file).problems:
         if problem.code == "Expression":

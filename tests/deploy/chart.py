@@ -6,7 +6,6 @@ Helm itself is needed for the second only; `conftest.py` skips what cannot be do
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -14,6 +13,8 @@ from typing import Any, Final
 
 import msgspec
 from ruamel.yaml import YAML
+
+from tests.programs import find_program
 
 ROOT: Final = Path(__file__).parents[2]
 CHART: Final = ROOT / "deploy/helm/hyperfleet"
@@ -116,7 +117,7 @@ def lay_over(below: Values, above: Values) -> dict[str, Any]:
 
 def find_helm() -> str | None:
     """Return the program helm; None if there is none."""
-    return os.environ.get(HELM) or shutil.which("helm")
+    return find_program("helm", HELM)
 
 
 class Helm:

@@ -15,5 +15,5 @@ def helm(tmp_path: Path) -> Helm:
     program = find_helm()
     if program is None:
         # The words at both ends are those by which `tests/conftest.py` repeats it at the end of a run.
-        pytest.skip(f"Server missing: helm was not found; to enable: install Helm 3, or name its program in {HELM}")
+        pytest.skip(f"Server missing: helm was not found; to enable: .ci/servers, or name its program in {HELM}")
     return Helm(program, tmp_path)

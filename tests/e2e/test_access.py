@@ -87,7 +87,7 @@ def test_tokens_of_an_issuer_whose_keys_change_and_who_goes_away(tmp_path: Path,
             assert "eyJ" not in server.log
 
 
-@pytest.mark.skipif(shutil.which("curl") is None, reason="NOT RUN: there is no curl; install it to try the commands")
+@pytest.mark.skipif(shutil.which("curl") is None, reason="Server missing: no curl; to enable: apt-get install curl")
 def test_the_commands_of_the_guide_work(tmp_path: Path) -> None:
     guide = (Path(__file__).parents[2] / "docs/security.md").read_text()
     file = tmp_path / "tokens.yaml"

@@ -13,7 +13,7 @@ import pytest
 from tests.e2e.server import Server, command, run_command, running
 
 pytestmark = pytest.mark.skipif(
-    shutil.which("bash") is None, reason="NOT RUN: there is no bash; install it to try completion in a real one"
+    shutil.which("bash") is None, reason="Server missing: bash was not found; to enable: apt-get install bash"
 )
 
 # Loads the script as a person would, asks what Tab would ask, prints what it would offer.
@@ -115,7 +115,7 @@ def test_other_shells_get_a_script_that_asks_us(shell: str) -> None:
 def test_the_shell_can_read_the_script(shell: str, tmp_path: Path) -> None:
     program = shutil.which(shell)
     if program is None:
-        pytest.skip(f"NOT RUN: there is no {shell}; install it to let it read the script")
+        pytest.skip(f"Server missing: {shell} was not found; to enable: apt-get install {shell}")
     file = tmp_path / "script"
     file.write_text(run_command("completion", shell).stdout)
     done = subprocess.run([program, "-n", str(file)], capture_output=True, text=True, check=False)  # noqa: S603

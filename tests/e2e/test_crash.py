@@ -20,6 +20,8 @@ from tests.e2e.lanes import Lane, Traffic
 from tests.e2e.server import PATIENCE, Server, run_command, running
 from tests.servers import PostgresServer
 
+pytestmark = pytest.mark.long
+
 KILLS: Final = int(os.environ.get("HYPERFLEET_TEST_KILLS", "50"))
 SEED: Final = os.environ.get("HYPERFLEET_TEST_SEED", "1")
 ADAPTERS: Final = ("validation", "dns", "infrastructure", "hypershift")  # those that the built-in policy requires

@@ -136,13 +136,20 @@ def test_another_policy_would_change_something(demo: Demo) -> None:
     assert answer.raise_for_status().json()["changed"] > 0
 
 
+def test_the_commands_of_the_readme_are_suggested(demo: Demo) -> None:
+    """They name a cluster of the demo, and what is suggested is run below."""
+    asked = re.findall(r"^\$ \.venv/bin/(hyperfleet .*)$", (ROOT / "README.md").read_text(), re.MULTILINE)
+    assert len(asked) == 3
+    assert set(asked) <= {line[line.index("hyperfleet ") :] for line in demo.commands}
+
+
 def test_every_suggestion_works(demo: Demo) -> None:
     assert f"  export HYPERFLEET_SERVER={demo.url}" in demo.lines
     assert len(demo.commands) == 13
     assert try_all(demo.commands, {**os.environ, "HYPERFLEET_SERVER": demo.url}) == {}
 
 
-@pytest.mark.skipif(shutil.which("curl") is None, reason="NOT RUN: there is no curl; install it to try the commands")
+@pytest.mark.skipif(shutil.which("curl") is None, reason="Server missing: no curl; to enable: apt-get install curl")
 def test_with_curl_as_well(tmp_path: Path) -> None:
     with showing(tmp_path, "--listen", "127.0.0.1:0", "--curl", "--clusters", "20", "--seed", "3") as demo:
         assert len(demo.commands) == 13

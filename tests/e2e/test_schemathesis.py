@@ -12,7 +12,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.e2e.server import Server, run_command, running
+
+pytestmark = pytest.mark.long
 
 HERE = Path(__file__).parent
 PATIENCE = 600  # seconds: a minute's work on an idle machine, which a tested one seldom is

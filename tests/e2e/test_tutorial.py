@@ -78,11 +78,11 @@ def test_only_the_server_is_started_elsewhere() -> None:
     assert re.findall(r"^```bash\n(.*?)^```$", PAGE.read_text(), re.DOTALL | re.MULTILINE) == ["hyperfleet serve\n"]
 
 
-def test_the_readmes_commands_do_what_they_say(tmp_path: Path) -> None:
-    """Those of the quick start one after the other, then each of the questions at 3 a.m."""
-    readme = (ROOT / "README.md").read_text()
-    start = re.findall(r"^\$ hyperfleet (.*)$", readme, re.MULTILINE)
-    questions = re.findall(r"^\| .*? \| `(.*?)` \| `(?:GET|POST) ", readme, re.MULTILINE)
+def test_the_commands_of_the_quick_start_do_what_they_say(tmp_path: Path) -> None:
+    """The commands of the page one after the other, then each of the questions at 3 a.m."""
+    page = (ROOT / "docs/quickstart.md").read_text()
+    start = re.findall(r"^\$ hyperfleet (.*)$", page, re.MULTILINE)
+    questions = re.findall(r"^\| .*? \| `(.*?)` \| `(?:GET|POST) ", page, re.MULTILINE)
     assert len(start) >= 4
     assert len(questions) >= 10
     # No past there yet, nothing that would be ready, and no end: of these only how they begin is looked at.

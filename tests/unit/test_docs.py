@@ -25,15 +25,15 @@ YAML_BLOCK = re.compile(r"^```yaml\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 HEADER = "requiredAdapters: [validation, dns, infrastructure, hypershift]\noptionalAdapters: [monitoring]\n"
 
 
-@pytest.mark.parametrize("page", ["README.md"])
+@pytest.mark.parametrize("page", ["docs/library.md"])
 def test_python_examples_run(page: str) -> None:
     result = doctest.testfile(str(ROOT / page), module_relative=False)
     assert result.attempted > 0
     assert result.failed == 0
 
 
-def test_the_readmes_policy_loads() -> None:
-    (policy,) = YAML_BLOCK.findall((ROOT / "README.md").read_text())
+def test_the_policy_of_the_quick_start_loads() -> None:
+    (policy,) = YAML_BLOCK.findall((ROOT / "docs/quickstart.md").read_text())
     assert check_policies(policy).problems == ()
 
 
@@ -73,8 +73,8 @@ def _with_text_keys(value: object) -> object:
     return [_with_text_keys(item) for item in value] if isinstance(value, list) else value
 
 
-def test_the_readmes_commands_run() -> None:
-    text = (ROOT / "README.md").read_text()
+def test_the_commands_of_the_quick_start_run() -> None:
+    text = (ROOT / "docs/quickstart.md").read_text()
     commands = re.findall(r"^\$ \.venv/bin/hyperfleet (\w+)(.*?)(?:  # .*)?$", text, re.MULTILINE)
     assert [name for name, _ in commands] == ["serve", "db", "serve", "rules", "rules", "rules"]
     for name, rest in commands:
@@ -93,6 +93,18 @@ PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
 def test_links_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\((?!https?://|#)([^)#\s]+)", page.read_text()):
         assert (page.parent / target).exists(), target
+
+
+def test_the_index_lists_every_page() -> None:
+    listed = set(re.findall(r"\]\(([^)#\s]+)\)", (ROOT / "docs/README.md").read_text()))
+    pages = {page.name for page in (ROOT / "docs").glob("*.md")} - {"README.md"}
+    assert pages <= listed, pages - listed
+
+
+def test_the_readme_is_short_and_leads_to_five_pages() -> None:
+    text = (ROOT / "README.md").read_text()
+    assert len(re.findall(r"^\d\. \[", text, re.MULTILINE)) == len(re.findall(r"\]\(", text)) == 5
+    assert len(text.splitlines()) <= 70, "the rest belongs to docs/"
 
 
 def test_generated_parts_are_current() -> None:

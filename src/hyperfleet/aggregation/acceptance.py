@@ -58,7 +58,7 @@ class Decision(Struct, frozen=True, gc=False):
 
 
 def decide(report: Report, resource: Resource, stored: StoredReport | None, now: datetime, id_: str = "") -> Decision:
-    """Apply the decision table of the semantics, §2; the first row that matches decides.
+    """Apply the decision table of docs/semantics.md §2; the first row that matches decides.
 
     `now` is the one of the write, which the caller keeps from ever going back; `id_` is what the report is called from
     now on if it is accepted, and not for the second time.

@@ -24,7 +24,7 @@ def judge_available(situation: Situation) -> Verdict:
     """Decide `Available`; its observed generation is the last one at which all were True together."""
     required, previous = situation.adapters.required, situation.previous
     before = previous.condition(AVAILABLE) if previous else None
-    good = before.observed_generation if before else 0  # the semantics call it G
+    good = before.observed_generation if before else 0  # G in docs/semantics.md §4
     if not required:
         return Verdict(AVAILABLE, TRUE, "NoRequiredAdapters", _NONE_REQUIRED, situation.resource.generation)
     silent = tuple([view for view in required if not view.is_reported])

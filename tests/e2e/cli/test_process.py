@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.server import PATIENCE, Server, await_state, command, run_command, running
+from tests.programs import without_privileges
 
 NOWHERE = "http://127.0.0.1:1"  # nobody listens on the port of tcpmux any more
 
@@ -205,6 +206,20 @@ def test_whoever_named_no_server_is_told_which_one_was_tried(tmp_path: Path) -> 
     done = run_command("get", "clusters", config_home=str(tmp_path))
     assert done.returncode == 69
     assert "No server was named, so this one was tried" in done.stderr
+
+
+def test_a_config_file_that_cannot_be_written_is_a_sentence(tmp_path: Path) -> None:
+    home = tmp_path / "config"
+    home.mkdir(mode=0o500)
+    done = subprocess.run(  # noqa: S603  # our own command
+        without_privileges(command("config", "set-context", "here", "--server", NOWHERE)),
+        env={**os.environ, "HYPERFLEET_CONFIG_HOME": str(home)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert done.stderr == f"Error: {home / 'config.yaml'} cannot be written: Permission denied\n"
 
 
 @pytest.mark.parametrize(("address", "code"), [("http://256.1.1.1", 2), ("http://no-such-host.invalid", 69)])

@@ -1,4 +1,7 @@
-"""Reading report bodies: every error with its pointer (semantics §2 row 1), both spellings (§8), Kubernetes' limits."""
+"""Reading report bodies: every error with its pointer, both spellings, Kubernetes' limits.
+
+See docs/semantics.md §2 row 1 and docs/semantics.md §8.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The reachable phases of a policy and their diagram, as golden text that a reader can check against the semantics.
+"""The reachable phases of a policy and their diagram, as golden text to check against docs/semantics.md §5.
 
-An edit never leads out of Degraded: Health=False counts at any generation until the adapter reports again (§5).
+An edit never leads out of Degraded: Health=False counts at any generation until the adapter reports again.
 """
 
 from __future__ import annotations
@@ -111,8 +111,8 @@ stateDiagram-v2
     Deleting --> [*]: all finalized
 """
 
-# Semantics §5: silence degrades whom nothing worse has happened to, and who has not reported at all is missing in the
-# end. Degraded and Failed stay what they are: nobody is heard of.
+# docs/semantics.md §5: silence degrades a resource to which nothing worse has happened. An adapter that has not
+# reported at all is missing in the end. Degraded and Failed stay as they are: no adapter reports.
 SILENCE = {
     ("Pending", "Degraded"): "goes stale",
     ("Provisioning", "Degraded"): "goes stale",
@@ -121,7 +121,7 @@ SILENCE = {
     ("Provisioning", "Failed"): "times out",
 }
 
-# Without a ready phase a completed adapter is still Provisioning (semantics §5, "none given: never").
+# Without a ready phase a completed adapter is still Provisioning (docs/semantics.md §5, "none given: never").
 NEVER_READY_PHASES = ("Deleting", "Degraded", "Failed", "Provisioning", "Pending")
 
 
@@ -164,7 +164,7 @@ def test_a_phase_that_cannot_be_reached_is_not_drawn() -> None:
 
 
 def test_without_required_adapters_it_is_always_ready() -> None:
-    """Semantics §4: with no required adapters the phase is Ready, whatever the policy says."""
+    """docs/semantics.md §4: with no required adapters the phase is Ready, whatever the policy says."""
     tried = enumerated("optionalAdapters: [monitoring]\n")
     assert reachable_phases(tried) == ("Deleting", "Ready")
     assert phase_moves(tried) == {}
@@ -185,7 +185,7 @@ def test_the_moves_of_the_guide_are_there(guide: Enumeration) -> None:
 
 
 def test_an_edit_makes_nobody_report() -> None:
-    """Semantics §3: who has not reported is Unreported at any generation, so an edit moves nobody else."""
+    """docs/semantics.md §3: who has not reported is Unreported at any generation, so an edit moves nobody else."""
     tried = enumerated("""
 requiredAdapters: [dns]
 clusterConditions: [{type: Seen, evaluate: {expr: 'any(requiredAdapters, {.reported})'}}]
@@ -203,6 +203,6 @@ def test_silence_moves_a_cluster(guide: Enumeration, default: Enumeration) -> No
 
 
 def test_staleness_that_only_marks_ends_ready_all_the_same() -> None:
-    """Semantics §4 and §5: Ready needs fresh adapters; with `staleAction: none` nothing is degraded by it."""
+    """docs/semantics.md §4 and §5: Ready needs fresh adapters; with `staleAction: none` nothing is degraded by it."""
     moves = phase_moves(enumerated(ONE_ADAPTER + "policies: {staleThreshold: 5m, staleAction: none}\n"))
     assert [move for move, causes in moves.items() if "goes stale" in causes] == [("Ready", "Provisioning")]

@@ -101,7 +101,7 @@ def test_time_passes_only_where_it_is_asked_for() -> None:
 
 
 def test_what_silence_leads_to() -> None:
-    """Semantics §5: who has not reported is missing in the end, and never stale; who has, the other way round."""
+    """docs/semantics.md §5: an adapter that has not reported ends as missing, never stale; one that has, vice versa."""
     limits = "policies: {staleThreshold: 10m, staleAction: degraded}\ndefaultBehavior: {timeout: 5m}\n"
     later = {states[0][0]: result.later for states, result in tried(limits + "requiredAdapters: [a]\n").results.items()}
     assert later == {

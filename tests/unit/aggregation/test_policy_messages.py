@@ -217,7 +217,7 @@ def test_loading_alone_warns_of_nothing() -> None:
 
 
 def test_a_fault_of_an_expression_shows_the_line_and_a_caret() -> None:
-    """Semantics §3: each with line, column and a caret; a fault of a template is shown by its place alone."""
+    """docs/semantics.md §3: each with line, column and a caret; a fault of a template is shown by its place alone."""
     text = """
 clusterConditions:
   - {type: A, evaluate: {expr: 'true && later'}, templates: {true: {reason: A, message: '{{.No}}'}}}

@@ -78,7 +78,7 @@ def test_among_equals_the_first_wins() -> None:
 
 
 def test_without_a_policy_nothing_is_required() -> None:
-    """Semantics §4: with no required adapters both are True (NoRequiredAdapters) and the phase is Ready."""
+    """docs/semantics.md §4: with no required adapters both are True (NoRequiredAdapters) and the phase is Ready."""
     other = resource("Database")
     policy = load_policies(POLICIES).select(other)
     status = aggregate(other, {}, policy, None, START)

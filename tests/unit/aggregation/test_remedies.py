@@ -316,7 +316,7 @@ class TestImagining:
         assert imagine_report("a", "Unreported", 2, POLICY, START) is None
 
     def test_without_such_reasons_an_adapter_can_be_at_work_all_the_same(self) -> None:
-        """Semantics §3: Running also without any reason, Pending also without one and not applied."""
+        """docs/semantics.md §3: Running also without any reason, Pending also without one and not applied."""
         waiting, working = sorted(POLICY.waiting_reasons), sorted(POLICY.in_progress_reasons)
         without = load_policy(f"""
 requiredAdapters: [a]

@@ -75,7 +75,7 @@ def test_another_reason_or_message_is_no_transition() -> None:
 
 
 def test_the_same_again_is_no_transition() -> None:
-    """Semantics §2, Replay: no transition, no history entry."""
+    """docs/semantics.md §2, Replay: no transition, no history entry."""
     world = make_world()
     report = make_report("dns", "True/Done", observedTime=START.isoformat())
     world.report(report)

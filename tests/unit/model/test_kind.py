@@ -18,8 +18,8 @@ def test_clusters_and_their_node_pools_are_known() -> None:
     assert kinds.children_of("NodePool") == ()
 
 
-def test_cluster_ids_look_as_the_semantics_say() -> None:
-    """Semantics §8: `cls-…`."""
+def test_cluster_ids_have_the_documented_form() -> None:
+    """docs/semantics.md §8: `cls-…`."""
     assert CLUSTER.id_prefix == "cls"
     assert (CLUSTER.plural, NODE_POOL.plural) == ("clusters", "nodepools")
     assert (CLUSTER.parent, NODE_POOL.parent) == (None, "Cluster")
