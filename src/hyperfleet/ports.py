@@ -334,6 +334,11 @@ class PolicyVersion(Struct, frozen=True):
     author: str = ""
     restores: int | None = None
 
+    @property
+    def name(self) -> str:
+        """Return what stands for it where a file would be named."""
+        return self.file or f"policy version {self.version}"
+
 
 # Asked, while no other version can come between, whether a new policy may replace the one in force. Gets that one, and
 # the digest of the last policy that came from a file (empty: none did). What it raises ends the activation.

@@ -6,7 +6,7 @@
     ├── UnexpectedAnswer      what answered is not a HyperFleet server, or much newer than this client
     ├── Ambiguous             a name is that of several resources
     └── ApiError              the server said no, in a problem document
-        ├── Invalid           400, 405, 413, 414, 415, 422  the request is wrong: `errors` says everything that is
+        ├── Invalid           400, 405, 413, 414, 415, 422, 428  the request is wrong: `errors` says everything that is
         ├── Unauthenticated   401  the token is missing or not accepted
         ├── Forbidden         403  the token does not allow it
         ├── NotFound          404
@@ -206,7 +206,7 @@ _BY_STATUS: Final[Mapping[int, type[ApiError]]] = {
     410: Gone,
     412: PreconditionFailed,
     429: RateLimited,
-    **dict.fromkeys((400, 405, 413, 414, 415, 422), Invalid),
+    **dict.fromkeys((400, 405, 413, 414, 415, 422, 428), Invalid),
 }
 
 

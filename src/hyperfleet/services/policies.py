@@ -94,7 +94,9 @@ class PolicyBook:
         """Compile a policy, in a thread because a long one takes seconds; raise `DocumentError` with every problem."""
         return await asyncio.to_thread(load_policies, text, name, self._kinds)
 
-    async def put(self, new: NewPolicy, policies: PolicySet, replaced: frozenset[int] | None) -> PolicyVersion | Refusal:
+    async def put(
+        self, new: NewPolicy, policies: PolicySet, replaced: frozenset[int] | None
+    ) -> PolicyVersion | Refusal:
         """Put a policy in force if one of the versions that it is meant to replace is; None: whichever is."""
         admit = admit_always if replaced is None else _admit_after(replaced)
         try:
@@ -135,7 +137,7 @@ class PolicyBook:
     async def _follow(self, version: PolicyVersion) -> PolicyVersion:
         before = self.version
         if version != before:
-            self._use(load_policies(version.text, name_of(version), self._kinds), version)
+            self._use(load_policies(version.text, version.name, self._kinds), version)
             await self._tell_change(before, version)
         return version
 
@@ -180,11 +182,6 @@ def _log_file_not_in_force(source: PolicyText, digest: str, version: PolicyVersi
         source.file,
         version.version,
     )
-
-
-def name_of(version: PolicyVersion) -> str:
-    """Name a version where a file would be named."""
-    return version.file or f"policy version {version.version}"
 
 
 def _describe(version: PolicyVersion) -> str:

@@ -99,6 +99,21 @@ def test_a_replacement_whose_answer_was_lost_is_not_its_own_conflict(face: Face)
         assert after.generation == 2
 
 
+def test_a_policy_whose_answer_was_lost_is_not_its_own_conflict(face: Face) -> None:
+    moved = b'{"title":"t","detail":"d","status":412,"code":"PreconditionFailed"}'
+    stale = Say(response(moved, "412 Precondition Failed", "application/problem+json"))
+    ours, theirs = (Say(response(b'{"version":4,"text":"%b","restores":2}' % text)) for text in (b"a: 1", b"a: 2"))
+    with rogue(HangUp(), stale, ours) as server:
+        assert face.ask(server.url, lambda fleet: fleet.put_policy("a: 1", replaces=3)).version == 4
+        assert b'if-match: "3"' in server.heard[0].lower()
+    with rogue(HangUp(), stale, ours) as server:
+        assert face.ask(server.url, lambda fleet: fleet.rollback_policy(2, replaces=3)).version == 4
+    with rogue(HangUp(), stale, theirs) as server, pytest.raises(PreconditionFailed):
+        face.ask(server.url, lambda fleet: fleet.put_policy("a: 1", replaces=3))
+    with rogue(stale, ours) as server, pytest.raises(PreconditionFailed):
+        face.ask(server.url, lambda fleet: fleet.put_policy("a: 1", replaces=3))
+
+
 def test_a_deletion_whose_answer_was_lost_does_not_miss_its_own_version(face: Face) -> None:
     body = b'{"code":"PreconditionFailed","status":412,"detail":"it has changed"}'
     changed = Say(response(body, "412 Precondition Failed", "application/problem+json"))
