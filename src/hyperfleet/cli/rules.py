@@ -1,4 +1,4 @@
-"""`hyperfleet rules`: check policies, try them out on the fleet, try out expressions, draw the phases of a policy."""
+"""`hyperfleet rules`: check policies, try them out, put them in force; try out expressions, draw phases."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ import msgspec
 from hyperfleet.cli.command import HELP, Command
 from hyperfleet.cli.exits import FALSE, MEANINGS, OK, USAGE
 from hyperfleet.cli.output.words import count_of
+from hyperfleet.cli.rules_apply import apply, rollback
 from hyperfleet.cli.rules_simulate import simulate
+from hyperfleet.cli.rules_versions import versions
 
 if TYPE_CHECKING:
     from hyperfleet.aggregation.policy import Policy
@@ -26,13 +28,16 @@ _WRONG = MEANINGS[USAGE]
 
 @click.group(name="rules", context_settings=dict(HELP))
 def rules() -> None:
-    """Check policies and try out expressions.
+    """Check policies, put them in force, and try out expressions.
 
     A policy says which adapters a cluster needs and which rules make which conditions.
     """
 
 
 rules.add_command(simulate)
+rules.add_command(apply)
+rules.add_command(versions)
+rules.add_command(rollback)
 
 
 @rules.command(

@@ -83,7 +83,7 @@ def simulate(session: Session, file: str, selection: Selection, manner: Manner, 
     found = _ask(session, file, selection, manner)
     if output.format.is_table:
         session.write_all(_write(found, session.look()))
-        session.say(_sum_up(found))
+        session.say(sum_up(found))
     else:
         print_document(session, output, found.raw)
     for warning in found.warnings:
@@ -99,21 +99,26 @@ def _ask(session: Session, file: str, selection: Selection, manner: Manner) -> S
     try:
         with session.open() as fleet, Ticker() as ticker:
             return fleet.simulate(
-                text, on_progress=partial(_tell, ticker), replay=replay, limit=manner.limit, **selection.as_filters()
+                text,
+                on_progress=partial(show_progress, ticker),
+                replay=replay,
+                limit=manner.limit,
+                **selection.as_filters(),
             )
     except Invalid as error:
         if error.code in ("InvalidQuery", "TooLarge") or not error.errors:
             raise
-        raise _misfit(file, error) from error
+        raise place_faults(name_file(file), error) from error
 
 
-def _misfit(file: str, error: Invalid) -> Failure:
-    """Put the places that the server tells into the file."""
-    lines = [f"{name_file(file)}:{fault}" if fault.line else f"{name_file(file)}: {fault}" for fault in error.errors]
+def place_faults(name: str, error: Invalid) -> Failure:
+    """Put the places that the server tells into the file of that name."""
+    lines = [f"{name}:{fault}" if fault.line else f"{name}: {fault}" for fault in error.errors]
     return Failure("\nError: ".join(lines), exits.USAGE)
 
 
-def _tell(ticker: Ticker, progress: SimulationProgress) -> None:
+def show_progress(ticker: Ticker, progress: SimulationProgress) -> None:
+    """Show how far a simulation is."""
     ticker.show(f"{progress.examined} of {progress.total} examined, {progress.changed} would change")
 
 
@@ -157,6 +162,7 @@ def _resource(each: SimulatedChange | ReplayedLife) -> str:
     return f"{each.kind.lower()}/{each.name or each.id}"
 
 
-def _sum_up(found: Simulation) -> str:
+def sum_up(found: Simulation) -> str:
+    """Say in one sentence how many resources a policy would change."""
     would = f"{found.changed} would change, {found.reworded} would only be worded differently"
     return f"{count_of(found.examined, 'resource')} examined: {would}, {found.unchanged} would stay as they are."
