@@ -17,7 +17,7 @@ from hyperfleet.errors import HyperFleetError
 
 if TYPE_CHECKING:
     from hyperfleet.cli.session import Session
-    from hyperfleet.client import Fleet
+    from hyperfleet.client import Fleet, Policy
 
 Verdict = Literal["ok", "warning", "failed"]
 
@@ -155,9 +155,14 @@ def examine_fleet(fleet: Fleet) -> Iterator[Finding]:
         yield Finding("fleet", "warning", str(error), "the token may not be allowed to look at it")
 
 
+def _origin_of(policy: Policy) -> str:
+    """Say where a policy comes from that was in no file."""
+    return f"applied by {policy.by}" if policy.by else "applied through the API"
+
+
 def _examine_policy(fleet: Fleet) -> Iterator[Finding]:
     policy = fleet.policy()
-    where = f"version {policy.version}, {policy.file}"
+    where = f"version {policy.version}, {policy.file or _origin_of(policy)}"
     for warning in policy.warnings:
         yield Finding("policy", "warning", str(warning), "`hyperfleet rules check` tells more")
     if policy.recomputation.remaining:

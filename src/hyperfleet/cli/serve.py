@@ -99,7 +99,8 @@ def serve(config: str | None, check: bool, insecure_listen: bool, **texts: str |
     """Run the server until it is told to stop (Ctrl-C or SIGTERM).
 
     Without any settings it listens on this machine only, keeps its data in the file hyperfleet.db of the current
-    directory and uses the policy that is built in, unless that data has got one from a file before.
+    directory and uses the policy that is built in, unless that data has got another one before. A policy file is put in
+    force if it changed since a server last read it, so that a restart does not undo `hyperfleet rules apply`.
 
     SIGTERM and Ctrl-C stop it in good order, SIGHUP lets it read its policy and its tokens again.
     """

@@ -213,7 +213,9 @@ class Settings(_Group, frozen=True, kw_only=True):
     ] = 1
     policy: Annotated[
         Annotated[str, Meta(min_length=1)] | None,
-        Meta(description="The file with the aggregation policy; without one, what is in force or else built in"),
+        Meta(
+            description="The policy file, put in force when it changed; without one, what is in force or else built in"
+        ),
     ] = None
     spec_schemas: Annotated[
         dict[str, SchemaFile], Meta(description="For a kind, the file with the JSON Schema that its specs must fit")

@@ -49,15 +49,11 @@ def test_only_yes_is_yes(
 def test_what_somebody_else_applied_meanwhile_is_not_lost(
     terminal: Terminal, file: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Answer(io.StringIO):
-        """Somebody who answers after somebody else has changed the policy."""
+    def answer_late(session: Session, question: str) -> bool:
+        terminal.server.put("/policy", {"requiredAdapters": ["mail"]}, headers={"If-Match": "*"})
+        return True
 
-        def readline(self, *_: Any) -> str:
-            terminal.server.put("/policy", {"requiredAdapters": ["mail"]}, headers={"If-Match": "*"})
-            return "y\n"
-
-    monkeypatch.setattr(Session, "can_ask", True)
-    monkeypatch.setattr("sys.stdin", Answer())
+    monkeypatch.setattr("hyperfleet.cli.rules_apply.confirm", answer_late)
     done = terminal.run("rules", "apply", "-f", file)
     assert done.code == exits.REFUSED
     assert "version 2 of the policy is in force (PreconditionFailed)" in done.err
