@@ -304,14 +304,50 @@ class AdapterRecord(Struct, frozen=True):
     last_discard: str = ""
 
 
+PolicySource = Literal["file", "api", "built-in"]
+
+
+class NewPolicy(Struct, frozen=True):
+    """A policy that somebody wants to put in force."""
+
+    digest: str
+    text: str
+    file: str  # where it was read; empty if it came through the API
+    source: PolicySource = "file"
+    author: str = ""  # the caller who asked for it; empty: not known, or a server did at its start
+    restores: int | None = None  # the version that a rollback goes back to
+
+    def numbered(self, version: int, time: datetime) -> PolicyVersion:
+        """Return the version that this becomes."""
+        return PolicyVersion(version, self.digest, self.text, self.file, time, self.source, self.author, self.restores)
+
+
 class PolicyVersion(Struct, frozen=True):
-    """A policy text that was put in force."""
+    """A policy that was put in force. The newest version is the one in force."""
 
     version: int
     digest: str
     text: str
     file: str
     time: datetime
+    source: PolicySource = "file"
+    author: str = ""
+    restores: int | None = None
+
+    @property
+    def name(self) -> str:
+        """Return what stands for it where a file would be named."""
+        return self.file or f"policy version {self.version}"
+
+
+# Asked, while no other version can come between, whether a new policy may replace the one in force. Gets that one, and
+# the digest of the last policy that came from a file (empty: none did). What it raises ends the activation.
+AdmitPolicy = Callable[[PolicyVersion, str], bool]
+
+
+def admit_always(active: PolicyVersion, file_digest: str) -> bool:
+    """Admit a policy whatever is in force."""
+    return True
 
 
 class Due(Struct, frozen=True):
@@ -455,12 +491,24 @@ class Store(Protocol):
         """Take a task that one replica at a time may do; None: another one is at it."""
         ...
 
-    async def activate_policy(self, digest: str, text: str, file: str) -> PolicyVersion:
-        """Put a policy in force, unless the one in force has the same digest; return what is in force."""
+    async def activate_policy(self, policy: NewPolicy, admit: AdmitPolicy = admit_always) -> PolicyVersion:
+        """Put a policy in force if it is admitted, and return what is in force then.
+
+        One with the digest of the policy in force makes no new version; if it is from a file, the store remembers that
+        a file had it.
+        """
         ...
 
     async def active_policy(self) -> PolicyVersion | None:
         """Return the policy in force."""
+        ...
+
+    async def policy_versions(self, before: int | None, limit: int) -> tuple[PolicyVersion, ...]:
+        """Return versions older than `before`, or the newest, in descending order and without their texts."""
+        ...
+
+    async def read_policy(self, version: int) -> PolicyVersion | None:
+        """Return one version."""
         ...
 
     async def prune(self, task: Pruning, limit: int) -> int:

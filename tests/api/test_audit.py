@@ -227,6 +227,27 @@ def test_what_only_reads_is_not_recorded(fleet: Fleet, pad: Pad) -> None:
     assert pad.take() == []
 
 
+def test_who_changed_the_policy_is_recorded(fleet: Fleet, pad: Pad) -> None:
+    def put(name: str, adapter: str, query: str = "", **headers: str) -> dict[str, Any]:
+        ask(fleet, name, "PUT", f"/policy{query}", {"requiredAdapters": [adapter]}, **headers)
+        (record,) = pad.take()
+        shown = ("status", "outcome", "code", "target", "dryRun")
+        return {key: record[key] for key in shown if key in record} | {"by": record["caller"]["name"]}
+
+    current = {"If-Match": '"1"'}
+    tried = put("ann", "dns", "?dryRun=true", **current)
+    assert tried == {"status": 200, "outcome": "done", "dryRun": True, "by": "ann"}
+    done = {"status": 200, "outcome": "done", "target": {"kind": "Policy", "id": "2"}, "by": "ann"}
+    assert put("ann", "dns", **current) == done
+    refused = {"status": 412, "outcome": "refused", "code": "PreconditionFailed", "by": "ann"}
+    assert put("ann", "mail", **current) == refused
+    assert put("ann", "mail", "?dryRun=true", **current) == refused
+    assert put("guest", "mail", **current)["code"] == "Forbidden"
+    ask(fleet, "ann", "POST", "/policy:rollback", {"version": 1}, **{"If-Match": "*"})
+    ask(fleet, "ann", "POST", "/policy:reload")
+    assert [record["target"]["id"] for record in pad.take()] == ["3", "3"]
+
+
 def test_bodies_are_never_in_it(fleet: Fleet, pad: Pad) -> None:
     made = ask(fleet, "ann", "POST", "/clusters", {"name": "one", "spec": {"a": "hunter2"}, "labels": {"b": "hunter3"}})
     path = f"/clusters/{made.json()['id']}/statuses"

@@ -6,6 +6,7 @@ import re
 import shlex
 from datetime import timedelta
 from html.parser import HTMLParser
+from itertools import pairwise
 from typing import Any
 
 import jsonschema
@@ -25,6 +26,7 @@ from hyperfleet.api import (
     metrics,
     openapi,
     policy,
+    policy_versions,
     resources,
     simulation,
     statuses,
@@ -37,7 +39,13 @@ from hyperfleet.api.description.operations import Operation
 from hyperfleet.api.description.page import curl
 from hyperfleet.api.description.table import list_operations
 from hyperfleet.api.description.watch_operations import WATCHING
-from hyperfleet.api.intake import read_creation, read_force_reason, read_merge_patch, read_replacement
+from hyperfleet.api.intake import (
+    read_creation,
+    read_force_reason,
+    read_merge_patch,
+    read_replacement,
+    read_rollback,
+)
 from hyperfleet.api.problems import CATALOGUE
 from hyperfleet.api.simulation import read_replay
 from hyperfleet.api.submissions import read_batch, read_report_of, read_reports
@@ -71,6 +79,7 @@ def methods_of(context: Context) -> set[tuple[str, str]]:
         failures,
         adapters,
         policy,
+        policy_versions,
         simulation,
     )
     below = [route for module in modules for route in module.routes(context)]
@@ -173,6 +182,14 @@ def test_answers_fit_their_shapes(memory_client: Fleet) -> None:
     fits(document, "AdapterList", memory_client.get("/adapters").json())
     fits(document, "AdapterDetail", memory_client.get("/adapters/validation").json())
     fits(document, "PolicyInForce", memory_client.get("/policy").json())
+    any_version, other = {"If-Match": "*"}, {"requiredAdapters": ["dns"]}
+    fits(document, "PolicyCheck", memory_client.put("/policy?dryRun=true", other, headers=any_version).json())
+    fits(document, "PolicyInForce", memory_client.put("/policy", other, headers=any_version).json())
+    rolled_back = memory_client.post("/policy:rollback", {"version": 1}, headers=any_version).json()
+    assert rolled_back["restores"] == 1
+    fits(document, "PolicyInForce", rolled_back)
+    fits(document, "PolicyVersionList", memory_client.get("/policy/versions?limit=2").json())
+    fits(document, "PolicyVersionAnswer", memory_client.get("/policy/versions/3").json())
     simulated = memory_client.post("/policy:simulate?replay=1h", {"requiredAdapters": ["validation", "ghost"]}).json()
     fits(document, "SimulationAnswer", simulated)
     assert simulated["changes"]
@@ -197,7 +214,7 @@ def send_example(client: Fleet, operation: Operation, cluster: str, pool: str) -
     """Send what the page shows, with ids that exist."""
     command = shlex.split(curl(operation, ROOT))
     method = command[command.index("--request") + 1] if "--request" in command else "GET"
-    headers = dict([command[command.index("--header") + 1].split(": ")]) if "--header" in command else {}
+    headers = dict([value.split(": ") for word, value in pairwise(command) if word == "--header"])
     content = command[command.index("--data") + 1].encode() if "--data" in command else b""
     url = command[-1]
     for sample, real in (("cls-01jd3k2m9pqr5tv8wxyz", cluster), ("np-01jd3k2m9pqr5tv8wxyz", pool)):
@@ -310,6 +327,11 @@ def test_schemas_of_resources_accept_what_is_read(body: dict[str, Any]) -> None:
 @given(st.fixed_dictionaries({}, optional={"reason": st.text("a \n", max_size=3) | JSON, "other": JSON}))
 def test_the_schema_of_a_forced_deletion_accepts_what_is_read(body: dict[str, Any]) -> None:
     assert accepts(requests.FORCE_DELETE, body) == (not read_force_reason(body)[1])
+
+
+@given(st.fixed_dictionaries({}, optional={"version": st.integers() | st.just(2**53) | JSON, "other": JSON}))
+def test_the_schema_of_a_rollback_accepts_what_is_read(body: dict[str, Any]) -> None:
+    assert accepts(requests.ROLLBACK, body) == (not read_rollback(body)[1])
 
 
 CONDITIONS = st.lists(

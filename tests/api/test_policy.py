@@ -20,7 +20,8 @@ def test_the_policy_in_force(client: Fleet) -> None:
     assert policy["text"] == POLICY
     assert policy["recomputation"] == {"remaining": 0}
     assert policy["warnings"] == []
-    assert policy.keys() == {"version", "digest", "file", "activatedAt", "text", "recomputation", "warnings"}
+    assert policy["source"] == "file"
+    assert policy.keys() == {"version", "digest", "source", "file", "activatedAt", "text", "recomputation", "warnings"}
 
 
 def test_another_policy_is_put_in_force(client: Fleet) -> None:

@@ -36,7 +36,7 @@ NEEDS: Final[Mapping[Role | None, frozenset[str]]] = {
     "editor": frozenset(
         f"{verb}{kind}" for verb in ("create", "replace", "patch", "delete") for kind in ("Cluster", "NodePool")
     ),
-    "admin": frozenset({"forceDeleteCluster", "forceDeleteNodePool", "reloadPolicy"}),
+    "admin": frozenset({"forceDeleteCluster", "forceDeleteNodePool", "putPolicy", "rollBackPolicy", "reloadPolicy"}),
 }
 # Who may do what needs a role.
 MAY: Final[Mapping[Role, frozenset[str]]] = {
@@ -150,8 +150,9 @@ def compat_role_of(verb: str, path: str) -> Role:
 
 
 def test_the_policy_is_everybodys(memory_guarded: GuardedFleet) -> None:
-    problem = problem_of(memory_guarded.act("POST", "/policy:reload", name="red-admin"), 403, "Forbidden")
-    assert "red-admin sees those of some tenants only" in problem["detail"]
+    for method, path in (("POST", "/policy:reload"), ("PUT", "/policy"), ("POST", "/policy:rollback")):
+        problem = problem_of(memory_guarded.act(method, path, name="red-admin"), 403, "Forbidden")
+        assert "red-admin sees those of some tenants only" in problem["detail"]
     assert memory_guarded.act("POST", "/policy:reload").status_code == 200
 
 

@@ -23,7 +23,7 @@ from hyperfleet.backends.sqlite import SqliteStore
 from hyperfleet.backends.sqlite_connection import SQL as SQLITE_SQL
 from hyperfleet.backends.statements import Engine
 from hyperfleet.errors import HistoryPruned
-from hyperfleet.ports import EVERYTHING, Changes, Needs, Record
+from hyperfleet.ports import EVERYTHING, Changes, Needs, NewPolicy, PolicyVersion, Record
 from tests.contract.conftest import DURABLE
 from tests.contract.heartbeats import beat, begin, heard
 from tests.contract.pasts import Historian
@@ -273,6 +273,28 @@ async def test_what_a_replica_of_the_first_version_prunes_is_noticed(old: OldDat
     await old.run("delete from events where position = 5")
     with pytest.raises(HistoryPruned):
         await old.store.read_events(4, 10)
+    await old.store.close()
+
+
+async def test_versions_of_an_earlier_schema_came_from_files_or_are_built_in(old: OldDatabase) -> None:
+    rows = [
+        f"({number}, 'd{number}', 'text', '{file}', {old.time(START + number * HOUR)})"
+        for number, file in ((1, "built in"), (2, "/etc/policy.yaml"))
+    ]
+    await old.run(
+        f"insert into policies (version, digest, text, file, time) values {', '.join(rows)};"
+        "update head set policy_version = 2"
+    )
+    await old.store.migrate()
+    await old.store.open()
+    found = await old.store.policy_versions(None, 10)
+    assert [(each.version, each.source, each.author, each.restores) for each in found] == [
+        (2, "file", "", None),
+        (1, "built-in", "", None),
+    ]
+    assert (await old.store.active_policy()) == PolicyVersion(2, "d2", "text", "/etc/policy.yaml", START + 2 * HOUR)
+    unchanged = await old.store.activate_policy(NewPolicy("d3", "", ""), lambda _, file_digest: file_digest != "d2")
+    assert unchanged.version == 2
     await old.store.close()
 
 

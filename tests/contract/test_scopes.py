@@ -54,7 +54,7 @@ OF_THE_PAST = ("read_transitions", "remembers", "read_version", "read_versions",
 # Of no resource; the log that all watches share; what upkeep does for all; and adapters, which have tests elsewhere.
 WITHOUT = {
     *("open", "close", "check", "transact", "position", "read_events", "due", "outdated", "claim"),
-    *("activate_policy", "active_policy", "prune", "adapters"),
+    *("activate_policy", "active_policy", "policy_versions", "read_policy", "prune", "adapters"),
 }
 
 

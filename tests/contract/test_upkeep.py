@@ -14,6 +14,7 @@ from hyperfleet.ports import (
     HistoryQuery,
     LoggedReport,
     Needs,
+    NewPolicy,
     PolicyVersion,
     Pruning,
     Query,
@@ -73,20 +74,20 @@ async def test_an_alarm_can_be_moved_and_switched_off(store: Store) -> None:
 
 async def test_a_policy_is_in_force_until_another_one_is(store: Store) -> None:
     assert await store.active_policy() is None
-    first = await store.activate_policy("d1", "text ü", "file")
+    first = await store.activate_policy(NewPolicy("d1", "text ü", "file"))
     assert (first.version, first.digest, first.text, first.file) == (1, "d1", "text ü", "file")
-    assert await store.activate_policy("d1", "other words", "elsewhere") == first
-    second = await store.activate_policy("d2", "", "")
-    again = await store.activate_policy("d1", "text ü", "file")
+    assert await store.activate_policy(NewPolicy("d1", "other words", "elsewhere")) == first
+    second = await store.activate_policy(NewPolicy("d2", "", ""))
+    again = await store.activate_policy(NewPolicy("d1", "text ü", "file"))
     assert [second.version, again.version] == [2, 3]
     assert await store.active_policy() == again
     assert (await look(store, Needs())).policy_version == 3
 
 
 async def test_replicas_agree_on_the_policy_in_force(replicas: list[Store]) -> None:
-    version: PolicyVersion = await replicas[0].activate_policy("d1", "a", "b")
+    version: PolicyVersion = await replicas[0].activate_policy(NewPolicy("d1", "a", "b"))
     assert await replicas[1].active_policy() == version
-    assert await replicas[1].activate_policy("d1", "a", "b") == version
+    assert await replicas[1].activate_policy(NewPolicy("d1", "a", "b")) == version
 
 
 async def test_outdated_is_what_was_computed_under_an_earlier_policy(store: Store) -> None:

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from hyperfleet.model.status import ADAPTER_STATES, PHASES
+from hyperfleet.model.phase import PHASES
+from hyperfleet.model.status import ADAPTER_STATES
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/semantics.md").read_text("utf-8")

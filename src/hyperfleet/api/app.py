@@ -24,6 +24,7 @@ from hyperfleet.api import (
     metrics,
     openapi,
     policy,
+    policy_versions,
     resources,
     simulation,
     statuses,
@@ -59,6 +60,7 @@ _FLEET: Final = (
     failures,
     adapters,
     policy,
+    policy_versions,
     simulation,
 )
 _SERVER: Final = (health, openapi, metrics)  # at the root

@@ -65,6 +65,7 @@ class AuditRecord(Struct, frozen=True, rename="camel", omit_defaults=True, kw_on
     generation: int | UnsetType = UNSET
     revision: int | UnsetType = UNSET
     reports: tuple[Outcome, ...] = ()
+    dry_run: bool = False
 
 
 class _Refusal(Struct):
@@ -182,6 +183,7 @@ def _describe(scope: Scope, route: str, status: int, request_id: str, act: Act, 
         generation=act.generation,
         revision=act.revision,
         reports=act.reports,
+        dry_run=act.is_dry_run,
     )
 
 

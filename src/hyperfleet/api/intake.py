@@ -22,6 +22,7 @@ from hyperfleet.services.resources import MAX_LABELS
 MAX_NAME: Final = 63  # a DNS label's length: names stand in host names
 NAME_PATTERN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 MAX_FORCE_REASON: Final = 1024
+MAX_VERSION: Final = 2**53 - 1  # the largest integer that every JSON library reads exactly
 MAX_LABEL_PREFIX: Final = 253  # these three are Kubernetes'
 MAX_LABEL: Final = 63
 LABEL_PATTERN: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
@@ -91,6 +92,21 @@ def read_force_reason(body: object) -> tuple[str, tuple[BodyProblem, ...]]:
         message = f"reason is required: a text of 1 to {MAX_FORCE_REASON} characters that history will keep"
         reader.error("/reason", "WrongType" if "reason" in fields else "MissingField", message)
     return "", reader.found
+
+
+def read_rollback(body: object) -> tuple[int, tuple[BodyProblem, ...]]:
+    """Read which version a rollback goes back to."""
+    reader = _Reader()
+    fields = reader.own_fields(body, ("version",))
+    version = fields.get("version")
+    if isinstance(version, float) and version.is_integer():  # as for a generation
+        version = int(version)
+    if isinstance(version, int) and not isinstance(version, bool) and 1 <= version <= MAX_VERSION:
+        return version, reader.found
+    if isinstance(body, dict):
+        message = f"version is required: the number of a version, from 1 to {MAX_VERSION}"
+        reader.error("/version", "WrongType" if "version" in fields else "MissingField", message)
+    return 0, reader.found
 
 
 class _Reader:

@@ -85,6 +85,9 @@ CATALOGUE: Final[Mapping[str, Entry]] = {
         422, "The idempotency key belongs to another request", "Use a new key for every new request."
     ),
     "InvalidPolicy": Entry(422, "The policy has problems", "Correct what `errors` lists; the old one stays in force."),
+    "PreconditionRequired": Entry(
+        428, "The request must name the version it replaces", "Read it, and send the ETag of that answer as `If-Match`."
+    ),
     "RateLimited": Entry(429, "You ask too fast", "Wait for the time in `Retry-After`; send many reports as a batch."),
     "TooManyWatches": Entry(
         429, "You watch too much at once", "Close what you no longer need, or watch a list in place of each resource."

@@ -242,6 +242,15 @@ def preconditions_of(request: Request) -> Preconditions:
     return Preconditions() if tags is None else Preconditions(revisions=_revisions(tags))
 
 
+def replaced_versions(request: Request) -> frozenset[int] | None:
+    """Return which versions a write may replace, out of the `If-Match` that it must have; None: whichever it is."""
+    if "if-match" not in request.headers:
+        message = 'send the ETag of what you read as If-Match, or its version: If-Match: "3"'
+        raise Refused(Problem("PreconditionRequired", message))
+    tags = wanted_tags(request)
+    return None if tags is None else _revisions(frozenset(tag.partition(".")[0] for tag in tags))
+
+
 def wanted_tags(request: Request) -> frozenset[str] | None:
     """Return the entity tags of which one must still be that of the resource; None: it does not matter."""
     value = ",".join(request.headers.getlist("if-match"))

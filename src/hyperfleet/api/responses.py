@@ -51,6 +51,18 @@ def answer_made(request: Request, shape: msgspec.Struct) -> Response:
     return answer_json(request, msgspec.json.encode(shape))
 
 
+def answer_versioned(request: Request, shape: msgspec.Struct, version: int) -> Response:
+    """Answer a GET with something that has a version and parts that move without it."""
+    body = msgspec.json.encode(shape)
+    return _answer_read(request, body, _versioned_tag(version, body))
+
+
+def answer_new_version(request: Request, shape: msgspec.Struct, version: int) -> Response:
+    """Answer a write with the version that stands there now, under the entity tag that a GET would give it."""
+    body = msgspec.json.encode(shape)
+    return _send(request, 200, body, _versioned_tag(version, body), {"Cache-Control": _NO_STORE})
+
+
 def answer_json(request: Request, body: bytes) -> Response:
     """Answer a GET with JSON that has no revision; its entity tag is made from its bytes."""
     return _answer_read(request, body, _tag_of(body))
@@ -108,6 +120,11 @@ def _answer_read(
         encoding = _choose_encoding(request, body)
         return Response(status_code=304, headers={"ETag": _entity_tag(tag, encoding), **headers})
     return _send(request, 200, body, tag, headers, media_type)
+
+
+def _versioned_tag(version: int, body: bytes) -> str:
+    """Name these bytes, beginning with the version, which is what `If-Match` of a write is compared with."""
+    return f"{version}.{_tag_of(body)}"
 
 
 def _tag_of(body: bytes) -> str:

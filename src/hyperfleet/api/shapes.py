@@ -238,19 +238,85 @@ class PolicyFault(Fault, frozen=True, rename="camel", kw_only=True):
     column: Annotated[int, Meta(ge=0, description="In the line, from 1.")]
 
 
+PolicySource = Annotated[
+    Literal["file", "api", "built-in"], Meta(description="How it came into force: from a file, or through the API.")
+]
+PolicyAuthor = Annotated[
+    str | UnsetType,
+    Meta(
+        description="Who put it in force; absent if a server did at its start, or to callers who see some tenants only."
+    ),
+]
+PolicyRestored = Annotated[
+    int | UnsetType, Meta(description="The version that it restores, if it came from a rollback.")
+]
+
+
 class PolicyInForce(Struct, frozen=True, rename="camel"):
     """The policy every status is computed with."""
 
     version: Annotated[int, Meta(ge=1, description="Rises whenever another policy is put in force.")]
     digest: Annotated[str, Meta(description="Names what the policy says; comments and layout do not matter.")]
-    file: Annotated[str, Meta(description="Where it was read.")]
+    source: PolicySource
+    file: Annotated[str, Meta(description="Where it was read; empty if it came through the API.")]
     activated_at: Time
-    text: Annotated[str, Meta(description="The YAML as it was read.")]
+    text: Annotated[str, Meta(description="The YAML or JSON as it was given.")]
     recomputation: Recomputing
     warnings: Annotated[
         tuple[PolicyFault, ...] | UnsetType,
         Meta(description="What is likely wrong with it although it loads; absent while that is still being found out."),
     ] = UNSET
+    by: PolicyAuthor = UNSET
+    restores: PolicyRestored = UNSET
+
+
+class PolicyCheck(Struct, frozen=True, rename="camel"):
+    """What a `PUT` with `dryRun=true` found: the policy compiles. Nothing was changed."""
+
+    dry_run: bool
+    digest: str
+    changes: Annotated[bool, Meta(description="Whether it says something else than the policy in force.")]
+    in_force: Annotated[int, Meta(ge=1, description="The version that is in force.")]
+    warnings: Annotated[
+        tuple[PolicyFault, ...] | UnsetType,
+        Meta(description="What is likely wrong with it although it compiles; absent if that takes too long to find."),
+    ] = UNSET
+
+
+class PolicyVersionEntry(Struct, frozen=True, rename="camel"):
+    """A version of the policy, without its text."""
+
+    version: Annotated[int, Meta(ge=1)]
+    digest: str
+    source: PolicySource
+    file: str
+    activated_at: Time
+    in_force: bool
+    by: PolicyAuthor = UNSET
+    restores: PolicyRestored = UNSET
+
+
+class PolicyVersionList(Struct, frozen=True, rename="camel"):
+    """One page of the versions of the policy, the newest first."""
+
+    items: tuple[PolicyVersionEntry, ...]
+    continue_: Annotated[
+        str | UnsetType, Meta(description="Send it as `continue` for the next page; absent: this was the last one.")
+    ] = field(default=UNSET, name="continue")
+
+
+class PolicyVersionAnswer(Struct, frozen=True, rename="camel"):
+    """A version of the policy with its text."""
+
+    version: Annotated[int, Meta(ge=1)]
+    digest: str
+    source: PolicySource
+    file: str
+    activated_at: Time
+    in_force: bool
+    text: Annotated[str, Meta(description="The YAML or JSON as it was given.")]
+    by: PolicyAuthor = UNSET
+    restores: PolicyRestored = UNSET
 
 
 class Liveness(Struct, frozen=True, rename="camel"):

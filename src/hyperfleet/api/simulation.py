@@ -5,7 +5,6 @@ The answer is JSON, or a stream of server-sent events with the progress before i
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing, contextmanager
@@ -20,13 +19,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from hyperfleet.aggregation import BodyProblem, load_policies
 from hyperfleet.api.callers import caller_of
 from hyperfleet.api.context import Context
-from hyperfleet.api.policy import locate, refuse_policy
-from hyperfleet.api.problems import Refused, from_body, from_error, from_query
+from hyperfleet.api.policy import BODY, locate, read_policy_text, refuse_policy
+from hyperfleet.api.problems import Refused, from_error, from_query
 from hyperfleet.api.recall import recaller
-from hyperfleet.api.requests import parameters_of, read_body
+from hyperfleet.api.requests import parameters_of
 from hyperfleet.api.responses import answer_written, prefers
 from hyperfleet.api.simulation_wire import SimulationAnswer, SimulationProgress, present_findings, present_replay
 from hyperfleet.api.streams import EVENT_STREAM, EventStream, attend, frame
@@ -41,9 +39,6 @@ from hyperfleet.services.search import read_query
 from hyperfleet.services.simulation import Progress, Simulation, candidate_rules
 from hyperfleet.services.workspace import Rules
 
-MEDIA_TYPES: Final = ("application/json", "application/yaml", "application/x-yaml", "text/yaml", "text/plain")
-
-_FILE: Final = "the body"  # what stands for the name of a file where problems are told
 _MOST_AT_ONCE: Final = 2  # simulations of one process: each takes a share of the processor from requests
 _BEAT: Final = 0.25  # seconds between two words of progress
 _FOR_LISTS_ONLY: Final = ("orderBy", "continue", "page", "size", "fields")
@@ -105,12 +100,7 @@ class _Simulations(Struct, frozen=True):
         return EventStream(self.room, trial.tell())  # which takes a seat itself
 
     async def _read(self, request: Request) -> _Question:
-        body = await read_body(request, self.context.limits, MEDIA_TYPES)
-        try:
-            text = body.decode("utf-8")
-        except UnicodeDecodeError as error:
-            problem = BodyProblem("", "BadEncoding", "the policy is not UTF-8")
-            raise Refused(from_body([problem])) from error
+        text = await read_policy_text(request, self.context.limits)
         now = (await self.context.store.due(1)).now  # the clock that writes go by
         queries, since = _read_parameters(request, self.context, now)
         return _Question(text, queries, now, since)
@@ -119,13 +109,13 @@ class _Simulations(Struct, frozen=True):
         """Load the policy, in a thread because it may be long; one with problems is refused with all of them."""
         context = self.context
         try:
-            policies = await asyncio.to_thread(load_policies, question.text, _FILE, context.kinds)
+            policies = await context.policies.compile(question.text, BODY)
         except DocumentError as error:
             raise Refused(refuse_policy(error)) from error
         rules = candidate_rules(policies, context.kinds)
         simulation = Simulation(context.store, rules, question.queries, question.now)
         replay = await self._prepare_replay(question, question.since, rules) if question.since else None
-        version = PolicyVersion(0, digest_of(policies), question.text, _FILE, _NEVER)
+        version = PolicyVersion(0, digest_of(policies), question.text, BODY, _NEVER)
         return _Trial(context, version, simulation, replay, self.warnings)
 
     async def _prepare_replay(self, question: _Question, since: datetime, rules: Rules) -> Replay:

@@ -9,6 +9,8 @@ from collections.abc import Collection, Iterable
 from datetime import datetime
 from typing import Self
 
+from msgspec.structs import replace
+
 from hyperfleet.backends import memory_listing as listing
 from hyperfleet.backends import memory_past as past
 from hyperfleet.backends.clock import SystemClock
@@ -19,6 +21,7 @@ from hyperfleet.errors import StoreUnavailable
 from hyperfleet.model.report import StoredReport
 from hyperfleet.ports import (
     AdapterRecord,
+    AdmitPolicy,
     Answer,
     Clock,
     Due,
@@ -27,6 +30,7 @@ from hyperfleet.ports import (
     Group,
     HistoryQuery,
     Needs,
+    NewPolicy,
     PolicyVersion,
     Pruning,
     Query,
@@ -35,6 +39,7 @@ from hyperfleet.ports import (
     Scope,
     Version,
     Work,
+    admit_always,
 )
 
 
@@ -207,17 +212,33 @@ class MemoryStore:
         """Take a task; None: somebody else is at it."""
         return None if task in self._claims else MemoryClaim(self._claims, task)
 
-    async def activate_policy(self, digest: str, text: str, file: str) -> PolicyVersion:
-        """Put a policy in force, unless the one in force has the same digest; return what is in force."""
-        policies = self._opened().policies
-        if not policies or policies[-1].digest != digest:
-            policies.append(PolicyVersion(len(policies) + 1, digest, text, file, self._clock.now()))
-        return policies[-1]
+    async def activate_policy(self, policy: NewPolicy, admit: AdmitPolicy = admit_always) -> PolicyVersion:
+        """Put a policy in force if it is admitted, and return what is in force then."""
+        contents = self._opened()
+        active = contents.policies[-1] if contents.policies else None
+        if active is not None and not admit(active, contents.file_digest):
+            return active
+        if policy.source == "file":
+            contents.file_digest = policy.digest
+        if active is None or active.digest != policy.digest:
+            active = policy.numbered(len(contents.policies) + 1, self._clock.now())
+            contents.policies.append(active)
+        return active
 
     async def active_policy(self) -> PolicyVersion | None:
         """Return the policy in force."""
         policies = self._opened().policies
         return policies[-1] if policies else None
+
+    async def policy_versions(self, before: int | None, limit: int) -> tuple[PolicyVersion, ...]:
+        """Return versions older than `before`, or the newest, in descending order and without their texts."""
+        older = self._opened().policies[: None if before is None else max(before - 1, 0)]
+        return tuple([replace(version, text="") for version in older[: -limit - 1 : -1]])
+
+    async def read_policy(self, version: int) -> PolicyVersion | None:
+        """Return one version."""
+        policies = self._opened().policies
+        return policies[version - 1] if 1 <= version <= len(policies) else None
 
     async def prune(self, task: Pruning, limit: int) -> int:
         """Delete up to `limit` rows of a log that are past their time; return how many went."""

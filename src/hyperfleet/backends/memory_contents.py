@@ -39,6 +39,7 @@ class Contents(Struct):
     adapters: dict[tuple[str, str], AdapterRow] = field(default_factory=dict)
     remembered: dict[str, Remembered] = field(default_factory=dict)
     policies: list[PolicyVersion] = field(default_factory=list)
+    file_digest: str = ""  # of the last policy that came from a file
 
 
 # ── loading ──────────────────────────────────────────────────────────────────────────────────────────────────────

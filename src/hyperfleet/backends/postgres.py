@@ -14,10 +14,11 @@ from typing import Final, Self
 from msgspec.structs import replace
 
 from hyperfleet.backends import postgres_past as past
+from hyperfleet.backends import postgres_policies as policies
 from hyperfleet.backends import postgres_reading as reading
 from hyperfleet.backends import postgres_schema as schema
 from hyperfleet.backends.postgres_answers import AnswerReader
-from hyperfleet.backends.postgres_connections import Connection, Connections, Timeouts, transaction
+from hyperfleet.backends.postgres_connections import Connection, Connections, Timeouts
 from hyperfleet.backends.postgres_loading import SQL
 from hyperfleet.backends.postgres_pruning import prune
 from hyperfleet.backends.postgres_transactions import Transactions
@@ -26,6 +27,7 @@ from hyperfleet.errors import StoreUnavailable
 from hyperfleet.model.report import StoredReport
 from hyperfleet.ports import (
     AdapterRecord,
+    AdmitPolicy,
     Answer,
     Due,
     Entries,
@@ -33,6 +35,7 @@ from hyperfleet.ports import (
     Group,
     HistoryQuery,
     Needs,
+    NewPolicy,
     PolicyVersion,
     Pruning,
     Query,
@@ -41,6 +44,7 @@ from hyperfleet.ports import (
     Scope,
     Version,
     Work,
+    admit_always,
 )
 
 _CLAIMS: Final = 8  # tasks that one process may hold at once
@@ -273,19 +277,25 @@ class PostgresStore:
                 return None
             return AdvisoryClaim(task, connection, stack.pop_all())
 
-    async def activate_policy(self, digest: str, text: str, file: str) -> PolicyVersion:
-        """Put a policy in force, unless the one in force has the same digest; return what is in force."""
-        async with self._opened().writers.take() as connection, transaction(connection):
-            await connection.execute(SQL["lock_head"])
-            active = await reading.read_policy(connection)
-            if active is not None and active.digest == digest:
-                return active
-            return PolicyVersion(*await connection.fetchrow(SQL["activate_policy"], digest, text, file))
+    async def activate_policy(self, policy: NewPolicy, admit: AdmitPolicy = admit_always) -> PolicyVersion:
+        """Put a policy in force if it is admitted, and return what is in force then."""
+        async with self._opened().writers.take() as connection:
+            return await policies.activate(connection, policy, admit)
 
     async def active_policy(self) -> PolicyVersion | None:
         """Return the policy in force."""
         async with self._opened().scans.take() as connection:
-            return await reading.read_policy(connection)
+            return await policies.read_active(connection)
+
+    async def policy_versions(self, before: int | None, limit: int) -> tuple[PolicyVersion, ...]:
+        """Return versions older than `before`, or the newest, in descending order and without their texts."""
+        async with self._opened().scans.take() as connection:
+            return await policies.list_policies(connection, before, limit)
+
+    async def read_policy(self, version: int) -> PolicyVersion | None:
+        """Return one version."""
+        async with self._opened().scans.take() as connection:
+            return await policies.read_policy(connection, version)
 
     async def prune(self, task: Pruning, limit: int) -> int:
         """Delete up to `limit` rows of a log that are past their time; return how many went."""

@@ -21,7 +21,6 @@ from hyperfleet.ports import (
     Due,
     Group,
     HistoryQuery,
-    PolicyVersion,
     Query,
     Record,
     Recorded,
@@ -131,12 +130,6 @@ async def read_outdated(connection: Connection, policy_version: int, limit: int)
     if len(ids) < limit:
         return ids, len(ids)
     return ids, await connection.fetchval(SQL["count_outdated"], policy_version)
-
-
-async def read_policy(connection: Connection) -> PolicyVersion | None:
-    """Return the policy in force."""
-    row = await connection.fetchrow(SQL["read_policy"])
-    return None if row is None else PolicyVersion(*row)
 
 
 def record_with_reports(row: Any) -> Record:

@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Final
 
 from hyperfleet.backends import sqlite_past as past
+from hyperfleet.backends import sqlite_policies as policies
 from hyperfleet.backends import sqlite_reading as reading
 from hyperfleet.backends.clock import SystemClock
 from hyperfleet.backends.file_claim import FileClaim
 from hyperfleet.backends.record_cache import MOST_KEPT, RecordCache
-from hyperfleet.backends.rows import to_micros
 from hyperfleet.backends.sketches import UnreadError, refuse_more_than_times
 from hyperfleet.backends.sqlite_connection import (
     SQL,
@@ -40,6 +40,7 @@ from hyperfleet.errors import StoreUnavailable
 from hyperfleet.model.report import StoredReport
 from hyperfleet.ports import (
     AdapterRecord,
+    AdmitPolicy,
     Answer,
     Clock,
     Due,
@@ -48,6 +49,7 @@ from hyperfleet.ports import (
     Group,
     HistoryQuery,
     Needs,
+    NewPolicy,
     PolicyVersion,
     Pruning,
     Query,
@@ -56,6 +58,7 @@ from hyperfleet.ports import (
     Scope,
     Version,
     Work,
+    admit_always,
 )
 
 _READ_ANSWER: Final = SQL["read_answer"]
@@ -241,13 +244,21 @@ class SqliteStore:
         """Take a task that one process at a time may do; None: another one is at it."""
         return FileClaim.take(self._path.with_name(f"{self._path.name}-{task}.lock"))
 
-    async def activate_policy(self, digest: str, text: str, file: str) -> PolicyVersion:
-        """Put a policy in force, unless the one in force has the same digest; return what is in force."""
-        return await self._opened().write(_activate_policy, digest, text, file, self._clock)
+    async def activate_policy(self, policy: NewPolicy, admit: AdmitPolicy = admit_always) -> PolicyVersion:
+        """Put a policy in force if it is admitted, and return what is in force then."""
+        return await self._opened().write(policies.activate, policy, admit, self._clock)
 
     async def active_policy(self) -> PolicyVersion | None:
         """Return the policy in force."""
-        return await self._opened().scan(reading.read_policy)
+        return await self._opened().scan(policies.read_active)
+
+    async def policy_versions(self, before: int | None, limit: int) -> tuple[PolicyVersion, ...]:
+        """Return versions older than `before`, or the newest, in descending order and without their texts."""
+        return await self._opened().scan(policies.list_policies, before, limit)
+
+    async def read_policy(self, version: int) -> PolicyVersion | None:
+        """Return one version."""
+        return await self._opened().scan(policies.read_policy, version)
 
     async def prune(self, task: Pruning, limit: int) -> int:
         """Delete up to `limit` rows of a log that are past their time; return how many went."""
@@ -255,17 +266,6 @@ class SqliteStore:
 
 
 # ── what runs in the thread that writes ──────────────────────────────────────────────────────────────────────────
-
-
-def _activate_policy(connection: sqlite3.Connection, digest: str, text: str, file: str, clock: Clock) -> PolicyVersion:
-    with transaction(connection):
-        active = reading.read_policy(connection)
-        if active is not None and active.digest == digest:
-            return active
-        version = PolicyVersion(active.version + 1 if active else 1, digest, text, file, clock.now())
-        connection.execute(SQL["insert_policy"], (version.version, digest, text, file, to_micros(version.time)))
-        connection.execute(SQL["use_policy"], (version.version,))
-        return version
 
 
 def _touch(connection: sqlite3.Connection) -> None:

@@ -43,7 +43,6 @@ from hyperfleet.ports import (
     Due,
     Group,
     HistoryQuery,
-    PolicyVersion,
     Query,
     Record,
     Recorded,
@@ -214,12 +213,3 @@ def read_outdated(connection: sqlite3.Connection, policy_version: int, limit: in
             return ids, len(ids)
         (number,) = connection.execute(SQL["count_outdated"], (policy_version,)).fetchone()
         return ids, number
-
-
-def read_policy(connection: sqlite3.Connection) -> PolicyVersion | None:
-    """Return the policy in force."""
-    row = connection.execute(SQL["read_policy"]).fetchone()
-    if row is None:
-        return None
-    version, digest, text, file, time = row
-    return PolicyVersion(version, digest, text, file, from_micros(time))

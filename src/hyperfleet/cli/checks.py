@@ -17,7 +17,7 @@ from hyperfleet.errors import HyperFleetError
 
 if TYPE_CHECKING:
     from hyperfleet.cli.session import CliSession
-    from hyperfleet.client import Fleet
+    from hyperfleet.client import Fleet, Policy
 
 Verdict = Literal["ok", "warning", "failed"]
 
@@ -155,9 +155,14 @@ def check_fleet(fleet: Fleet) -> Iterator[CheckResult]:
         yield CheckResult("fleet", "warning", str(error), "the token may not have permission")
 
 
+def _origin_of(policy: Policy) -> str:
+    """Return where a policy that was in no file comes from."""
+    return f"applied by {policy.by}" if policy.by else "applied through the API"
+
+
 def _check_policy(fleet: Fleet) -> Iterator[CheckResult]:
     policy = fleet.policy()
-    where = f"version {policy.version}, {policy.file}"
+    where = f"version {policy.version}, {policy.file or _origin_of(policy)}"
     for warning in policy.warnings:
         yield CheckResult("policy", "warning", str(warning), "see `hyperfleet rules check`")
     if policy.recomputation.remaining:

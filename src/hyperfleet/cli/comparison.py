@@ -14,6 +14,11 @@ _COLOURS: Final[Mapping[str, Colour]] = {"+": "good", "-": "bad", "@": "dim"}
 
 def compare(before: Mapping[str, Any] | None, after: Mapping[str, Any], *, has_colour: bool = False) -> list[str]:
     """Return the lines that differ between two documents, with context; None: there was no document before."""
-    old = write_yaml(before).splitlines() if before is not None else []
-    lines = list(unified_diff(old, write_yaml(after).splitlines(), lineterm="", n=2))[2:]  # the first two name files
+    old = write_yaml(before) if before is not None else ""
+    return compare_texts(old, write_yaml(after), has_colour=has_colour)
+
+
+def compare_texts(before: str, after: str, *, has_colour: bool = False) -> list[str]:
+    """Return the lines that differ between two texts, with context."""
+    lines = list(unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=2))[2:]  # two name files
     return [paint(line, _COLOURS.get(line[0]) if has_colour else None) for line in lines]

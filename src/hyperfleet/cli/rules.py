@@ -1,4 +1,4 @@
-"""`hyperfleet rules`: check and simulate policies, evaluate expressions, draw the phases of a policy."""
+"""`hyperfleet rules`: check, simulate and apply policies, evaluate expressions, draw the phases of a policy."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ import msgspec
 from hyperfleet.cli.command import HELP, CliCommand
 from hyperfleet.cli.exits import FALSE, MEANINGS, OK, USAGE
 from hyperfleet.cli.output.words import count_of
+from hyperfleet.cli.rules_apply import apply, rollback
 from hyperfleet.cli.rules_simulate import simulate
+from hyperfleet.cli.rules_versions import versions
 
 if TYPE_CHECKING:
     from hyperfleet.aggregation.policy import Policy
@@ -26,13 +28,16 @@ _WRONG = MEANINGS[USAGE]
 
 @click.group(name="rules", context_settings=dict(HELP))
 def rules() -> None:
-    """Check policies and evaluate expressions.
+    """Check and apply policies, and evaluate expressions.
 
     A policy defines which adapters a cluster requires and which rules compute its conditions.
     """
 
 
 rules.add_command(simulate)
+rules.add_command(apply)
+rules.add_command(versions)
+rules.add_command(rollback)
 
 
 @rules.command(

@@ -86,7 +86,7 @@ def simulate(session: CliSession, file: str, selection: Selection, options: Simu
     found = _simulate(session, file, selection, options)
     if output.format.is_table:
         session.write_all(_write(found, default_look(session)))
-        session.message(_sum_up(found))
+        session.message(sum_up(found))
     else:
         print_document(session, output, found.raw)
     for warning in found.warnings:
@@ -103,7 +103,7 @@ def _simulate(session: CliSession, file: str, selection: Selection, options: Sim
         with session.open() as fleet, Ticker() as ticker:
             return fleet.simulate(
                 text,
-                on_progress=partial(_show_progress, ticker),
+                on_progress=partial(show_progress, ticker),
                 replay=replay,
                 limit=options.limit,
                 **selection.as_filters(),
@@ -111,16 +111,17 @@ def _simulate(session: CliSession, file: str, selection: Selection, options: Sim
     except Invalid as error:
         if error.code in ("InvalidQuery", "TooLarge") or not error.errors:
             raise
-        raise _invalid_policy(file, error) from error
+        raise place_faults(name_file(file), error) from error
 
 
-def _invalid_policy(file: str, error: Invalid) -> CommandFailure:
-    """Return the failure for an invalid policy, with positions in the file."""
-    lines = [f"{name_file(file)}:{fault}" if fault.line else f"{name_file(file)}: {fault}" for fault in error.errors]
+def place_faults(name: str, error: Invalid) -> CommandFailure:
+    """Return the failure for an invalid policy, with positions in the file of that name."""
+    lines = [f"{name}:{fault}" if fault.line else f"{name}: {fault}" for fault in error.errors]
     return CommandFailure("\nError: ".join(lines), exits.USAGE)
 
 
-def _show_progress(ticker: Ticker, progress: SimulationProgress) -> None:
+def show_progress(ticker: Ticker, progress: SimulationProgress) -> None:
+    """Show the progress of a simulation."""
     ticker.show(f"{progress.examined} of {progress.total} examined, {progress.changed} would change")
 
 
@@ -168,6 +169,7 @@ def _resource(each: SimulatedChange | ReplayedResource) -> str:
     return f"{each.kind.lower()}/{each.name or each.id}"
 
 
-def _sum_up(found: Simulation) -> str:
+def sum_up(found: Simulation) -> str:
+    """Say in one sentence how many resources a policy would change."""
     would = f"{found.changed} would change, {found.reworded} would change only in messages"
     return f"{count_of(found.examined, 'resource')} examined: {would}, {found.unchanged} would not change."

@@ -99,7 +99,8 @@ def serve(config: str | None, check: bool, insecure_listen: bool, **texts: str |
     """Run the server until it is stopped (Ctrl-C or SIGTERM).
 
     Without any settings it listens on this machine only, keeps its data in the file hyperfleet.db in the current
-    directory, and uses the policy stored there, or else the built-in one.
+    directory, and uses the policy stored there, or else the built-in one. A policy file is
+    activated if it changed since a server last read it, so that a restart does not undo `hyperfleet rules apply`.
 
     SIGTERM and Ctrl-C stop it gracefully, SIGHUP reloads its policy and its tokens.
     """

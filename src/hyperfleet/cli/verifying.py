@@ -29,7 +29,7 @@ async def verify(
     if active is None:
         return 0, 0  # no server has ever used it
     kinds = Kinds()
-    rules = Rules(load_policies(active.text, active.file, kinds), active.version, kinds, present)
+    rules = Rules(load_policies(active.text, active.name, kinds), active.version, kinds, present)
     total = sum([await store.count(Query(kind.name, EVERYTHING)) for kind in kinds])
     verification = Verification(store, rules, lambda checked: progress(checked, total))
     findings = 0

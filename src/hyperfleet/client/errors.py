@@ -6,7 +6,7 @@
     ├── UnexpectedAnswer      the answer is not from a HyperFleet server, or from a much newer one
     ├── Ambiguous             several resources have the name
     └── ApiError              the server refused, with a problem document
-        ├── Invalid           400, 405, 413, 414, 415, 422  the request is wrong: `errors` lists every problem
+        ├── Invalid           400, 405, 413, 414, 415, 422, 428  the request is wrong: `errors` lists every problem
         ├── Unauthenticated   401  the token is missing or not accepted
         ├── Forbidden         403  the token does not allow it
         ├── NotFound          404
@@ -206,7 +206,7 @@ _BY_STATUS: Final[Mapping[int, type[ApiError]]] = {
     410: Gone,
     412: PreconditionFailed,
     429: RateLimited,
-    **dict.fromkeys((400, 405, 413, 414, 415, 422), Invalid),
+    **dict.fromkeys((400, 405, 413, 414, 415, 422, 428), Invalid),
 }
 
 

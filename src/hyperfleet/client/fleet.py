@@ -5,12 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from types import TracebackType
-from typing import Any, Final, Self, Unpack
+from typing import Any, Self, Unpack
 
 from msgspec.structs import replace
 
-from hyperfleet.client import recipes, reporting
-from hyperfleet.client.answers.fleet import Adapter, Liveness, OpenApiDocument, Policy, Problems, Readiness
+from hyperfleet.client import policies, recipes, reporting
+from hyperfleet.client.answers.fleet import (
+    Adapter,
+    Liveness,
+    OpenApiDocument,
+    Policy,
+    PolicyCheck,
+    PolicyVersion,
+    Problems,
+    Readiness,
+)
 from hyperfleet.client.answers.report import AdapterProgress, BatchResult, FailedAdapter, Outcome
 from hyperfleet.client.answers.resource import Cluster, NodePool, PageAnswer, Resource, WatchEvent
 from hyperfleet.client.answers.simulation import Simulation, SimulationProgress
@@ -29,8 +38,6 @@ from hyperfleet.client.transport import AsyncLink, Link, connect, connect_async
 from hyperfleet.client.waiting import VersionCallback
 from hyperfleet.client.watching import Watch, read_result
 from hyperfleet.model.kind import Kind
-
-_YAML: Final = {"Content-Type": "application/yaml"}
 
 
 class FleetOperations(Face):
@@ -111,11 +118,39 @@ class FleetOperations(Face):
     @operation
     def policy(self) -> Flow[Policy]:
         """Read the policy in force."""
-        return (yield from fetch(Policy, ApiRequest("GET", f"{BASE}/policy"), self._retry))
+        return (yield from policies.read_policy(self._retry))
+
+    @operation
+    def put_policy(self, policy: str, *, replaces: int) -> Flow[Policy]:
+        """Put another policy (YAML or JSON) in force in place of a version; `Invalid` has every problem with its place.
+
+        Raises `PreconditionFailed` if another version is in force by now: read it, and decide again.
+        """
+        return (yield from policies.put_policy(policy, replaces, self._retry))
+
+    @operation
+    def check_policy(self, policy: str, *, replaces: int) -> Flow[PolicyCheck]:
+        """Check a policy as `put_policy` does, without putting it in force; also return what is likely wrong."""
+        return (yield from policies.check_policy(policy, replaces, self._retry))
+
+    @feed
+    def policy_versions(self, *, limit: int | None = None) -> Feed[PolicyVersion]:
+        """List the versions of the policy, the newest first, without their texts."""
+        yield from policies.list_versions(limit, self._retry)
+
+    @operation
+    def policy_version(self, version: int) -> Flow[PolicyVersion]:
+        """Read one version of the policy with its text."""
+        return (yield from policies.read_version(version, self._retry))
+
+    @operation
+    def rollback_policy(self, version: int, *, replaces: int) -> Flow[Policy]:
+        """Put the text of an earlier version in force again, as a new version, in place of the one in force."""
+        return (yield from policies.roll_back(version, replaces, self._retry))
 
     @operation
     def reload_policy(self) -> Flow[Policy]:
-        """Activate the present content of the server's policy file; `Invalid` lists every problem with its position."""
+        """Put the server's policy file in force, changed or not; `Invalid` has every problem with its place."""
         return (yield from fetch(Policy, ApiRequest("POST", f"{BASE}/policy:reload"), self._retry))
 
     @operation
@@ -130,7 +165,7 @@ class FleetOperations(Face):
     ) -> Flow[Simulation]:
         """Return what another policy (YAML or JSON) would change; with `replay="7d"`, also in the past."""
         query = query_of({**filters, "replay": replay, "limit": limit})
-        request = ApiRequest("POST", f"{BASE}/policy:simulate", query, _YAML, policy.encode())
+        request = ApiRequest("POST", f"{BASE}/policy:simulate", query, policies.YAML, policy.encode())
 
         def see(event: ServerEvent) -> None:
             if on_progress is not None and event.name == "progress":

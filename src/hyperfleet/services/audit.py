@@ -61,6 +61,7 @@ class Act(Struct, frozen=True):
     revision: int | UnsetType = UNSET
     reports: tuple[Outcome, ...] = ()
     is_open: bool = False  # nobody waited for what became of it: it may yet be done
+    is_dry_run: bool = False  # it was only tried
 
 
 # What the request that is under way has done so far; None: nobody keeps a record of it.
@@ -97,6 +98,20 @@ def note_refusal(target: Target | None, code: str) -> None:
     acts = ACTS.get()
     if acts is not None:
         acts.append(Act(UNSET if target is None else _describe_target(target), code))
+
+
+def note_policy(version: int) -> None:
+    """Note that a version of the policy was put in force, or that it is in force already."""
+    acts = ACTS.get()
+    if acts is not None:
+        acts.append(Act(Object("Policy", str(version))))
+
+
+def note_dry_run() -> None:
+    """Note that a request has only tried something."""
+    acts = ACTS.get()
+    if acts is not None:
+        acts.append(Act(is_dry_run=True))
 
 
 def _note_left(commands: Sequence[Command[Any]]) -> None:

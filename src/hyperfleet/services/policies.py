@@ -1,12 +1,13 @@
-"""The policy in force: kept in the store, so that every replica computes with the same one.
+"""The policy in force: the newest version in the store, so that every replica computes with the same one.
 
-Whoever starts or reloads with another policy file puts it in force for all; the policy that is built in never takes the
-place of one from a file. Each transaction sees the version that is in force; a replica that has another one loads it
-and tries again.
+A file is put in force when it changed since a server last read it, the built-in policy only in place of another
+built-in one, and what somebody applies or rolls back to always (ADR 23). Each transaction sees the version that is in
+force; a replica that has another one loads it and tries again.
 """
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import logging
 from collections.abc import Callable
@@ -17,8 +18,9 @@ from msgspec import Struct
 from hyperfleet.aggregation import PolicySet, load_policies
 from hyperfleet.documents import DocumentProblem
 from hyperfleet.model.kind import Kinds
-from hyperfleet.ports import PolicyVersion, Store
+from hyperfleet.ports import AdmitPolicy, NewPolicy, PolicyVersion, Store, admit_always
 from hyperfleet.services.policy_warnings import PolicyWarnings
+from hyperfleet.services.results import Refusal
 from hyperfleet.services.workspace import Render, Rules
 
 _LOG: Final = logging.getLogger(__name__)
@@ -37,7 +39,7 @@ class PolicyText(Struct, frozen=True):
 
 
 class PolicyMoved(Exception):  # noqa: N818  # never leaves this package: the committer catches it and goes on
-    """Another policy is in force than the one this transaction was to compute with."""
+    """Another policy is in force than the one this transaction was to compute with, or to replace."""
 
 
 class PolicyBook:
@@ -54,19 +56,26 @@ class PolicyBook:
         self.rules = Rules(PolicySet(()), 0, kinds, render)
         self.on_change: Callable[[], None] | None = None  # told when another policy came into force
 
+    # ── from a file ──────────────────────────────────────────────────────────────────────────────────────────────
+
     async def activate(self) -> PolicyVersion:
-        """Read our policy and put it in force, unless it yields. A policy with problems raises and changes nothing."""
+        """Read our policy and put it in force if its file changed. One with problems raises and changes nothing."""
+        source = self._read_text()
+
+        def admit(active: PolicyVersion, file_digest: str) -> bool:
+            return not source.yields_to(active) and (source.is_built_in or file_digest != digest)
+
+        policies = load_policies(source.text, source.file, self._kinds)
+        digest = digest_of(policies)
+        version = await self._put_file(source, policies, "", admit)
+        _log_file_not_in_force(source, digest, version)
+        return version
+
+    async def reload(self, author: str) -> PolicyVersion:
+        """Put our file in force, changed or not, because somebody asked for it."""
         source = self._read_text()
         policies = load_policies(source.text, source.file, self._kinds)
-        active = await self._store.active_policy()
-        if active is not None and source.yields_to(active):
-            _LOG.info("no policy file was given here: the policy from %s stays in force", active.file)
-            return await self._follow(active)
-        version = await self._store.activate_policy(digest_of(policies), source.text, source.file)
-        before = self.version if version == active else active
-        self._use(policies, version)
-        await self._tell_change(before, version)
-        return version
+        return await self._put_file(source, policies, author, lambda active, _: not source.yields_to(active))
 
     async def adopt(self) -> PolicyVersion:
         """Use what is in force, whatever our file says by now; read the file only if nothing is."""
@@ -79,6 +88,24 @@ class PolicyBook:
         if version is not None:
             await self._follow(version)
 
+    # ── from the API ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def compile(self, text: str, name: str) -> PolicySet:
+        """Compile a policy, in a thread because a long one takes seconds; raise `DocumentError` with every problem."""
+        return await asyncio.to_thread(load_policies, text, name, self._kinds)
+
+    async def put(
+        self, new: NewPolicy, policies: PolicySet, replaced: frozenset[int] | None
+    ) -> PolicyVersion | Refusal:
+        """Put a policy in force if one of the versions that it is meant to replace is; None: whichever is."""
+        admit = admit_always if replaced is None else _admit_after(replaced)
+        try:
+            return await self._put(new, policies, admit)
+        except PolicyMoved as moved:
+            return Refusal("PreconditionFailed", str(moved))
+
+    # ── what is likely wrong ─────────────────────────────────────────────────────────────────────────────────────
+
     def look_for_warnings(self) -> None:
         """Begin to find out what is likely wrong with the policy that we use; it will be in the log."""
         if self.version is not None:
@@ -88,10 +115,29 @@ class PolicyBook:
         """Return what is likely wrong with a policy; None: that takes longer than anybody wants to wait."""
         return await self._warnings.find(version)
 
+    # ── steps ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def _put_file(
+        self, source: PolicyText, policies: PolicySet, author: str, admit: AdmitPolicy
+    ) -> PolicyVersion:
+        kind: Final = "built-in" if source.is_built_in else "file"
+        new = NewPolicy(digest_of(policies), source.text, source.file, kind, author)
+        return await self._put(new, policies, admit)
+
+    async def _put(self, new: NewPolicy, policies: PolicySet, admit: AdmitPolicy) -> PolicyVersion:
+        active = await self._store.active_policy()
+        version = await self._store.activate_policy(new, admit)
+        if version.digest != new.digest:  # it was not admitted
+            return await self._follow(version)
+        before = self.version if version == active else active
+        self._use(policies, version)
+        await self._tell_change(before, version)
+        return version
+
     async def _follow(self, version: PolicyVersion) -> PolicyVersion:
         before = self.version
         if version != before:
-            self._use(load_policies(version.text, version.file, self._kinds), version)
+            self._use(load_policies(version.text, version.name, self._kinds), version)
             await self._tell_change(before, version)
         return version
 
@@ -109,8 +155,44 @@ class PolicyBook:
             _LOG.info("%s is in force instead of %s; to be recomputed: %s", _describe(now), _describe(before), count)
 
 
+def _admit_after(replaced: frozenset[int]) -> AdmitPolicy:
+    """Admit a policy only in place of one of these versions."""
+
+    def admit(active: PolicyVersion, file_digest: str) -> bool:
+        if active.version not in replaced:
+            raise PolicyMoved(f"version {active.version} of the policy is in force")
+        return True
+
+    return admit
+
+
+def _log_file_not_in_force(source: PolicyText, digest: str, version: PolicyVersion) -> None:
+    """Tell an operator that the file has no effect now, and how to change that."""
+    if version.digest == digest:
+        return
+    if source.is_built_in:
+        _LOG.info("no policy file was given here: the policy from %s stays in force", version.file or "the API")
+        return
+    _LOG.warning(
+        "the policy in %s is not in force: it has not changed since a server last read it, and %s came after it. "
+        "To put the file in force: hyperfleet rules apply -f %s. "
+        "To keep what is in force: write the output of `hyperfleet rules versions %s` into the file",
+        source.file,
+        _describe(version),
+        source.file,
+        version.version,
+    )
+
+
 def _describe(version: PolicyVersion) -> str:
-    return f"policy version {version.version} (digest {version.digest}, {version.file})"
+    return f"policy version {version.version} (digest {version.digest}, {_origin_of(version)})"
+
+
+def _origin_of(version: PolicyVersion) -> str:
+    if version.source != "api":
+        return version.file
+    what = "applied" if version.restores is None else f"rolled back to version {version.restores}"
+    return f"{what} by {version.author}" if version.author else what
 
 
 def digest_of(policies: PolicySet) -> str:

@@ -48,7 +48,7 @@ class PolicyWarnings:
 
     def _lint(self, version: PolicyVersion, found: Future[tuple[DocumentProblem, ...]]) -> None:
         try:
-            warnings = check_policies(version.text, version.file, self._kinds).problems
+            warnings = check_policies(version.text, version.file or "text", self._kinds).problems
         except Exception as error:  # noqa: BLE001  # a fault of the linter is no fault of the policy
             _LOG.error("policy version %s could not be linted", version.version, exc_info=error)
             warnings = ()

@@ -218,7 +218,9 @@ class Settings(_Group, frozen=True, kw_only=True):
     ] = 1
     policy: Annotated[
         Annotated[str, Meta(min_length=1)] | None,
-        Meta(description="The file with the aggregation policy; if not set, the policy in force or the built-in one"),
+        Meta(
+            description="The policy file, activated when it changed; if not set, the one in force or the built-in one"
+        ),
     ] = None
     spec_schemas: Annotated[
         dict[str, SchemaFile], Meta(description="For each kind, the file with the JSON Schema of its specs")

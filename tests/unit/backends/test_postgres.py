@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from hyperfleet.backends.postgres import PostgresStore
 from hyperfleet.backends.postgres_loading import SQL
 from hyperfleet.errors import Contended, SchemaMismatch, StoreUnavailable
-from hyperfleet.ports import EVERYTHING, Changes, Loaded, NameKey, Needs, Query, Scope, Term
+from hyperfleet.ports import EVERYTHING, Changes, Loaded, NameKey, Needs, NewPolicy, Query, Scope, Term
 from tests.contract import heartbeats
 from tests.contract.stores import (
     changed,
@@ -92,10 +92,10 @@ def test_families_that_many_write_to_at_once_are_locked_in_one_order(postgres_ur
 
 def test_a_write_that_was_computed_under_another_policy_is_not_written(postgres_url: str) -> None:
     async def put_in_force(other: PostgresStore) -> None:
-        await other.activate_policy("second", "text", "file")
+        await other.activate_policy(NewPolicy("second", "text", "file"))
 
     async def story(store: PostgresStore) -> None:
-        await store.activate_policy("first", "text", "file")
+        await store.activate_policy(NewPolicy("first", "text", "file"))
         await write(store, created(make_record("cls-1")))
 
         def work(loaded: Loaded) -> Changes:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from hyperfleet.backends import postgres_transactions
 from hyperfleet.backends.postgres import PostgresStore
-from hyperfleet.ports import Changes, Loaded, Needs
+from hyperfleet.ports import Changes, Loaded, Needs, NewPolicy
 from tests.contract.stores import changed, created, make_pool, make_record, make_stored, must_read, write
 from tests.unit.backends.test_postgres import ask, opened, run
 
@@ -112,10 +112,10 @@ def test_a_refusal_does_not_rest_on_memory(postgres_url: str) -> None:
 
 def test_memory_of_another_policy_is_not_written(postgres_url: str) -> None:
     async def story(store: PostgresStore) -> None:
-        await store.activate_policy("first", "text", "file")
+        await store.activate_policy(NewPolicy("first", "text", "file"))
         await write(store, created(make_record("cls-1")))
         async with opened(postgres_url) as other:
-            await other.activate_policy("second", "text", "file")
+            await other.activate_policy(NewPolicy("second", "text", "file"))
         spy = Spy(b"ours")
         await store.transact(ONE, spy)
         assert [loaded.policy_version for loaded in spy.seen] == [1, 2]

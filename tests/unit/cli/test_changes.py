@@ -52,6 +52,9 @@ def test_every_changing_command_has_a_transcript(name: str) -> None:
         "report payments --adapter dns --available True",
         "report -f reports.yaml",
         "rules simulate -f candidate.yaml",
+        "rules apply -f candidate.yaml",
+        "rules rollback 1",
+        "rules versions",
     ],
 )
 def test_an_unreachable_server_is_reported(

@@ -106,6 +106,21 @@ def test_a_replacement_whose_answer_was_lost_is_not_its_own_conflict(face: Face)
         assert after.generation == 2
 
 
+def test_a_policy_whose_answer_was_lost_is_not_its_own_conflict(face: Face) -> None:
+    moved = b'{"title":"t","detail":"d","status":412,"code":"PreconditionFailed"}'
+    stale = Respond(response(moved, "412 Precondition Failed", "application/problem+json"))
+    ours, theirs = (Respond(response(b'{"version":4,"text":"%b","restores":2}' % text)) for text in (b"a: 1", b"a: 2"))
+    with misbehaving_server(Disconnect(), stale, ours) as server:
+        assert face.ask(server.url, lambda fleet: fleet.put_policy("a: 1", replaces=3)).version == 4
+        assert b'if-match: "3"' in server.received[0].lower()
+    with misbehaving_server(Disconnect(), stale, ours) as server:
+        assert face.ask(server.url, lambda fleet: fleet.rollback_policy(2, replaces=3)).version == 4
+    with misbehaving_server(Disconnect(), stale, theirs) as server, pytest.raises(PreconditionFailed):
+        face.ask(server.url, lambda fleet: fleet.put_policy("a: 1", replaces=3))
+    with misbehaving_server(stale, ours) as server, pytest.raises(PreconditionFailed):
+        face.ask(server.url, lambda fleet: fleet.put_policy("a: 1", replaces=3))
+
+
 def test_a_deletion_whose_answer_was_lost_does_not_miss_its_own_version(face: Face) -> None:
     body = b'{"code":"PreconditionFailed","status":412,"detail":"it has changed"}'
     changed = Respond(response(body, "412 Precondition Failed", "application/problem+json"))

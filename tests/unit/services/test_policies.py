@@ -12,8 +12,9 @@ from hyperfleet.api.wire import present
 from hyperfleet.backends.memory import MemoryStore
 from hyperfleet.errors import PolicyError
 from hyperfleet.model.kind import Kinds
-from hyperfleet.ports import PolicyVersion
-from hyperfleet.services.policies import PolicyBook, PolicyText
+from hyperfleet.ports import NewPolicy, PolicyVersion
+from hyperfleet.services.policies import PolicyBook, PolicyText, digest_of
+from hyperfleet.services.results import Refusal
 from tests.unit.services.desk import HandClock, open_desk
 
 BUILT_IN = PolicyText("requiredAdapters: [dns]", "built in", is_built_in=True)
@@ -74,6 +75,95 @@ def test_who_starts_second_prevails_only_with_a_file(first: PolicyText, second: 
         assert book.rules.policy_version == (await in_force(store)).version
 
     with_store(start_both)
+
+
+APPLIED = "requiredAdapters: [applied]"
+COMMENTED = PolicyText(f"# said otherwise\n{OURS.text}", OURS.file)
+AS_APPLIED = PolicyText(APPLIED, OURS.file)
+
+
+async def put(book: PolicyBook, text: str, replaced: frozenset[int] | None = None) -> PolicyVersion | Refusal:
+    """Apply a policy as the API does."""
+    policies = await book.compile(text, "the body")
+    return await book.put(NewPolicy(digest_of(policies), text, "", "api", "alice"), policies, replaced)
+
+
+@pytest.mark.parametrize(
+    ("files", "winner", "because"),
+    [
+        ([OURS, APPLIED, OURS], APPLIED, "a restart with an unchanged file undoes nothing"),
+        ([OURS, APPLIED, COMMENTED], APPLIED, "a comment is no change"),
+        ([OURS, APPLIED, THEIRS], THEIRS.text, "somebody changed the file"),
+        ([OURS, APPLIED, THEIRS, OURS], OURS.text, "somebody changed it back"),
+        ([OURS, THEIRS, APPLIED, OURS], OURS.text, "the last file counts, not any that ever was"),
+        ([OURS, APPLIED, BUILT_IN, OURS], APPLIED, "a start without a file is no change of the file"),
+        ([BUILT_IN, APPLIED, NEWER_BUILT_IN], APPLIED, "what is built in replaces nothing that was applied"),
+        ([BUILT_IN, APPLIED, OURS], OURS.text, "a file that is new to us is a changed one"),
+        ([OURS, APPLIED, AS_APPLIED, THEIRS.text, AS_APPLIED], THEIRS.text, "the file had it when we last looked"),
+        ([OURS, APPLIED, AS_APPLIED, THEIRS.text, OURS], OURS.text, "… so what it had before is a change"),
+    ],
+)
+def test_a_file_wins_when_it_changed(
+    files: list[PolicyText | str], winner: str, because: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def story(store: MemoryStore) -> None:
+        book = book_of(store, OURS)
+        for each in files:
+            if isinstance(each, str):
+                await put(book, each)
+            else:
+                book = book_of(store, each)
+                await book.activate()
+            assert book.version == await in_force(store)
+        assert (await in_force(store)).text == winner, because
+        assert book.rules.policy_version == (await in_force(store)).version
+
+    with_store(story)
+
+
+def test_that_a_file_is_not_in_force_is_told_with_what_to_do(caplog: pytest.LogCaptureFixture) -> None:
+    async def story(store: MemoryStore) -> None:
+        await put(book_of(store, OURS), APPLIED)
+        await book_of(store, OURS).activate()
+        assert caplog.records == [], "nothing came before the file: it is news"
+        await put(book_of(store, OURS), APPLIED)
+        await book_of(store, OURS).activate()
+
+    with_store(story)
+    (record,) = [each for each in caplog.records if each.levelno == logging.WARNING]
+    told = record.getMessage()
+    assert told.startswith("the policy in /etc/fleet/policy.yaml is not in force: it has not changed since a server")
+    assert ", applied by alice) came after it" in told
+    assert "hyperfleet rules apply -f /etc/fleet/policy.yaml" in told
+    assert "`hyperfleet rules versions 3`" in told
+
+
+def test_a_reload_that_somebody_asks_for_puts_the_file_in_force_in_any_case() -> None:
+    async def story(store: MemoryStore) -> None:
+        book = book_of(store, OURS)
+        await book.activate()
+        await put(book, APPLIED)
+        version = await book.reload("bob")
+        assert (version.text, version.source, version.author) == (OURS.text, "file", "bob")
+        await put(book, APPLIED)
+        assert (await book_of(store, BUILT_IN).reload("bob")).text == APPLIED, "there is no file to be put in force"
+
+    with_store(story)
+
+
+def test_only_the_version_that_was_named_is_replaced() -> None:
+    async def story(store: MemoryStore) -> None:
+        book, told = book_of(store, OURS), []
+        await book.activate()
+        book.on_change = lambda: told.append(book.rules.policy_version)
+        assert isinstance(await put(book, APPLIED, frozenset({1, 7})), PolicyVersion)
+        assert told == [2], "the recomputation is woken at once"
+        refused = await put(book, THEIRS.text, frozenset({1}))
+        assert refused == Refusal("PreconditionFailed", "version 2 of the policy is in force")
+        assert (await in_force(store)).text == APPLIED
+        assert told == [2]
+
+    with_store(story)
 
 
 def test_that_the_built_in_policy_yields_is_told(caplog: pytest.LogCaptureFixture) -> None:

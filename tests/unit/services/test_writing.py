@@ -14,7 +14,7 @@ from msgspec import Struct
 from hyperfleet.aggregation import load_policies
 from hyperfleet.errors import Overloaded
 from hyperfleet.model.kind import CLUSTER, NODE_POOL
-from hyperfleet.ports import EVERYTHING, Cause, HistoryQuery, Scope
+from hyperfleet.ports import EVERYTHING, Cause, HistoryQuery, NewPolicy, Scope
 from hyperfleet.services.callers import ANYBODY, Caller
 from hyperfleet.services.commands import Wants
 from hyperfleet.services.committer import Capacity
@@ -489,7 +489,7 @@ def test_a_policy_that_another_replica_put_in_force_is_used_at_once() -> None:
     async def story(desk: Desk) -> None:
         await desk.create("a")
         text = POLICY.replace("validation, ", "")
-        await desk.store.activate_policy(digest_of(load_policies(text, "other")), text, "other")
+        await desk.store.activate_policy(NewPolicy(digest_of(load_policies(text, "other")), text, "other"))
         result = await desk.report("cls-a", "dns", "True")
         assert isinstance(result, Reported)
         assert result.record.status.phase == "Ready"

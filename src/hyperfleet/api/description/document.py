@@ -105,13 +105,18 @@ def _refusals_of_all(operation: Operation) -> tuple[str, ...]:
 
 
 def _share_parameters(operations: Iterable[Operation]) -> Schema:
-    """Describe the parameters that mean the same wherever they occur: all but those of paths."""
-    parameters = [each for operation in operations for each in operation.parameters if each.place != "path"]
+    """Describe the parameters that mean the same wherever they occur."""
+    parameters = [each for operation in operations for each in operation.parameters if _is_shared(each)]
     return {parameter.name: _describe_parameter(parameter) for parameter in parameters}
 
 
+def _is_shared(parameter: Parameter) -> bool:
+    """Tell whether a parameter means the same wherever it occurs: all but those of paths, and required ones."""
+    return parameter.place != "path" and not parameter.is_required
+
+
 def _refer_parameter(parameter: Parameter) -> Schema:
-    if parameter.place == "path":
+    if not _is_shared(parameter):
         return _describe_parameter(parameter)
     return {"$ref": f"#/components/parameters/{parameter.name}"}
 
@@ -120,7 +125,7 @@ def _describe_parameter(parameter: Parameter) -> Schema:
     described: Schema = {
         "name": parameter.name,
         "in": parameter.place,
-        "required": parameter.place == "path",
+        "required": parameter.place == "path" or parameter.is_required,
         "description": parameter.description,
         "schema": parameter.schema,
     }

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from hyperfleet.api.description.examples import POLICY
-from hyperfleet.api.description.filters import FILTERS, GROUP_BY, LIMIT, PAGES, REPLAY
-from hyperfleet.api.description.operations import HTML, Body, Operation, Parameter, Success
+from hyperfleet.api.description.filters import FILTERS, GROUP_BY, LIMIT, PAGES
+from hyperfleet.api.description.operations import HTML, Operation, Parameter, Success
 from hyperfleet.api.description.places import Place, noun_of
+from hyperfleet.api.description.policy_operations import policy_operations
 from hyperfleet.api.description.resource_operations import IF_NONE_MATCH, NOT_MODIFIED
 from hyperfleet.api.description.status_operations import ADAPTER
 from hyperfleet.api.description.watch_operations import TOLD, WATCH, WATCHING
@@ -17,14 +17,11 @@ from hyperfleet.api.shapes import (
     Catalogue,
     CatalogueEntry,
     Liveness,
-    PolicyInForce,
     Readiness,
     ResourceList,
     SharedCauses,
     Summary,
 )
-from hyperfleet.api.simulation import MEDIA_TYPES
-from hyperfleet.api.simulation_wire import SimulationAnswer
 from hyperfleet.api.streams import EVENT_STREAM
 from hyperfleet.api.wire import BASE
 
@@ -76,7 +73,7 @@ def _lists(path: str, name: str, tag: str, what: str, above: tuple[Parameter, ..
 
 def fleet_operations() -> list[Operation]:
     """Return the operations on what is not one resource: failures, adapters and the policy."""
-    return [*_adapter_operations(), *_policy_operations()]
+    return [*_adapter_operations(), *policy_operations()]
 
 
 def _adapter_operations() -> list[Operation]:
@@ -124,51 +121,6 @@ def _adapter_operations() -> list[Operation]:
             "",
             (ADAPTER, IF_NONE_MATCH),
             refusals=("InvalidRequest", "InvalidHeader", "NotFound"),
-        ),
-    ]
-
-
-def _policy_operations() -> list[Operation]:
-    return [
-        Operation(
-            "get",
-            f"{BASE}/policy",
-            "getPolicy",
-            _FLEET,
-            "Read the policy in force",
-            (Success(200, "The policy.", PolicyInForce, ("ETag",)), NOT_MODIFIED),
-            "",
-            (IF_NONE_MATCH,),
-            refusals=("InvalidHeader", "NotFound"),
-        ),
-        Operation(
-            "post",
-            f"{BASE}/policy:reload",
-            "reloadPolicy",
-            _FLEET,
-            "Put what now stands in the policy file in force",
-            (Success(200, "It is in force; resources are computed anew meanwhile.", PolicyInForce),),
-            "A file with problems changes nothing; each problem is told with its line and column. What is only likely "
-            "to be wrong is in `warnings`. A server that was started without a policy file goes on with the policy in "
-            "force.",
-            refusals=("InvalidPolicy",),
-            role="admin",
-        ),
-        Operation(
-            "post",
-            f"{BASE}/policy:simulate",
-            "simulatePolicy",
-            _FLEET,
-            "Ask what another policy would change",
-            (Success(200, "What would change.", SimulationAnswer, other_types=(EVENT_STREAM,)),),
-            "The policy in the body is tried on all resources, or on those that the filters leave; nothing is written. "
-            "What is predicted is what would be stored once the policy was in force and every resource computed anew. "
-            "With `replay`, recorded reports are lived again under the policy in force and under the one that is "
-            "tried. With `Accept: text/event-stream` the answer comes as events: `progress` several times a second, "
-            "then `result`, or `failed` with a problem document; the limit of time for requests does not hold then.",
-            (*FILTERS, LIMIT, REPLAY),
-            Body({"type": "object", "description": "A policy, as JSON or YAML."}, POLICY, MEDIA_TYPES),
-            refusals=("InvalidBody", "RequestTimeout", "InvalidPolicy", "BodyTooLarge", "UnsupportedMediaType"),
         ),
     ]
 

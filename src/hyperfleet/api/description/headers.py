@@ -19,8 +19,9 @@ REQUEST_ID: Final = "X-Request-Id"
 HEADERS: Final[Mapping[str, Schema]] = {
     REQUEST_ID: _header("The request's id: the caller's own if it sent a sane one."),
     "ETag": _header(
-        "Names this very state; send it as `If-Match` or `If-None-Match`. That of a resource is its revision.",
-        {"type": "string", "pattern": '^"[0-9a-f]+(-gzip|-zstd)?"$'},
+        "Names this very state; send it as `If-Match` or `If-None-Match`. That of a resource is its revision; that of "
+        "the policy begins with its version.",
+        {"type": "string", "pattern": r'^"[0-9a-f]+(\.[0-9a-f]+)?(-gzip|-zstd)?"$'},
     ),
     "Location": _header("Where what is new can be read.", {"type": "string", "format": "uri-reference"}),
     "Idempotency-Replayed": _header(

@@ -27,6 +27,7 @@ class Parameter(Struct, frozen=True):
     description: str
     schema: Schema = field(default_factory=lambda: {"type": "string"})
     example: str | int | None = None  # one that works, unless the schema has it
+    is_required: bool = False  # of a header or in the query; in a path all are
 
 
 class Body(Struct, frozen=True):

@@ -143,6 +143,9 @@ def curl(operation: Operation, server: str, *, is_guarded: bool = False) -> str:
     words = ["--silent", "--show-error"]
     if operation.method != "get":
         words += ["--request", operation.method.upper()]
+    for parameter in operation.parameters:
+        if parameter.place == "header" and parameter.is_required:
+            words += ["--header", f"{parameter.name}: {parameter.example}"]
     if operation.body is not None:
         words += ["--header", f"Content-Type: {operation.body.content_types[0]}"]
         words += ["--data", json.dumps(operation.body.example)]

@@ -17,6 +17,7 @@ from hyperfleet.api.intake import (
     MAX_LABEL,
     MAX_LABEL_PREFIX,
     MAX_NAME,
+    MAX_VERSION,
     NAME_PATTERN,
 )
 from hyperfleet.model.condition import MAX_MESSAGE, MAX_REASON, MAX_TYPE, REASON_PATTERN, STATUSES, TYPE_PATTERN
@@ -230,6 +231,24 @@ FORCE_DELETE: Final[Schema] = {
             "minLength": 1,
             "maxLength": MAX_FORCE_REASON,
             "pattern": r"\S",
+        }
+    },
+}
+
+# ── the policy ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+POLICY: Final[Schema] = {"type": "object", "description": "A policy, as JSON or YAML."}
+ROLLBACK: Final[Schema] = {
+    "title": "Rollback",
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["version"],
+    "properties": {
+        "version": {
+            "description": "The version whose text is put in force again.",
+            "type": "integer",
+            "minimum": 1,
+            "maximum": MAX_VERSION,
         }
     },
 }

@@ -121,11 +121,38 @@ class Policy(ApiDocument, frozen=True, rename="camel", dict=True):
 
     version: int = 0
     digest: str = ""
+    source: str = ""  # `file`, `api` or `built-in`
     file: str = ""
     activated_at: datetime | None = None
     text: str = ""
     recomputation: RecomputationProgress = field(default_factory=RecomputationProgress)
     warnings: tuple[ErrorDetail, ...] = ()
+    by: str = ""
+    restores: int | None = None
+
+
+class PolicyCheck(ApiDocument, frozen=True, rename="camel", dict=True):
+    """What the server found of a policy that compiles; nothing was changed."""
+
+    dry_run: bool = True
+    digest: str = ""
+    changes: bool = True
+    in_force: int = 0  # the version
+    warnings: tuple[ErrorDetail, ...] = ()
+
+
+class PolicyVersion(ApiDocument, frozen=True, rename="camel", dict=True):
+    """One version of the policy; `text` is empty in lists."""
+
+    version: int = 0
+    digest: str = ""
+    source: str = ""
+    file: str = ""
+    activated_at: datetime | None = None
+    in_force: bool = False
+    text: str = ""
+    by: str = ""
+    restores: int | None = None
 
 
 class UnreadyReason(Struct, frozen=True, rename="camel"):

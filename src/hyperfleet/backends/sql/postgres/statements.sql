@@ -392,14 +392,28 @@ select count(*) from resources where policy_version < $1;
 -- name: lock_head
 select policy_version from head for update;
 
--- name: read_policy
-select version, digest, text, file, time from policies where version = (select policy_version from head);
+-- name: read_active_policy
+select version, digest, text, file, time, source, author, restores from policies
+where version = (select policy_version from head);
 
--- name: activate_policy
+-- name: read_policy
+select version, digest, text, file, time, source, author, restores from policies where version = $1;
+
+-- name: list_policies
+select version, digest, '', file, time, source, author, restores from policies
+where $1::bigint is null or version < $1 order by version desc limit $2;
+
+-- name: read_file_digest
+select digest from policies where in_file order by version desc limit 1;
+
+-- name: mark_policy
+update policies set in_file = true where version = $1;
+
+-- name: insert_policy
 with raised as (update head set policy_version = policy_version + 1 returning policy_version)
-insert into policies (version, digest, text, file, time)
-select policy_version, $1, $2, $3, clock_timestamp() from raised
-returning version, digest, text, file, time;
+insert into policies (version, digest, text, file, time, source, author, restores, in_file)
+select policy_version, $1, $2, $3, clock_timestamp(), $4, $5, $6, $7 from raised
+returning version, digest, text, file, time, source, author, restores;
 
 -- name: try_claim
 select pg_try_advisory_lock(1212566612, hashtext($1));

@@ -239,11 +239,26 @@ select count(*) from resources where policy_version < ?;
 
 -- ── the policy ───────────────────────────────────────────────────────────────────────────────────────────────────
 
+-- name: read_active_policy
+select version, digest, text, file, time, source, author, restores from policies
+where version = (select policy_version from head);
+
 -- name: read_policy
-select version, digest, text, file, time from policies where version = (select policy_version from head);
+select version, digest, text, file, time, source, author, restores from policies where version = ?;
+
+-- name: list_policies
+select version, digest, '', file, time, source, author, restores from policies
+where ?1 is null or version < ?1 order by version desc limit ?2;
+
+-- name: read_file_digest
+select digest from policies where in_file order by version desc limit 1;
+
+-- name: mark_policy
+update policies set in_file = 1 where version = ?;
 
 -- name: insert_policy
-insert into policies (version, digest, text, file, time) values (?, ?, ?, ?, ?);
+insert into policies (version, digest, text, file, time, source, author, restores, in_file)
+values (?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: use_policy
 update head set policy_version = ?;
