@@ -6,9 +6,10 @@ Nothing here waits in the middle of a transaction, so in one event loop transact
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Self
 
+from hyperfleet.backends import memory_changes as changes
 from hyperfleet.backends import memory_listing as listing
 from hyperfleet.backends import memory_past as past
 from hyperfleet.backends.clock import SystemClock
@@ -20,6 +21,8 @@ from hyperfleet.model.report import StoredReport
 from hyperfleet.ports import (
     AdapterRecord,
     Answer,
+    ChangePage,
+    ChangeQuery,
     Clock,
     Due,
     Entries,
@@ -30,6 +33,8 @@ from hyperfleet.ports import (
     PolicyVersion,
     Pruning,
     Query,
+    Reader,
+    ReaderPage,
     Record,
     Recorded,
     Scope,
@@ -73,9 +78,9 @@ class MemoryStore:
         """Load, call `work`, write what it returns; return the position before the first event."""
         contents = self._opened()
         base = contents.position
-        changes = work(load(contents, needs, self._clock))
-        if not changes.is_empty:
-            write(contents, changes)
+        written = work(load(contents, needs, self._clock))
+        if not written.is_empty:
+            write(contents, written)
         return base
 
     # reading one resource
@@ -161,6 +166,10 @@ class MemoryStore:
         """Return the events of all resources after a position; raise `Forgotten` if one of them was pruned."""
         return past.read_events(self._opened(), after, limit)
 
+    async def read_changes(self, query: ChangeQuery) -> ChangePage:
+        """Return changes with their transitions; raise `Forgotten` if the log is no longer whole there."""
+        return changes.read_changes(self._opened(), query)
+
     async def read_version(
         self, kind: str, id_: str, scope: Scope, at: datetime, parent_id: str | None = None
     ) -> Version | None:
@@ -186,6 +195,32 @@ class MemoryStore:
         records = self._opened().records.items()
         ids = sorted(id_ for id_, record in records if id_ > after and scope.admits(record.resource.tenant))
         return await self.read_records(ids[:limit], scope)
+
+    # named readers of the log
+
+    async def open_reader(self, name: str) -> Reader:
+        """Return a reader; one that is new starts at the head."""
+        return changes.open_reader(self._opened(), name, self._clock.now())
+
+    async def readers(self) -> tuple[Reader, ...]:
+        """Return all readers, by name."""
+        return changes.read_readers(self._opened())
+
+    async def read_next(self, name: str, limit: int) -> ReaderPage | None:
+        """Return what a reader has not read yet, at most `limit` changes; None: there is no such reader."""
+        return changes.read_next(self._opened(), name, limit)
+
+    async def advance_reader(self, name: str, expected: int, position: int) -> bool:
+        """Move a reader forward from `expected`; False: it was not there, or would go back or beyond the head."""
+        return changes.advance_reader(self._opened(), name, expected, position, self._clock.now())
+
+    async def close_reader(self, name: str) -> bool:
+        """Delete a reader; False: there was none."""
+        return self._opened().readers.pop(name, None) is not None
+
+    async def drop_readers(self, max_lag: timedelta) -> tuple[Reader, ...]:
+        """Stop waiting for readers whose oldest unread change is older than `max_lag`; return those dropped now."""
+        return changes.drop_readers(self._opened(), max_lag, self._clock.now())
 
     # time and policy
 

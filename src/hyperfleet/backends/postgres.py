@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Collection
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final, Self
 
 from msgspec.structs import replace
 
+from hyperfleet.backends import postgres_changes as log
 from hyperfleet.backends import postgres_past as past
 from hyperfleet.backends import postgres_reading as reading
 from hyperfleet.backends import postgres_schema as schema
@@ -27,6 +28,8 @@ from hyperfleet.model.report import StoredReport
 from hyperfleet.ports import (
     AdapterRecord,
     Answer,
+    ChangePage,
+    ChangeQuery,
     Due,
     Entries,
     Entry,
@@ -36,6 +39,8 @@ from hyperfleet.ports import (
     PolicyVersion,
     Pruning,
     Query,
+    Reader,
+    ReaderPage,
     Record,
     Recorded,
     Scope,
@@ -226,6 +231,11 @@ class PostgresStore:
         async with self._opened().points.take() as connection:
             return await past.read_events(connection, after, limit)
 
+    async def read_changes(self, query: ChangeQuery) -> ChangePage:
+        """Return changes with their transitions; raise `Forgotten` if the log is no longer whole there."""
+        async with self._opened().points.take() as connection:
+            return await log.read_changes(connection, query)
+
     async def read_version(
         self, kind: str, id_: str, scope: Scope, at: datetime, parent_id: str | None = None
     ) -> Version | None:
@@ -252,6 +262,38 @@ class PostgresStore:
         """Return the resources of all kinds whose ids come after one, in the order of ids."""
         async with self._opened().scans.take() as connection:
             return await past.walk(connection, after, limit, scope)
+
+    # named readers of the log
+
+    async def open_reader(self, name: str) -> Reader:
+        """Return a reader; one that is new starts at the head."""
+        async with self._opened().writers.take() as connection:
+            return await log.open_reader(connection, name)
+
+    async def readers(self) -> tuple[Reader, ...]:
+        """Return all readers, by name."""
+        async with self._opened().points.take() as connection:
+            return await log.read_readers(connection)
+
+    async def read_next(self, name: str, limit: int) -> ReaderPage | None:
+        """Return what a reader has not read yet, at most `limit` changes; None: there is no such reader."""
+        async with self._opened().points.take() as connection:
+            return await log.read_next(connection, name, limit)
+
+    async def advance_reader(self, name: str, expected: int, position: int) -> bool:
+        """Move a reader forward from `expected`; False: it was not there, or would go back or beyond the head."""
+        async with self._opened().writers.take() as connection:
+            return await log.advance_reader(connection, name, expected, position)
+
+    async def close_reader(self, name: str) -> bool:
+        """Delete a reader; False: there was none."""
+        async with self._opened().writers.take() as connection:
+            return await log.close_reader(connection, name)
+
+    async def drop_readers(self, max_lag: timedelta) -> tuple[Reader, ...]:
+        """Stop waiting for readers whose oldest unread change is older than `max_lag`; return those dropped now."""
+        async with self._opened().writers.take() as connection:
+            return await log.drop_readers(connection, max_lag)
 
     # time and policy
 

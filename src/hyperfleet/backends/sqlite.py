@@ -11,10 +11,11 @@ import asyncio
 import sqlite3
 from collections.abc import Collection
 from contextlib import closing
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
 
+from hyperfleet.backends import sqlite_changes as log
 from hyperfleet.backends import sqlite_past as past
 from hyperfleet.backends import sqlite_reading as reading
 from hyperfleet.backends.clock import SystemClock
@@ -41,6 +42,8 @@ from hyperfleet.model.report import StoredReport
 from hyperfleet.ports import (
     AdapterRecord,
     Answer,
+    ChangePage,
+    ChangeQuery,
     Clock,
     Due,
     Entries,
@@ -51,6 +54,8 @@ from hyperfleet.ports import (
     PolicyVersion,
     Pruning,
     Query,
+    Reader,
+    ReaderPage,
     Record,
     Recorded,
     Scope,
@@ -205,6 +210,10 @@ class SqliteStore:
         """Return the events of all resources after a position; raise `Forgotten` if one of them was pruned."""
         return await self._opened().scan(past.read_events, after, limit)
 
+    async def read_changes(self, query: ChangeQuery) -> ChangePage:
+        """Return changes with their transitions; raise `Forgotten` if the log is no longer whole there."""
+        return await self._opened().scan(log.read_changes, query)
+
     async def read_version(
         self, kind: str, id_: str, scope: Scope, at: datetime, parent_id: str | None = None
     ) -> Version | None:
@@ -226,6 +235,32 @@ class SqliteStore:
     async def walk(self, after: str, limit: int, scope: Scope) -> tuple[Record, ...]:
         """Return the resources of all kinds whose ids come after one, in the order of ids."""
         return await self._opened().scan(past.walk, after, limit, scope)
+
+    # named readers of the log
+
+    async def open_reader(self, name: str) -> Reader:
+        """Return a reader; one that is new starts at the head."""
+        return await self._opened().write(log.open_reader, name, self._clock.now())
+
+    async def readers(self) -> tuple[Reader, ...]:
+        """Return all readers, by name."""
+        return await self._opened().scan(log.read_readers)
+
+    async def read_next(self, name: str, limit: int) -> ReaderPage | None:
+        """Return what a reader has not read yet, at most `limit` changes; None: there is no such reader."""
+        return await self._opened().scan(log.read_next, name, limit)
+
+    async def advance_reader(self, name: str, expected: int, position: int) -> bool:
+        """Move a reader forward from `expected`; False: it was not there, or would go back or beyond the head."""
+        return await self._opened().write(log.advance_reader, name, expected, position, self._clock.now())
+
+    async def close_reader(self, name: str) -> bool:
+        """Delete a reader; False: there was none."""
+        return await self._opened().write(log.close_reader, name)
+
+    async def drop_readers(self, max_lag: timedelta) -> tuple[Reader, ...]:
+        """Stop waiting for readers whose oldest unread change is older than `max_lag`; return those dropped now."""
+        return await self._opened().write(log.drop_readers, max_lag, self._clock.now())
 
     # time and policy
 

@@ -1,0 +1,107 @@
+"""Reading changes of the log, and named readers: what every store decides alike. No SQL here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+import msgspec
+from msgspec import Struct
+
+from hyperfleet.backends.past import Horizon, decode_facets
+from hyperfleet.ports import ChangePage, ChangeQuery, Gap, LoggedChange, Reader, ReaderPage, Recorded
+
+# Transactions that overlap take their times in one order and their positions in another. None lasts a minute.
+_DISORDER: Final = timedelta(minutes=1)
+
+
+class LogState(Struct, frozen=True):
+    """The head of the log, and how far it is whole."""
+
+    head: int
+    horizon: Horizon
+
+    def require(self, query: ChangeQuery) -> None:
+        """Raise `Forgotten` if the changes of a query are no longer all kept."""
+        if query.after is not None:
+            self.horizon.require_position(query.after)
+        if query.since is not None:
+            self.horizon.require_time(query.since)
+
+    def range_of(self, query: ChangeQuery, start: int | None, end: int | None) -> tuple[int, int]:
+        """Return the position before the first one to be searched, and the last one.
+
+        `start` and `end` are the positions of the query's times as `moments_of` gives them; None: it has no such time.
+        """
+        low = query.after if query.after is not None else start
+        if query.after is not None and start is not None:
+            low = max(query.after, start)
+        high = min(each for each in (query.upto, end, self.head) if each is not None)
+        return (self.horizon.position if low is None else low), high
+
+
+def moments_of(query: ChangeQuery) -> tuple[datetime | None, datetime | None]:
+    """Return between which moments the positions of a query lie."""
+    since, until = query.since, query.until
+    return (since - _DISORDER if since else None), (until + _DISORDER if until else None)
+
+
+def page_of_changes(query: ChangeQuery, low: int, high: int, changes: Sequence[LoggedChange]) -> ChangePage:
+    """Return the page of a query that searched a range of positions."""
+    if len(changes) < query.limit:
+        return ChangePage(tuple(changes), low, max(low, high))
+    last = changes[-1].position
+    return ChangePage(tuple(changes), last - 1 if query.is_descending else low, high if query.is_descending else last)
+
+
+def start_of(reader: Reader, state: LogState) -> tuple[int, Gap | None]:
+    """Return after which position a reader reads on, and what it has lost."""
+    if reader.position < state.horizon.position:
+        return state.horizon.position, Gap(reader.position, state.horizon.position)
+    return reader.position, None
+
+
+def page_of_reader(reader: Reader, state: LogState, gap: Gap | None, page: ChangePage) -> ReaderPage:
+    """Return what a reader reads next."""
+    return ReaderPage(reader.position, page.upto, page.changes, state.head, gap)
+
+
+# ── rows ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class _Named(Struct):
+    name: str = ""
+
+
+_decode_name: Final = msgspec.json.Decoder(_Named).decode
+
+Moves = Mapping[int, Sequence[Recorded]]  # by position
+
+
+def changes_of(rows: Iterable[Sequence[Any]], moves: Moves, *, is_descending: bool) -> list[LoggedChange]:
+    """Make changes of the rows of `read_changes`, in the order of positions or the other way round."""
+    changes = [_change_of(row, moves) for row in rows]
+    return sorted(changes, key=lambda change: change.position, reverse=is_descending)
+
+
+def _change_of(row: Sequence[Any], moves: Moves) -> LoggedChange:
+    position, type_, kind, id_, parent_id, tenant, name, generation, time, facets, answer = row
+    identity = (kind, id_, parent_id, tenant, name_in(answer) if name is None else name, generation)
+    return LoggedChange(position, type_, *identity, time, decode_facets(facets), tuple(moves.get(position, ())))
+
+
+def name_in(answer: bytes | None) -> str:
+    """Return the name of a resource that is gone, from one of its answers."""
+    try:
+        return _decode_name(answer).name if answer is not None else ""
+    except msgspec.MsgspecError:
+        return ""
+
+
+def by_position(recorded: Iterable[Recorded]) -> dict[int, list[Recorded]]:
+    """Group transitions by position."""
+    moves: dict[int, list[Recorded]] = {}
+    for each in recorded:
+        moves.setdefault(each.position, []).append(each)
+    return moves
