@@ -372,17 +372,16 @@ class ChangeQuery(Struct, frozen=True):
     moves: MoveFilter | None = None  # only changes with such a transition; None: also those without any
     is_descending: bool = False
     limit: int = 100
+    span: int | None = None  # how many positions may be searched; None: all of them
 
 
 class ChangePage(Struct, frozen=True):
-    """Changes of a query, and which positions were searched for them: above `after`, up to `upto`.
-
-    A full page ends at its last change; any other has searched all positions that the query allows.
-    """
+    """Changes of a query, and which positions were searched for them: above `after`, up to `upto`."""
 
     changes: tuple[LoggedChange, ...]
     after: int
     upto: int
+    is_last: bool  # all positions that the query allows were searched
 
 
 class Reader(Struct, frozen=True):

@@ -73,7 +73,10 @@ VALUES: dict[str, tuple[str, ...]] = {
         *("name = '{name}'", f"labels.{LABEL} = '{{label}}'", "id in ('{cluster}', '{pool}')", "name like '%'"),
         *("name = 'x' or name != 'x'", "name = 'x') or ('1' = '1'", "not (name = 'x')", "tenancy.tenant = 'red'"),
     ),
-    "order": ("name desc", "created_time asc"),
+    "order": ("name desc", "created_time asc", "asc", "desc"),
+    "movedFrom": ("Pending",),
+    "movedTo": ("Failed,False",),
+    "cause": ("report,created",),
     "kind": ("Cluster", "NodePool"),
 }
 HEADERS: dict[str, tuple[str, ...]] = {

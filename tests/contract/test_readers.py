@@ -69,7 +69,8 @@ async def read_in_pages(store: Store, query: ChangeQuery) -> Sequence[int]:
     while True:
         page = await store.read_changes(query)
         found += positions(page.changes)
-        if len(page.changes) < query.limit:
+        assert len(page.changes) <= query.limit
+        if page.is_last:
             return found
         query = replace(query, upto=page.after) if query.is_descending else replace(query, after=page.upto)
 
@@ -144,8 +145,8 @@ async def test_a_resource_that_is_gone_keeps_its_name(store: Store) -> None:
 async def test_changes_are_chosen_and_read_page_by_page(store: Store, query: ChangeQuery, expected: list[int]) -> None:
     await a_small_fleet(store)
     assert positions((await store.read_changes(query)).changes) == expected
-    for limit in (1, 2, 3):
-        assert await read_in_pages(store, replace(query, limit=limit)) == expected
+    for limit, span in ((1, None), (2, None), (3, 2), (9, 1)):
+        assert await read_in_pages(store, replace(query, limit=limit, span=span)) == expected
 
 
 async def test_changes_are_found_by_their_times(store: Store) -> None:

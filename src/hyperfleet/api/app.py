@@ -27,6 +27,7 @@ from hyperfleet.api import (
     resources,
     simulation,
     statuses,
+    transitions,
     waiting,
 )
 from hyperfleet.api.audit import Audit
@@ -54,6 +55,7 @@ _FLEET: Final = (
     lists,
     waiting,
     history,
+    transitions,
     differences,
     explanations,
     failures,

@@ -16,6 +16,9 @@ from hyperfleet.ports import ChangePage, ChangeQuery, Gap, LoggedChange, Reader,
 _DISORDER: Final = timedelta(minutes=1)
 
 
+Range = tuple[int, int, bool]
+
+
 class LogState(Struct, frozen=True):
     """The head of the log, and how far it is whole."""
 
@@ -29,16 +32,17 @@ class LogState(Struct, frozen=True):
         if query.since is not None:
             self.horizon.require_time(query.since)
 
-    def range_of(self, query: ChangeQuery, start: int | None, end: int | None) -> tuple[int, int]:
-        """Return the position before the first one to be searched, and the last one.
+    def range_of(self, query: ChangeQuery, start: int | None, end: int | None) -> Range:
+        """Return the position before the first one to be searched, the last one, and whether these are all.
 
         `start` and `end` are the positions of the query's times as `moments_of` gives them; None: it has no such time.
         """
-        low = query.after if query.after is not None else start
-        if query.after is not None and start is not None:
-            low = max(query.after, start)
-        high = min(each for each in (query.upto, end, self.head) if each is not None)
-        return (self.horizon.position if low is None else low), high
+        bounds = [each for each in (query.after, start) if each is not None]
+        low = max(bounds, default=self.horizon.position)
+        high = max(low, min(each for each in (query.upto, end, self.head) if each is not None))
+        if query.span is None or high - low <= query.span:
+            return low, high, True
+        return (high - query.span, high, False) if query.is_descending else (low, low + query.span, False)
 
 
 def moments_of(query: ChangeQuery) -> tuple[datetime | None, datetime | None]:
@@ -47,12 +51,13 @@ def moments_of(query: ChangeQuery) -> tuple[datetime | None, datetime | None]:
     return (since - _DISORDER if since else None), (until + _DISORDER if until else None)
 
 
-def page_of_changes(query: ChangeQuery, low: int, high: int, changes: Sequence[LoggedChange]) -> ChangePage:
-    """Return the page of a query that searched a range of positions."""
-    if len(changes) < query.limit:
-        return ChangePage(tuple(changes), low, max(low, high))
-    last = changes[-1].position
-    return ChangePage(tuple(changes), last - 1 if query.is_descending else low, high if query.is_descending else last)
+def page_of_changes(query: ChangeQuery, searched: Range, changes: Sequence[LoggedChange]) -> ChangePage:
+    """Return the page of a query that searched a range of positions; a full one ends at its last change."""
+    low, high, is_last = searched
+    if len(changes) >= query.limit:
+        last, is_last = changes[-1].position, False
+        low, high = (last - 1, high) if query.is_descending else (low, last)
+    return ChangePage(tuple(changes), low, high, is_last)
 
 
 def start_of(reader: Reader, state: LogState) -> tuple[int, Gap | None]:

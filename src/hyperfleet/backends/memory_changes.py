@@ -32,9 +32,9 @@ def read_log_state(contents: Contents) -> LogState:
 
 def _search(contents: Contents, query: ChangeQuery, state: LogState) -> ChangePage:
     # Times are compared one by one here, so they need no range of positions.
-    low, high = state.range_of(query, 0 if query.since else None, None)
+    searched = low, high, _ = state.range_of(query, 0 if query.since else None, None)
     found = sorted(_changes(contents, query, low, high), key=lambda each: each.position, reverse=query.is_descending)
-    return page_of_changes(query, low, high, found[: query.limit])
+    return page_of_changes(query, searched, found[: query.limit])
 
 
 def _changes(contents: Contents, query: ChangeQuery, low: int, high: int) -> Iterator[LoggedChange]:

@@ -45,7 +45,7 @@ async def find_position(connection: Connection, time: datetime | None) -> int | 
 
 async def _search(connection: Connection, query: ChangeQuery, state: LogState) -> ChangePage:
     start, end = [await find_position(connection, moment) for moment in moments_of(query)]
-    low, high = state.range_of(query, start, end)
+    searched = low, high, _ = state.range_of(query, start, end)
     statement = SQL["find_changes_back" if query.is_descending else "find_changes"]
     moves = query.moves or MoveFilter()
     filters = (
@@ -62,7 +62,7 @@ async def _search(connection: Connection, query: ChangeQuery, state: LogState) -
     moved = await connection.fetch(SQL["read_transitions_of"], positions) if positions else []
     recorded = by_position(TransitionRow(*row).recorded() for row in moved)
     changes = changes_of((tuple(row) for row in rows), recorded, is_descending=query.is_descending)
-    return page_of_changes(query, low, high, changes)
+    return page_of_changes(query, searched, changes)
 
 
 def _some(values: Collection[str]) -> list[str] | None:

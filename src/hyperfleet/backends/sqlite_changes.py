@@ -50,7 +50,7 @@ def find_position(connection: sqlite3.Connection, time: datetime | None) -> int 
 
 def _search(connection: sqlite3.Connection, query: ChangeQuery, state: LogState) -> ChangePage:
     start, end = (find_position(connection, moment) for moment in moments_of(query))
-    low, high = state.range_of(query, start, end)
+    searched = low, high, _ = state.range_of(query, start, end)
     statement = SQL["find_changes_back" if query.is_descending else "find_changes"]
     moves = query.moves or MoveFilter()
     filters = (
@@ -66,7 +66,7 @@ def _search(connection: sqlite3.Connection, query: ChangeQuery, state: LogState)
     recorded = _recorded(connection.execute(SQL["read_transitions_of"], (positions,)))
     timed = ((*row[:8], from_micros(row[8]), *row[9:]) for row in rows)
     changes = changes_of(timed, by_position(recorded), is_descending=query.is_descending)
-    return page_of_changes(query, low, high, changes)
+    return page_of_changes(query, searched, changes)
 
 
 def _recorded(rows: Iterable[Any]) -> Iterable[Recorded]:

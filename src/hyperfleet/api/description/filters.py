@@ -14,6 +14,7 @@ from hyperfleet.services.filters import MAX_GROUPS, MAX_TERMS
 from hyperfleet.services.masks import MAX_DEPTH, MAX_PATHS
 from hyperfleet.services.search import DEFAULT_LIMIT, MAX_LIMIT, ORDERS
 from hyperfleet.services.selectors import MAX_VALUES
+from hyperfleet.services.transitions import CAUSES, VALUES
 
 
 def _any_of(words: Iterable[str]) -> str:
@@ -156,6 +157,26 @@ SUBJECT: Final = Parameter(
     "Only of these: `phase`, and types of conditions.",
     _text(_list_of(_TYPE)),
     "phase,Ready",
+)
+MOVES: Final = (
+    Parameter("kind", "query", "Only resources of these kinds.", _text(_list_of("[A-Z][A-Za-z]*")), "Cluster,NodePool"),
+    Parameter(
+        "movedFrom",
+        "query",
+        "Only moves away from these phases and statuses.",
+        _text(_list_of(_any_of(VALUES))),
+        "Ready",
+    ),
+    Parameter(
+        "movedTo", "query", "Only moves to these phases and statuses.", _text(_list_of(_any_of(VALUES))), "Failed"
+    ),
+    Parameter("cause", "query", "Only what was computed for these causes.", _text(_list_of(_any_of(CAUSES))), "report"),
+)
+ORDER: Final = Parameter(
+    "order",
+    "query",
+    "Oldest or newest first; the newest, unless `after` is given.",
+    {"type": "string", "enum": ["asc", "desc"]},
 )
 CONDITION: Final = Parameter("condition", "query", "Only this condition, by its type.", _text(_TYPE), "Ready")
 LIMIT: Final = Parameter("limit", "query", f"How many at most; {DEFAULT_LIMIT} unless told.", _number(MAX_LIMIT), 20)
