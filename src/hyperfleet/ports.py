@@ -293,6 +293,11 @@ class Group(Struct, frozen=True):
     values: tuple[str | None, ...]
     count: int
 
+    @property
+    def rank(self) -> tuple[int, tuple[tuple[bool, str], ...]]:
+        """Return what orders groups: the largest first, then by their values; none comes last."""
+        return -self.count, tuple((value is None, value or "") for value in self.values)
+
 
 class AdapterRecord(Struct, frozen=True):
     """What is known of one adapter over all resources that the asker may see."""
@@ -382,6 +387,33 @@ class ChangePage(Struct, frozen=True):
     after: int
     upto: int
     is_last: bool  # all positions that the query allows were searched
+
+
+class Counted(Struct, frozen=True):
+    """A summary of the present, and the position of the log that it belongs to."""
+
+    groups: tuple[Group, ...]
+    total: int
+    position: int
+
+
+class TokenQuery(Struct, frozen=True):
+    """Events of a range of positions that moved tokens of resources of a query, or let them come or go."""
+
+    after: int
+    upto: int
+    since: datetime  # only later than this
+    query: Query  # only kind, scope and parent count
+    terms: tuple[Term, ...]  # whose tokens; an event that moved none of them is left out
+
+
+class TokenMove(Struct, frozen=True):
+    """One such event."""
+
+    position: int
+    time: datetime
+    type: EventType
+    facets: FacetChange | None  # None: the event is older than this column
 
 
 class Reader(Struct, frozen=True):
@@ -487,6 +519,10 @@ class Store(Protocol):
         """Count the resources of a query by what follows each token prefix; the largest group first."""
         ...
 
+    async def count_now(self, query: Query, prefixes: tuple[str, ...]) -> Counted:
+        """Summarize and count the resources of a query, as of one position of the log."""
+        ...
+
     async def adapters(self, scope: Scope) -> tuple[AdapterRecord, ...]:
         """Return every adapter that was ever heard of, by name."""
         ...
@@ -533,6 +569,14 @@ class Store(Protocol):
 
     async def walk(self, after: str, limit: int, scope: Scope) -> tuple[Record, ...]:
         """Return the resources of all kinds whose ids come after one, in the order of ids."""
+        ...
+
+    async def position_before(self, time: datetime) -> int:
+        """Return a position up to which no event is later than a time; raise `Forgotten` if later ones were pruned."""
+        ...
+
+    async def read_token_moves(self, query: TokenQuery) -> tuple[TokenMove, ...]:
+        """Return events by what they did to tokens, in the order of positions."""
         ...
 
     # named readers of the log

@@ -54,6 +54,14 @@ class WaitAnswer(Struct, frozen=True, rename="camel"):
     ] = UNSET
 
 
+class TrendPoint(Struct, frozen=True, rename="camel"):
+    """How many resources there were of each sort at one moment."""
+
+    at: Time
+    total: Count
+    groups: Annotated[tuple[dict[str, str | int | None], ...], Meta(description="As in the summary.")]
+
+
 class Summary(Struct, frozen=True, rename="camel"):
     """How many resources there are of each sort."""
 
@@ -68,6 +76,11 @@ class Summary(Struct, frozen=True, rename="camel"):
             "and `count`."
         ),
     ]
+    at: Annotated[Time | UnsetType, Meta(description="Of which moment this is; absent: of now.")] = UNSET
+    trend: Annotated[
+        tuple[TrendPoint, ...] | UnsetType,
+        Meta(description="If one was asked for: the oldest point first, the last one is the summary itself."),
+    ] = UNSET
 
 
 class ReportCounts(Struct, frozen=True, rename="camel"):

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 import msgspec
 from msgspec import Struct
 
 from hyperfleet.backends.past import Horizon, decode_facets
-from hyperfleet.ports import ChangePage, ChangeQuery, Gap, LoggedChange, Reader, ReaderPage, Recorded
+from hyperfleet.ports import ChangePage, ChangeQuery, Gap, LoggedChange, Reader, ReaderPage, Recorded, Term
 
 # Transactions that overlap take their times in one order and their positions in another. None lasts a minute.
-_DISORDER: Final = timedelta(minutes=1)
+DISORDER: Final = timedelta(minutes=1)
 
+
+_END_OF_TIME: Final = datetime(9999, 1, 1, tzinfo=UTC)
 
 Range = tuple[int, int, bool]
 
@@ -48,7 +50,8 @@ class LogState(Struct, frozen=True):
 def moments_of(query: ChangeQuery) -> tuple[datetime | None, datetime | None]:
     """Return between which moments the positions of a query lie."""
     since, until = query.since, query.until
-    return (since - _DISORDER if since else None), (until + _DISORDER if until else None)
+    is_bounded = until is not None and until < _END_OF_TIME
+    return (since - DISORDER if since else None), (until + DISORDER if until and is_bounded else None)
 
 
 def page_of_changes(query: ChangeQuery, searched: Range, changes: Sequence[LoggedChange]) -> ChangePage:
@@ -110,3 +113,9 @@ def by_position(recorded: Iterable[Recorded]) -> dict[int, list[Recorded]]:
     for each in recorded:
         moves.setdefault(each.position, []).append(each)
     return moves
+
+
+def fragments_of(terms: Iterable[Term]) -> list[str]:
+    """Return what the text of an event's tokens has in it if a token of a term is among them: see `encode_facets`."""
+    quoted = [(msgspec.json.encode(token).decode(), term.is_prefix) for term in terms for token in term.tokens]
+    return [text[:-1] if is_prefix else text for text, is_prefix in quoted]

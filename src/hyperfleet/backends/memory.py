@@ -24,6 +24,7 @@ from hyperfleet.ports import (
     ChangePage,
     ChangeQuery,
     Clock,
+    Counted,
     Due,
     Entries,
     Entry,
@@ -38,6 +39,8 @@ from hyperfleet.ports import (
     Record,
     Recorded,
     Scope,
+    TokenMove,
+    TokenQuery,
     Version,
     Work,
 )
@@ -151,6 +154,11 @@ class MemoryStore:
             if listing.matches(record, contents.tokens[id_], event.time if event else None, query):
                 yield record
 
+    async def count_now(self, query: Query, prefixes: tuple[str, ...]) -> Counted:
+        """Summarize and count the resources of a query, as of one position of the log."""
+        groups = await self.summarize(query, prefixes)
+        return Counted(groups, await self.count(query), self._opened().position)
+
     async def adapters(self, scope: Scope) -> tuple[AdapterRecord, ...]:
         """Return every adapter that was ever heard of, by name."""
         rows = self._opened().adapters.items()
@@ -195,6 +203,14 @@ class MemoryStore:
         records = self._opened().records.items()
         ids = sorted(id_ for id_, record in records if id_ > after and scope.admits(record.resource.tenant))
         return await self.read_records(ids[:limit], scope)
+
+    async def position_before(self, time: datetime) -> int:
+        """Return a position up to which no event is later than a time; raise `Forgotten` if later ones were pruned."""
+        return changes.position_before(self._opened(), time)
+
+    async def read_token_moves(self, query: TokenQuery) -> tuple[TokenMove, ...]:
+        """Return events by what they did to tokens, in the order of positions."""
+        return changes.read_token_moves(self._opened(), query)
 
     # named readers of the log
 

@@ -11,7 +11,17 @@ from hyperfleet.backends.changes import LogState, by_position, page_of_changes, 
 from hyperfleet.backends.memory_contents import Contents
 from hyperfleet.backends.memory_history import with_beginnings
 from hyperfleet.backends.past import Horizon
-from hyperfleet.ports import ChangePage, ChangeQuery, Draft, LoggedChange, Reader, ReaderPage, Recorded
+from hyperfleet.ports import (
+    ChangePage,
+    ChangeQuery,
+    Draft,
+    LoggedChange,
+    Reader,
+    ReaderPage,
+    Recorded,
+    TokenMove,
+    TokenQuery,
+)
 
 # ── changes ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -66,6 +76,31 @@ def _change_of(position: int, draft: Draft, moves: tuple[Recorded, ...]) -> Logg
     resource = draft.resource
     identity = (resource.kind, resource.id, resource.parent_id, resource.tenant, resource.name, resource.generation)
     return LoggedChange(position, draft.type, *identity, draft.time, draft.facets, moves)
+
+
+# ── counting the past ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def position_before(contents: Contents, time: datetime) -> int:
+    """Return a position up to which no event is later than a time."""
+    contents.horizons["events"].require_time(time)
+    later = [position for position, draft in contents.events.items() if draft.time > time]
+    return min(later, default=contents.position + 1) - 1
+
+
+def read_token_moves(contents: Contents, query: TokenQuery) -> tuple[TokenMove, ...]:
+    """Return events by what they did to tokens; here, of all resources of the query."""
+    wanted = query.query
+    return tuple(
+        TokenMove(position, draft.time, draft.type, draft.facets)
+        for position, draft in sorted(contents.events.items())
+        if query.after < position <= query.upto
+        and draft.time > query.since
+        and draft.type != "Reported"
+        and draft.resource.kind == wanted.kind
+        and wanted.scope.admits(draft.resource.tenant)
+        and wanted.parent_id in (None, draft.resource.parent_id)
+    )
 
 
 # ── named readers ────────────────────────────────────────────────────────────────────────────────────────────────

@@ -30,6 +30,7 @@ from hyperfleet.ports import (
     Answer,
     ChangePage,
     ChangeQuery,
+    Counted,
     Due,
     Entries,
     Entry,
@@ -44,6 +45,8 @@ from hyperfleet.ports import (
     Record,
     Recorded,
     Scope,
+    TokenMove,
+    TokenQuery,
     Version,
     Work,
 )
@@ -214,6 +217,11 @@ class PostgresStore:
         async with self._opened().scans.take() as connection:
             return await reading.summarize(connection, query, prefixes)
 
+    async def count_now(self, query: Query, prefixes: tuple[str, ...]) -> Counted:
+        """Summarize and count the resources of a query, as of one position of the log."""
+        async with self._opened().scans.take() as connection:
+            return await log.count_now(connection, query, prefixes)
+
     async def adapters(self, scope: Scope) -> tuple[AdapterRecord, ...]:
         """Return every adapter that was ever heard of, by name."""
         async with self._opened().scans.take() as connection:
@@ -262,6 +270,16 @@ class PostgresStore:
         """Return the resources of all kinds whose ids come after one, in the order of ids."""
         async with self._opened().scans.take() as connection:
             return await past.walk(connection, after, limit, scope)
+
+    async def position_before(self, time: datetime) -> int:
+        """Return a position up to which no event is later than a time; raise `Forgotten` if later ones were pruned."""
+        async with self._opened().scans.take() as connection:
+            return await log.position_before(connection, time)
+
+    async def read_token_moves(self, query: TokenQuery) -> tuple[TokenMove, ...]:
+        """Return events by what they did to tokens, in the order of positions."""
+        async with self._opened().scans.take() as connection:
+            return await log.read_token_moves(connection, query)
 
     # named readers of the log
 

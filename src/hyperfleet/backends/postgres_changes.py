@@ -5,21 +5,35 @@ from __future__ import annotations
 from collections.abc import Collection
 from datetime import datetime, timedelta
 
+from hyperfleet.backends import postgres_reading as reading
 from hyperfleet.backends.changes import (
+    DISORDER,
     LogState,
     by_position,
     changes_of,
+    fragments_of,
     moments_of,
     page_of_changes,
     page_of_reader,
     start_of,
 )
-from hyperfleet.backends.past import Horizon
+from hyperfleet.backends.past import Horizon, decode_facets
 from hyperfleet.backends.postgres_connections import SNAPSHOT, Connection, transaction
 from hyperfleet.backends.postgres_loading import SQL, as_storable
+from hyperfleet.backends.postgres_past import read_horizon
 from hyperfleet.backends.postgres_reading import tenants_of
 from hyperfleet.backends.rows import TransitionRow
-from hyperfleet.ports import ChangePage, ChangeQuery, MoveFilter, Reader, ReaderPage
+from hyperfleet.ports import (
+    ChangePage,
+    ChangeQuery,
+    Counted,
+    MoveFilter,
+    Query,
+    Reader,
+    ReaderPage,
+    TokenMove,
+    TokenQuery,
+)
 
 # ── changes ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -67,6 +81,37 @@ async def _search(connection: Connection, query: ChangeQuery, state: LogState) -
 
 def _some(values: Collection[str]) -> list[str] | None:
     return [as_storable(value) for value in values] if values else None
+
+
+# ── counting the past ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def count_now(connection: Connection, query: Query, prefixes: tuple[str, ...]) -> Counted:
+    """Summarize and count the resources of a query, as of one position."""
+    async with transaction(connection, SNAPSHOT):
+        groups = await reading.summarize(connection, query, prefixes)
+        total = await reading.count(connection, query)
+        return Counted(groups, total, (await read_log_state(connection)).head)
+
+
+async def position_before(connection: Connection, time: datetime) -> int:
+    """Return a position up to which no event is later than a time."""
+    async with transaction(connection, SNAPSHOT):
+        (await read_horizon(connection, "events")).require_time(time)
+        return await find_position(connection, time - DISORDER) or 0
+
+
+async def read_token_moves(connection: Connection, query: TokenQuery) -> tuple[TokenMove, ...]:
+    """Return events by what they did to tokens."""
+    wanted = query.query
+    parent_id = None if wanted.parent_id is None else as_storable(wanted.parent_id)
+    rows = await connection.fetch(
+        SQL["read_token_moves"],
+        *(query.after, query.upto, query.since),
+        *(wanted.kind, parent_id, tenants_of(wanted.scope)),
+        [as_storable(each) for each in fragments_of(query.terms)],
+    )
+    return tuple(TokenMove(at, time, type_, decode_facets(facets)) for at, time, type_, facets in rows)
 
 
 # ── named readers ────────────────────────────────────────────────────────────────────────────────────────────────

@@ -45,6 +45,7 @@ from hyperfleet.ports import (
     ChangePage,
     ChangeQuery,
     Clock,
+    Counted,
     Due,
     Entries,
     Entry,
@@ -59,6 +60,8 @@ from hyperfleet.ports import (
     Record,
     Recorded,
     Scope,
+    TokenMove,
+    TokenQuery,
     Version,
     Work,
 )
@@ -195,6 +198,10 @@ class SqliteStore:
         """Count the resources of a query by what follows each token prefix; the largest group first."""
         return await self._opened().scan(reading.summarize, query, prefixes)
 
+    async def count_now(self, query: Query, prefixes: tuple[str, ...]) -> Counted:
+        """Summarize and count the resources of a query, as of one position of the log."""
+        return await self._opened().scan(log.count_now, query, prefixes)
+
     async def adapters(self, scope: Scope) -> tuple[AdapterRecord, ...]:
         """Return every adapter that was ever heard of, by name."""
         return await self._opened().scan(reading.read_adapters, scope)
@@ -235,6 +242,14 @@ class SqliteStore:
     async def walk(self, after: str, limit: int, scope: Scope) -> tuple[Record, ...]:
         """Return the resources of all kinds whose ids come after one, in the order of ids."""
         return await self._opened().scan(past.walk, after, limit, scope)
+
+    async def position_before(self, time: datetime) -> int:
+        """Return a position up to which no event is later than a time; raise `Forgotten` if later ones were pruned."""
+        return await self._opened().scan(log.position_before, time)
+
+    async def read_token_moves(self, query: TokenQuery) -> tuple[TokenMove, ...]:
+        """Return events by what they did to tokens, in the order of positions."""
+        return await self._opened().scan(log.read_token_moves, query)
 
     # named readers of the log
 

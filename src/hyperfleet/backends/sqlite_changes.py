@@ -7,21 +7,36 @@ from collections.abc import Collection, Iterable
 from datetime import datetime, timedelta
 from typing import Any
 
+from hyperfleet.backends import sqlite_reading as reading
 from hyperfleet.backends.changes import (
+    DISORDER,
     LogState,
     by_position,
     changes_of,
+    fragments_of,
     moments_of,
     page_of_changes,
     page_of_reader,
     start_of,
 )
-from hyperfleet.backends.past import Horizon
+from hyperfleet.backends.past import Horizon, decode_facets
 from hyperfleet.backends.rows import TransitionRow, encode, from_micros, to_micros
 from hyperfleet.backends.sqlite_connection import SQL, transaction
 from hyperfleet.backends.sqlite_loading import as_list
+from hyperfleet.backends.sqlite_past import read_horizon
 from hyperfleet.backends.sqlite_reading import tenants_of
-from hyperfleet.ports import ChangePage, ChangeQuery, MoveFilter, Reader, ReaderPage, Recorded
+from hyperfleet.ports import (
+    ChangePage,
+    ChangeQuery,
+    Counted,
+    MoveFilter,
+    Query,
+    Reader,
+    ReaderPage,
+    Recorded,
+    TokenMove,
+    TokenQuery,
+)
 
 # ── changes ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -81,6 +96,35 @@ def _some(values: Collection[str]) -> str | None:
 
 def _micros(instant: datetime | None) -> int | None:
     return None if instant is None else to_micros(instant)
+
+
+# ── counting the past ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def count_now(connection: sqlite3.Connection, query: Query, prefixes: tuple[str, ...]) -> Counted:
+    """Summarize and count the resources of a query, as of one position."""
+    with transaction(connection, "deferred"):
+        groups, total = reading.summarize_and_count(connection, query, prefixes)
+        return Counted(groups, total, read_log_state(connection).head)
+
+
+def position_before(connection: sqlite3.Connection, time: datetime) -> int:
+    """Return a position up to which no event is later than a time."""
+    with transaction(connection, "deferred"):
+        read_horizon(connection, "events").require_time(time)
+        return find_position(connection, time - DISORDER) or 0
+
+
+def read_token_moves(connection: sqlite3.Connection, query: TokenQuery) -> tuple[TokenMove, ...]:
+    """Return events by what they did to tokens."""
+    wanted = query.query
+    parameters = (
+        *(query.after, query.upto, to_micros(query.since)),
+        *(wanted.kind, wanted.parent_id, tenants_of(wanted.scope)),
+        as_list(fragments_of(query.terms)),
+    )
+    rows = connection.execute(SQL["read_token_moves"], parameters)
+    return tuple(TokenMove(at, from_micros(time), type_, decode_facets(facets)) for at, time, type_, facets in rows)
 
 
 # ── named readers ────────────────────────────────────────────────────────────────────────────────────────────────

@@ -15,6 +15,7 @@ from hyperfleet.services.masks import MAX_DEPTH, MAX_PATHS
 from hyperfleet.services.search import DEFAULT_LIMIT, MAX_LIMIT, ORDERS
 from hyperfleet.services.selectors import MAX_VALUES
 from hyperfleet.services.transitions import CAUSES, VALUES
+from hyperfleet.services.trends import DEFAULT_POINTS, MAX_POINTS
 
 
 def _any_of(words: Iterable[str]) -> str:
@@ -150,6 +151,22 @@ COMPARISON: Final = (
     Parameter("to", "query", "What came after, likewise; now, unless told.", _INSTANT),
     Parameter("against", "query", "Instead of `from`: the id of another resource of the kind.", _text(_ID)),
     Parameter("times", "query", "Show fields that only tell times, too.", {"type": "boolean"}),
+)
+TREND: Final = (
+    Parameter(
+        "trend",
+        "query",
+        "Also how it was before: so long back from `at` or now, point by point.",
+        _text(_DURATION),
+        "24h",
+    ),
+    Parameter(
+        "step",
+        "query",
+        f"From one point of a trend to the next; a {DEFAULT_POINTS}th of it unless told. At most {MAX_POINTS} points.",
+        _text(_DURATION),
+        "1h",
+    ),
 )
 SUBJECT: Final = Parameter(
     "subject",

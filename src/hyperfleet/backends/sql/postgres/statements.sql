@@ -730,6 +730,16 @@ select t.position, t.subject, t.before, t.after, t.time,
 from transitions t where t.position = any ($1::bigint[])
 order by t.position, t.ordinal;
 
+-- name: read_token_moves
+-- Tokens that an event kept are not looked at: what it gained and lost comes after the first list.
+select position, time, type, facets from events
+where position > $1 and position <= $2 and time > $3 and kind = $4 and type <> 'Reported'
+    and ($5::text is null or parent_id = $5) and ($6::text[] is null or tenant = any ($6))
+    and (type in ('Created', 'Removed') or facets is null or exists (
+        select from unnest($7::text[]) as wanted where strpos(substr(facets, strpos(facets, '],[')), wanted) > 0
+    ))
+order by position;
+
 -- ── named readers ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 -- name: open_reader

@@ -538,6 +538,16 @@ select t.position, t.subject, t.before, t.after, t.time,
 from json_each(?) as wanted cross join transitions t on t.position = wanted.value
 order by t.position, t.ordinal;
 
+-- Tokens that an event kept are not looked at: what it gained and lost comes after the first list.
+-- name: read_token_moves
+select position, time, type, facets from events
+where position > ?1 and position <= ?2 and time > ?3 and kind = ?4 and type <> 'Reported'
+  and (?5 is null or parent_id = ?5)
+  and (?6 is null or tenant in (select value from json_each(?6)))
+  and (type in ('Created', 'Removed') or facets is null or exists (
+      select 1 from json_each(?7) where instr(substr(facets, instr(facets, '],[')), value) > 0))
+order by position;
+
 -- ── named readers ────────────────────────────────────────────────────────────────────────────────────────────────
 
 -- name: open_reader
