@@ -72,9 +72,12 @@ class _Transitions(Struct, frozen=True):
         )
 
     async def _watch(self, search: TransitionSearch) -> EventStream:
-        """Begin after the position that was given, with what happened since a time, or now."""
+        """Begin after the position that was given, or else with what happened since a time, or else now.
+
+        Who comes back sends both: the time that was first asked for, and the position that was reached since.
+        """
         view, query = _View(self.context, search), search.query
-        if query.since is None:
+        if query.since is None or query.after is not None:
             start = await self.context.store.position() if query.after is None else query.after
             return EventStream(self.context.tail, self._follow(view, start))
         first = replace(search, query=replace(query, is_descending=False, limit=_PAGE))

@@ -20,8 +20,9 @@ from hyperfleet.client.answers.fleet import (
     Readiness,
     SharedCause,
     Summary,
+    TrendPoint,
 )
-from hyperfleet.client.answers.past import Diff, Difference, HistoryEntry
+from hyperfleet.client.answers.past import Diff, Difference, HistoryEntry, MovedSubject, ResourceTransitions
 from hyperfleet.client.answers.report import (
     AdapterProgress,
     AdapterReport,
@@ -67,7 +68,7 @@ from hyperfleet.client.errors import (
     WaitTimeout,
 )
 from hyperfleet.client.fleet import AsyncFleet, AsyncReporter, Fleet, Reporter
-from hyperfleet.client.query import Filters, Listing
+from hyperfleet.client.query import Filters, Listing, Moves
 from hyperfleet.client.reporting import BatchReport, Verdict, Words
 from hyperfleet.client.resources import AsyncResources, Resources
 from hyperfleet.client.surroundings import Surroundings
@@ -109,6 +110,8 @@ __all__ = [
     "Listing",
     "Liveness",
     "Metadata",
+    "MovedSubject",
+    "Moves",
     "NodePool",
     "NotFound",
     "Outcome",
@@ -123,6 +126,7 @@ __all__ = [
     "Reporter",
     "Reports",
     "Resource",
+    "ResourceTransitions",
     "Resources",
     "SharedCause",
     "Simulation",
@@ -131,6 +135,7 @@ __all__ = [
     "Summary",
     "Surroundings",
     "Term",
+    "TrendPoint",
     "Unauthenticated",
     "Unavailable",
     "UnexpectedAnswer",

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from hyperfleet.client import questions, reporting
 from hyperfleet.client.answers.fleet import Adapter, Description, Liveness, Policy, Problems, Readiness
+from hyperfleet.client.answers.past import ResourceTransitions
 from hyperfleet.client.answers.report import AdapterProgress, BatchResult, FailedAdapter, Outcome
 from hyperfleet.client.answers.resource import Cluster, NodePool, PageAnswer, Resource, WatchEvent
 from hyperfleet.client.answers.simulation import Simulation, SimulationProgress
@@ -20,9 +21,10 @@ from hyperfleet.client.errors import ApiError, ConnectionFailed, FleetError
 from hyperfleet.client.events import ServerEvent
 from hyperfleet.client.exchange import Patience, decode_part, fetch, may_repeat, told_pause
 from hyperfleet.client.operation import AsyncFace, Face, SyncFace, feed, operation
+from hyperfleet.client.paging import turn_pages
 from hyperfleet.client.performing import AsyncLink, Link, connect, connect_async
 from hyperfleet.client.places import BASE, CLUSTERS, NODE_POOLS, Place, Subject, quoted
-from hyperfleet.client.query import Filters, query_of
+from hyperfleet.client.query import Filters, Moment, Moves, query_of
 from hyperfleet.client.reporting import BatchReport, Words
 from hyperfleet.client.resources import AsyncResources, Resources
 from hyperfleet.client.surroundings import REAL
@@ -88,6 +90,36 @@ class FleetOperations(Face):
         """Ask what fails, grouped by cause."""
         query = query_of({**filters, "limit": limit})
         return (yield from fetch(Problems, Request("GET", f"{BASE}/problems", query), self._patience))
+
+    @feed
+    def transitions(
+        self,
+        *,
+        after: int | None = None,
+        since: Moment | None = None,
+        until: Moment | None = None,
+        order: str | None = None,
+        limit: int | None = None,
+        **moves: Unpack[Moves],
+    ) -> Feed[ResourceTransitions]:
+        """Go through what changed over the whole fleet: the newest first, or the oldest first `after` a position.
+
+        `order` is `asc` or `desc`. Filters hold for a resource as it was right after the change.
+        """
+        given = {**moves, "after": after, "since": since, "until": until, "order": order}
+        yield from turn_pages(ResourceTransitions, f"{BASE}/transitions", given, limit, self._patience)
+
+    @feed
+    def watch_transitions(
+        self, *, after: int | None = None, since: Moment | None = None, **moves: Unpack[Moves]
+    ) -> Feed[WatchEvent[ResourceTransitions]]:
+        """Follow what changes over the whole fleet, from now on, `since` a time or `after` a position.
+
+        Events are `transitions`, each with the change as `resource`. `relist`: what came next was pruned, so some
+        changes were missed; it goes on from now, or from `since`.
+        """
+        request = Request("GET", f"{BASE}/transitions", query_of({**moves, "since": since}))
+        yield from Watch(request, ResourceTransitions, self._patience, after=after).follow()
 
     @operation
     def adapters(self) -> Flow[tuple[Adapter, ...]]:

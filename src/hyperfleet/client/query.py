@@ -26,6 +26,16 @@ class Filters(TypedDict, total=False):
     updated_since: Moment
 
 
+class Moves(Filters, total=False):
+    """Which transitions: of which kinds and subjects, from which value to which, and why."""
+
+    kind: Words
+    subjects: Words
+    moved_from: Words
+    moved_to: Words
+    cause: Words
+
+
 class Listing(Filters, total=False):
     """Which resources, in which order, and which parts of them."""
 
@@ -40,6 +50,9 @@ _NAMES = {
     "updated_since": "updatedSince",
     "order_by": "orderBy",
     "group_by": "groupBy",
+    "subjects": "subject",
+    "moved_from": "movedFrom",
+    "moved_to": "movedTo",
 }
 
 

@@ -96,7 +96,7 @@ class Watch(Generic[W]):
         if heard.position is not None:
             self._position, self._is_resumable = heard.position, True
         match heard.name:
-            case "added" | "modified" as kind:
+            case "added" | "modified" | "transitions" as kind:
                 resource = decode_part(self._shape, heard.data)
                 return WatchEvent(kind, heard.position, getattr(resource, "id", ""), resource)
             case "deleted":

@@ -32,6 +32,35 @@ class HistoryEntry(Document, frozen=True, rename="camel", dict=True):
     duration: str | None = None
 
 
+class MovedSubject(Struct, frozen=True, rename="camel"):
+    """One move among those that one change made; None: it was not there before, or is not any more."""
+
+    subject: str = ""
+    from_: str | None = field(default=None, name="from")
+    to: str | None = None
+    reason: str = ""
+    message: str = ""
+    duration: str | None = None
+
+
+class ResourceTransitions(Document, frozen=True, rename="camel", dict=True):
+    """One change of one resource, with the transitions that it made. `phase` is that after it; None: it was removed."""
+
+    position: int = 0
+    time: datetime | None = None
+    event: str = ""
+    kind: str = ""
+    id: str = ""
+    name: str = ""
+    href: str = ""
+    tenant: str = ""
+    generation: int = 0
+    phase: str | None = None
+    cause: Cause = field(default_factory=Cause)
+    policy: str = ""
+    transitions: tuple[MovedSubject, ...] = ()
+
+
 class Side(Struct, frozen=True, rename="camel"):
     """One of two that are compared; without a time: as it is now."""
 
