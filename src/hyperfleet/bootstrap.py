@@ -88,7 +88,7 @@ class System:
         timekeeper = Timekeeper(self.store, self.committer)
         self.tail = Tail(self.store, settings.limits.max_watches, _watches_of_each(settings))
         self.committer.on_commit = self.tail.nudge
-        retention = Retention(self.store, _prunings(settings))
+        retention = Retention(self.store, _prunings(settings), settings.retention.max_reader_lag)
         self._loops = [timekeeper.loop, recomputation.loop, retention.loop, self.tail.loop]
         measures = Measures(settings.metrics.max_adapters)
         measures.attend(self.committer, self.tail)

@@ -293,6 +293,11 @@ class Group(Struct, frozen=True):
     values: tuple[str | None, ...]
     count: int
 
+    @property
+    def rank(self) -> tuple[int, tuple[tuple[bool, str], ...]]:
+        """Return what orders groups: the largest first, then by their values; none comes last."""
+        return -self.count, tuple((value is None, value or "") for value in self.values)
+
 
 class AdapterRecord(Struct, frozen=True):
     """What is known of one adapter over all resources that the asker may see."""
@@ -356,6 +361,123 @@ class Due(Struct, frozen=True):
     now: datetime
     ids: tuple[str, ...]
     next_wake: datetime | None
+
+
+# ── changes, for those who follow the log ────────────────────────────────────────────────────────────────────────
+
+
+class LoggedChange(Struct, frozen=True):
+    """One position of the event log: which resource changed, and every transition that the change made."""
+
+    position: int
+    type: EventType
+    kind: str
+    resource_id: str
+    parent_id: str | None
+    tenant: str
+    name: str  # empty: the resource is gone, and what knew its name is pruned
+    generation: int
+    time: datetime
+    facets: FacetChange | None
+    transitions: tuple[Recorded, ...] = ()  # in the order of their ordinals
+
+
+class MoveFilter(Struct, frozen=True):
+    """Which transitions; an empty set stands for any value."""
+
+    subjects: frozenset[str] = frozenset()
+    before: frozenset[str] = frozenset()
+    after: frozenset[str] = frozenset()
+    causes: frozenset[str] = frozenset()
+
+    def admits(self, recorded: Recorded) -> bool:
+        """Tell whether a transition is one of these."""
+        moved = recorded.transition
+        return (
+            (not self.subjects or moved.subject in self.subjects)
+            and (not self.before or moved.before in self.before)
+            and (not self.after or moved.after in self.after)
+            and (not self.causes or recorded.cause.kind in self.causes)
+        )
+
+
+class ChangeQuery(Struct, frozen=True):
+    """Which changes of the log, in the order of positions or newest first."""
+
+    after: int | None = None  # only higher positions; None: from the oldest one after which none is missing
+    upto: int | None = None  # only positions up to this one; None: up to the head
+    since: datetime | None = None  # from then on …
+    until: datetime | None = None  # … and before then
+    scope: Scope = EVERYTHING
+    kinds: frozenset[str] = frozenset()  # none: all of them
+    moves: MoveFilter | None = None  # only changes with such a transition; None: also those without any
+    is_descending: bool = False
+    limit: int = 100
+    span: int | None = None  # how many positions may be searched; None: all of them
+
+
+class ChangePage(Struct, frozen=True):
+    """Changes of a query, and which positions were searched for them: above `after`, up to `upto`."""
+
+    changes: tuple[LoggedChange, ...]
+    after: int
+    upto: int
+    is_last: bool  # all positions that the query allows were searched
+
+
+class Counted(Struct, frozen=True):
+    """A summary of the present, and the position of the log that it belongs to."""
+
+    groups: tuple[Group, ...]
+    total: int
+    position: int
+
+
+class TokenQuery(Struct, frozen=True):
+    """Events of a range of positions that moved tokens of resources of a query, or let them come or go."""
+
+    after: int
+    upto: int
+    since: datetime  # only later than this
+    query: Query  # only kind, scope and parent count
+    terms: tuple[Term, ...]  # whose tokens; an event that moved none of them is left out
+
+
+class TokenMove(Struct, frozen=True):
+    """One such event."""
+
+    position: int
+    time: datetime
+    type: EventType
+    facets: FacetChange | None  # None: the event is older than this column
+
+
+class Reader(Struct, frozen=True):
+    """A named reader of the log. Pruning keeps what it has not read, unless it was dropped."""
+
+    name: str
+    position: int  # everything up to here has been read
+    opened_time: datetime
+    moved_time: datetime  # when the position last moved
+    dropped_time: datetime | None = None  # since then pruning no longer waits for it
+    unread_since: datetime | None = None  # time of the oldest change that it has not read; None: it has read all
+
+
+class Gap(Struct, frozen=True):
+    """Changes that a reader can never read: those above `after` and up to `upto` were pruned, at least in part."""
+
+    after: int
+    upto: int
+
+
+class ReaderPage(Struct, frozen=True):
+    """What a named reader reads next. Advance it from `after` to `upto` when all of it, `gap` included, is handled."""
+
+    after: int
+    upto: int
+    changes: tuple[LoggedChange, ...]
+    head: int
+    gap: Gap | None = None  # comes before `changes`; reported again until the reader has advanced past it
 
 
 # ── the ports ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -433,6 +555,10 @@ class Store(Protocol):
         """Count the resources of a query by what follows each token prefix; the largest group first."""
         ...
 
+    async def count_now(self, query: Query, prefixes: tuple[str, ...]) -> Counted:
+        """Summarize and count the resources of a query, as of one position of the log."""
+        ...
+
     async def adapters(self, scope: Scope) -> tuple[AdapterRecord, ...]:
         """Return every adapter that was ever heard of, by name."""
         ...
@@ -455,6 +581,10 @@ class Store(Protocol):
         """Return the events of all resources after a position; raise `Forgotten` if one of them was pruned."""
         ...
 
+    async def read_changes(self, query: ChangeQuery) -> ChangePage:
+        """Return changes with their transitions; raise `Forgotten` if the log is no longer whole there."""
+        ...
+
     async def read_version(
         self, kind: str, id_: str, scope: Scope, at: datetime, parent_id: str | None = None
     ) -> Version | None:
@@ -475,6 +605,40 @@ class Store(Protocol):
 
     async def walk(self, after: str, limit: int, scope: Scope) -> tuple[Record, ...]:
         """Return the resources of all kinds whose ids come after one, in the order of ids."""
+        ...
+
+    async def position_before(self, time: datetime) -> int:
+        """Return a position up to which no event is later than a time; raise `Forgotten` if later ones were pruned."""
+        ...
+
+    async def read_token_moves(self, query: TokenQuery) -> tuple[TokenMove, ...]:
+        """Return events by what they did to tokens, in the order of positions."""
+        ...
+
+    # named readers of the log
+
+    async def open_reader(self, name: str) -> Reader:
+        """Return a reader; one that is new starts at the head. Pruning waits for it from now on."""
+        ...
+
+    async def readers(self) -> tuple[Reader, ...]:
+        """Return all readers, by name."""
+        ...
+
+    async def read_next(self, name: str, limit: int) -> ReaderPage | None:
+        """Return what a reader has not read yet, at most `limit` changes; None: there is no such reader."""
+        ...
+
+    async def advance_reader(self, name: str, expected: int, position: int) -> bool:
+        """Move a reader forward from `expected`; False: it was not there, or would go back or beyond the head."""
+        ...
+
+    async def close_reader(self, name: str) -> bool:
+        """Delete a reader; False: there was none."""
+        ...
+
+    async def drop_readers(self, max_lag: timedelta) -> tuple[Reader, ...]:
+        """Stop waiting for readers whose oldest unread change is older than `max_lag`; return those dropped now."""
         ...
 
     # time and policy

@@ -33,7 +33,19 @@ def test_the_commands_of_the_history_guide_are_answered_as_told(memory_client: F
     for told, keys in ((group, ("since", "newest")), (group["resources"][0], ("id", "href", "since"))):
         assert all(told[key] for key in keys)
         told.update(dict.fromkeys(keys, "…"))
-    assert real == shown_in(HISTORY_GUIDE)
+    assert real == shown_in(section(HISTORY_GUIDE, "What else has the same cause?"))
+
+
+def test_transitions_look_as_the_history_guide_shows(memory_client: Fleet) -> None:
+    told = section(HISTORY_GUIDE, "What changed anywhere?")
+    send_commands(memory_client, HISTORY_GUIDE.partition("## Why is it so?")[0])
+    real = memory_client.get("/transitions?subject=phase&movedTo=Failed").json()
+    assert fits_words(real, shown_in(told)), real
+
+
+def section(guide: str, title: str) -> str:
+    """Return one section of a guide."""
+    return guide.partition(f"## {title}")[2].partition("\n## ")[0]
 
 
 def test_the_commands_of_the_guide_to_simulation_are_answered_as_told(memory_client: Fleet) -> None:

@@ -30,6 +30,7 @@ from hyperfleet.api import (
     resources,
     simulation,
     statuses,
+    transitions,
     waiting,
 )
 from hyperfleet.api.context import Context
@@ -76,6 +77,7 @@ def methods_of(context: Context) -> set[tuple[str, str]]:
         explanations,
         differences,
         history,
+        transitions,
         failures,
         adapters,
         policy,
@@ -176,6 +178,7 @@ def test_answers_fit_their_shapes(memory_client: Fleet) -> None:
     fits(document, "Summary", memory_client.get("/clusters:summary?groupBy=blockedBy").json())
     fits(document, "ExplanationAnswer", memory_client.get(f"{path_of(cluster)}:explain").json())
     fits(document, "Differences", memory_client.get(f"{path_of(cluster)}:diff?from=0s&times=true").json())
+    fits(document, "TransitionPage", memory_client.get("/transitions?limit=2").json())
     fits(document, "HistoryPage", memory_client.get(f"{path_of(cluster)}/history?limit=2").json())
     fits(document, "WaitAnswer", memory_client.get(f"{path_of(cluster)}:wait?for=generation=1").json())
     fits(document, "SharedCauses", memory_client.get("/problems").json())

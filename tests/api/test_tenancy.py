@@ -64,6 +64,8 @@ VALUES: dict[str, tuple[str, ...]] = {
     "against": ("{cluster}", "{doomed}", "{gone}", "{pool}"),
     "times": ("true",),
     "replay": ("7d",),
+    "trend": ("24h",),
+    "step": ("12h",),
     "groupBy": (
         *("phase", "reason", "blockedBy", "flapping", "condition:Ready"),
         *(f"label:{LABEL}", "label:{key}", "adapter:{adapter}", "adapter:dns"),
@@ -73,7 +75,10 @@ VALUES: dict[str, tuple[str, ...]] = {
         *("name = '{name}'", f"labels.{LABEL} = '{{label}}'", "id in ('{cluster}', '{pool}')", "name like '%'"),
         *("name = 'x' or name != 'x'", "name = 'x') or ('1' = '1'", "not (name = 'x')", "tenancy.tenant = 'red'"),
     ),
-    "order": ("name desc", "created_time asc"),
+    "order": ("name desc", "created_time asc", "asc", "desc"),
+    "movedFrom": ("Pending",),
+    "movedTo": ("Failed,False",),
+    "cause": ("report,created",),
     "kind": ("Cluster", "NodePool"),
 }
 HEADERS: dict[str, tuple[str, ...]] = {
@@ -322,7 +327,7 @@ RESUMPTIONS: tuple[tuple[str, dict[str, str]], ...] = (("", {}), ("&after=0", {}
 def test_watches_tell_of_ones_own(own_world: World) -> None:
     blue = own_world.voice("blue")
     paths = [each for each in watch_paths(own_world, "{own_cluster}", "{own_pool}") if each != "/adapters"]
-    assert len(paths) == 5
+    assert len(paths) == 6
     for number, (query, headers) in enumerate(RESUMPTIONS):
         asked = {**headers, **blue.authorization}
         with ExitStack() as open_ones:

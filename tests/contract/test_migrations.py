@@ -23,7 +23,7 @@ from hyperfleet.backends.sqlite import SqliteStore
 from hyperfleet.backends.sqlite_connection import SQL as SQLITE_SQL
 from hyperfleet.backends.statements import Engine
 from hyperfleet.errors import HistoryPruned
-from hyperfleet.ports import EVERYTHING, Changes, Needs, NewPolicy, PolicyVersion, Record
+from hyperfleet.ports import EVERYTHING, ChangeQuery, Changes, Needs, NewPolicy, PolicyVersion, Record
 from tests.contract.conftest import DURABLE
 from tests.contract.heartbeats import beat, begin, heard
 from tests.contract.pasts import Historian
@@ -365,12 +365,12 @@ async def historian(blank: OldDatabase, anyio_backend: str) -> AsyncIterator[His
 async def test_the_past_is_told_across_the_first_heartbeat_that_stands_alone(
     blank: OldDatabase, historian: Historian
 ) -> None:
-    """Take the columns away that the last migration added: so the version before left the database."""
+    """Take away what the last migrations added: so the version before them left the database."""
     write_now, historian.write = historian.write, beating_as_before(blank)
     await beat_for_a_while(historian, 40)
     await blank.store.close()
     await blank.run(_undo_beats(blank))
-    assert await blank.store.migrate() == [load_migrations(blank.engine)[-1].name]
+    assert await blank.store.migrate() == [each.name for each in load_migrations(blank.engine)[-2:]]
     await blank.store.open()
     historian.write = write_now
     await beat_for_a_while(historian, 40)
@@ -413,6 +413,24 @@ def _undo_beats(database: OldDatabase) -> str:
         create index events_by_resource on events (resource_id, position);
         create index if not exists report_log_in_words on report_log (resource_id, adapter, generation, sequence)
             where body is not null;
-        delete from forgotten where log = 'beats';
-        delete from schema_migrations where version = {load_migrations(database.engine)[-1].version};
+        drop table readers;
+        delete from forgotten where log in ('beats', 'transitions');
+        delete from schema_migrations where version >= {load_migrations(database.engine)[-2].version};
     """
+
+
+async def test_transitions_that_were_pruned_before_the_migration_are_known_to_be_gone(old: OldDatabase) -> None:
+    await fill(old, range(1, 6), 5)
+    rows = [
+        f"({at}, 0, 'cls-1', 'phase', null, 'Ready', {old.time(EARLY + at * HOUR)}, '', '', 'report', '', '1')"
+        for at in (4, 5)
+    ]
+    await old.run(f"insert into transitions values {', '.join(rows)}")
+    await migrate_and_open(old.store)
+    with pytest.raises(HistoryPruned):
+        await old.store.read_changes(ChangeQuery(after=2))
+    with pytest.raises(HistoryPruned):
+        await old.store.read_changes(ChangeQuery(since=EARLY + 3 * HOUR))
+    page = await old.store.read_changes(ChangeQuery())
+    assert [(each.position, len(each.transitions)) for each in page.changes] == [(4, 1), (5, 1)]
+    await old.store.close()

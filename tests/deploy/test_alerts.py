@@ -250,6 +250,7 @@ LOUD: dict[str, list[dict[str, str]]] = {
     ],
     "HyperFleetLoopFailing": [series("hyperfleet_loop_failures_total", "0+1x2000", 'loop="deadlines"')],
     "HyperFleetPruningStuck": [series("hyperfleet_pruning_failures_total", "0+1x2000", 'log="events"')],
+    "HyperFleetReaderDropped": [series("hyperfleet_dropped_readers_total", "0+1x2000", 'reader="relay"')],
     "HyperFleetWorkerDied": [series("process_start_time_seconds", "0+5x2000")],
     "HyperFleetFleetFiguresMissing": [series("hyperfleet_fleet_figures_up", "0x2000")],
     "HyperFleetMetricsCutOff": [series("hyperfleet_resource_metrics_cut_off", "1x2000", 'kind="Cluster"')],

@@ -165,6 +165,24 @@ def test_the_fleet_is_asked(face: Face, fleet: Fleet, server: Server) -> None:
     assert face.ask(url, lambda f: f.version())
 
 
+def test_what_changed_and_how_many_there_were(face: Face, fleet: Fleet, server: Server) -> None:
+    url, before = server.url, next(iter(fleet.transitions(limit=1)), None)
+    start = before.position if before else 0
+    cluster = fleet.clusters.create("moving", {})
+    fleet.report(cluster, "dns", available=False, reason="Broken")
+    found = face.collect(url, lambda f: f.transitions(after=start, subjects="phase", q="moving"))
+    assert [(each.name, each.phase) for each in found] == [("moving", "Pending"), ("moving", "Failed")]
+    assert [move.from_ for each in found for move in each.transitions] == [None, "Pending"]
+    newest = face.collect(url, lambda f: f.transitions(q="moving", moved_to=["Failed"], limit=1))
+    assert [each.position for each in newest] == [found[-1].position]
+    watched = face.collect(url, lambda f: f.watch_transitions(after=start, subjects="phase", q="moving"), 3)
+    assert [(each.kind, each.resource) for each in watched][1:] == [("transitions", each) for each in found]
+    then = face.ask(url, lambda f: f.clusters.summary(at=found[0].time, q="moving"))
+    assert (then.total, then.groups, then.at) == (1, ({"phase": "Pending", "count": 1},), found[0].time)
+    trend = face.ask(url, lambda f: f.clusters.summary(trend=timedelta(hours=1), step="10m", q="moving"))
+    assert [point.total for point in trend.trend] == [0] * 6 + [1]
+
+
 def test_names_that_are_shared(fleet: Fleet) -> None:
     one, other = fleet.clusters.create("one", {}), fleet.clusters.create("other", {})
     pools = [fleet.node_pools.create("workers", {}, parent=each) for each in (one, other)]

@@ -28,6 +28,7 @@ from hyperfleet.api import (
     resources,
     simulation,
     statuses,
+    transitions,
     waiting,
 )
 from hyperfleet.api.audit import Audit
@@ -55,6 +56,7 @@ _FLEET: Final = (
     lists,
     waiting,
     history,
+    transitions,
     differences,
     explanations,
     failures,

@@ -6,6 +6,7 @@ The items of a list are the stored answers as they are; only a field mask makes 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from datetime import datetime
 from typing import Final
 
 from msgspec import UNSET, Raw, Struct
@@ -20,14 +21,18 @@ from hyperfleet.api.context import Context
 from hyperfleet.api.problems import Refused, from_query, from_refusal
 from hyperfleet.api.requests import checked_target, parameters_of
 from hyperfleet.api.responses import answer_made
-from hyperfleet.api.shapes import ResourceList, Summary
+from hyperfleet.api.shapes import ResourceList, Summary, TrendPoint
 from hyperfleet.api.watch import PARAMETERS as WATCHING
 from hyperfleet.api.watch import is_watch, watch_list
 from hyperfleet.api.wire import BASE, RESOURCE_KEYS, path_of
+from hyperfleet.errors import HistoryPruned
 from hyperfleet.model.kind import Kind
-from hyperfleet.services.results import Target, not_found
+from hyperfleet.ports import Group, Query
+from hyperfleet.services.parameters import Parameters
+from hyperfleet.services.results import Refusal, Target, not_found
 from hyperfleet.services.search import (
     FieldMask,
+    GroupBy,
     SearchResult,
     encode_continue,
     mask_answer,
@@ -35,6 +40,8 @@ from hyperfleet.services.search import (
     read_group_by,
     read_query,
 )
+from hyperfleet.services.trends import PARAMETERS as MOMENTS
+from hyperfleet.services.trends import Moments, TooFar, count_past, read_moments, refuse_too_far
 
 _FIELDS: Final = "fields"
 _GROUP_BY: Final = "groupBy"
@@ -56,6 +63,11 @@ def routes(context: Context) -> list[Route]:
             Route(f"{place.path}:summary", place.summarize, methods=["GET"]),
         )
     ]
+
+
+def _rows(group_by: GroupBy, groups: Sequence[Group]) -> tuple[dict[str, str | int | None], ...]:
+    rows = ({**dict(zip(group_by.names, group.values, strict=True)), "count": group.count} for group in groups)
+    return tuple(rows)
 
 
 class _Collection(Struct, frozen=True):
@@ -82,12 +94,37 @@ class _Collection(Struct, frozen=True):
     async def summarize(self, request: Request) -> Response:
         """Count resources by what they have in common."""
         group_by = read_group_by(*(request.query_params.getlist(_GROUP_BY) or [_DEFAULT_GROUP]))
-        search = await self._search(request, group_by.errors, read_elsewhere=(_GROUP_BY,), without=_FOR_LISTS_ONLY)
+        given, now = Parameters(parameters_of(request)), self.context.clock.now()
+        moments = read_moments(given, now)
+        search = await self._search(
+            request, (*group_by.errors, *given.errors), read_elsewhere=(_GROUP_BY, *MOMENTS), without=_FOR_LISTS_ONLY
+        )
         assert search.query is not None  # noqa: S101  # or it had errors
+        if moments.at is not None or moments.trend:
+            return answer_made(request, await self._summarize_past(given, search.query, group_by, moments, now))
         groups = await self.context.store.summarize(search.query, group_by.prefixes)
-        counted = [{**dict(zip(group_by.names, group.values, strict=True)), "count": group.count} for group in groups]
         total = await self.context.store.count(search.query)
-        return answer_made(request, Summary(group_by.names, total, tuple(counted)))
+        return answer_made(request, Summary(group_by.names, total, _rows(group_by, groups)))
+
+    async def _summarize_past(
+        self, given: Parameters, query: Query, group_by: GroupBy, moments: Moments, now: datetime
+    ) -> Summary:
+        """Count resources as they were at the moments that are asked for."""
+        if query.updated_since is not None:
+            message = "updatedSince cannot be given with at or trend: what was updated since is only known of now"
+            given.refuse("updatedSince", "Exclusive", message)
+            raise Refused(from_query(given.errors))
+        try:
+            counts = await count_past(self.context.store, query, group_by.prefixes, moments, now)
+        except HistoryPruned as error:
+            refusal = Refusal("HistoryPruned", f"how many there were then is no longer known: {error}")
+            raise Refused(from_refusal(refusal)) from error
+        if isinstance(counts, TooFar):
+            refuse_too_far(given, moments, counts)
+            raise Refused(from_query(given.errors))
+        points = [TrendPoint(each.at, each.total, _rows(group_by, each.groups)) for each in counts]
+        shown = Summary(group_by.names, points[-1].total, points[-1].groups, moments.at or UNSET)
+        return replace(shown, trend=tuple(points)) if moments.trend else shown
 
     # steps
 

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Final, Literal
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 
 from hyperfleet.api.problems import Fault
+from hyperfleet.model.event import EventType
 from hyperfleet.ports import CauseKind
 
 # Stored answers are sent unread; `fields` leaves only parts of them, and always the id.
@@ -53,6 +54,14 @@ class WaitAnswer(Struct, frozen=True, rename="camel"):
     ] = UNSET
 
 
+class TrendPoint(Struct, frozen=True, rename="camel"):
+    """How many resources there were of each sort at one moment."""
+
+    at: Time
+    total: Count
+    groups: Annotated[tuple[dict[str, str | int | None], ...], Meta(description="As in the summary.")]
+
+
 class Summary(Struct, frozen=True, rename="camel"):
     """How many resources there are of each sort."""
 
@@ -67,6 +76,11 @@ class Summary(Struct, frozen=True, rename="camel"):
             "and `count`."
         ),
     ]
+    at: Annotated[Time | UnsetType, Meta(description="Of which moment this is; absent: of now.")] = UNSET
+    trend: Annotated[
+        tuple[TrendPoint, ...] | UnsetType,
+        Meta(description="If one was asked for: the oldest point first, the last one is the summary itself."),
+    ] = UNSET
 
 
 class ReportCounts(Struct, frozen=True, rename="camel"):
@@ -167,6 +181,54 @@ class HistoryPage(Struct, frozen=True, rename="camel"):
     items: tuple[HistoryEntry, ...]
     continue_: Annotated[
         str | UnsetType, Meta(description="Send it as `continue` for the next page; absent: this was the last one.")
+    ] = field(default=UNSET, name="continue")
+
+
+class MovedSubject(Struct, frozen=True, rename="camel"):
+    """One move of the phase or of a condition's status, among those that one change made."""
+
+    subject: Annotated[str, Meta(description="`phase`, or the type of a condition.")]
+    from_: Annotated[str | None, Meta(description="null: it was not there before.")] = field(name="from")
+    to: Annotated[str | None, Meta(description="null: it is no longer there.")]
+    reason: str
+    message: str
+    duration: Annotated[
+        str | UnsetType,
+        Meta(description="How long the state before it had lasted: `1h30m`; absent if there was none that we know of."),
+    ] = UNSET
+
+
+class ResourceTransitions(Struct, frozen=True, rename="camel", kw_only=True):
+    """One change of one resource, with the transitions that it made."""
+
+    position: Annotated[int, Meta(ge=1, description="Its place in the order of all changes; the resource's revision.")]
+    time: Time
+    event: Annotated[EventType, Meta(description="What happened.")]
+    kind: str
+    id: str
+    name: Annotated[str | UnsetType, Meta(description="Absent if the resource is gone and its name forgotten.")] = UNSET
+    href: str
+    tenant: Annotated[str | UnsetType, Meta(description="Whose it is, where there are tenants.")] = UNSET
+    generation: int
+    phase: Annotated[str | None, Meta(description="After the change; null: the resource was removed.")]
+    cause: HistoryCause
+    policy: Annotated[str, Meta(description="The version of the policy that it was computed with.")]
+    transitions: Annotated[tuple[MovedSubject, ...], Meta(description="Those that the filters leave, at least one.")]
+
+
+class TransitionPage(Struct, frozen=True, rename="camel"):
+    """One page of changes over the whole fleet."""
+
+    href: str
+    items: tuple[ResourceTransitions, ...]
+    position: Annotated[
+        int, Meta(ge=0, description="How far the log was read: `after` this position comes what happens next.")
+    ]
+    continue_: Annotated[
+        str | UnsetType,
+        Meta(
+            description="Send it as `continue` for the next page, also if this one is short; absent: it was the last."
+        ),
     ] = field(default=UNSET, name="continue")
 
 

@@ -11,7 +11,7 @@ import asyncio
 import re
 from collections.abc import AsyncIterator, Collection, Mapping
 from datetime import UTC, datetime
-from typing import Final
+from typing import Final, Protocol
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
@@ -49,8 +49,11 @@ Page = tuple[Answer, ...]
 # ── what is asked for ────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def is_watch(request: Request, without: Collection[str] = ()) -> bool:
-    """Tell whether a request is for a watch; it must be without parameters that make no sense for one."""
+def is_watch(request: Request, without: Collection[str] = (), *, has_positions: bool = False) -> bool:
+    """Tell whether a request is for a watch; it must be without parameters that make no sense for one.
+
+    What `has_positions` can be asked for after one also without a watch.
+    """
     values = request.query_params.getlist(WATCH)
     if any(value not in ("true", "false") for value in values) or len(set(values)) > 1:
         raise Refused(from_query([BodyProblem(WATCH, "BadFormat", "watch is true or false")]))
@@ -58,7 +61,7 @@ def is_watch(request: Request, without: Collection[str] = ()) -> bool:
         odd = [name for name in without if name in request.query_params]
         message = "{} cannot be given with watch=true: a watch tells all there is, in the order in which it happens"
     else:
-        odd = [AFTER] if AFTER in request.query_params else []
+        odd = [AFTER] if AFTER in request.query_params and not has_positions else []
         message = "{} is where a watch goes on; give it with watch=true"
     if odd:
         raise Refused(from_query([BodyProblem(name, "Exclusive", message.format(name)) for name in odd]))
@@ -107,6 +110,18 @@ class Passage(Struct, frozen=True):
     last: int = 0
 
 
+class LogView(Protocol):
+    """What somebody who follows the log is sent of it."""
+
+    async def follow(self, stretch: Stretch) -> Passage:
+        """Write what a stretch of the log means."""
+        ...
+
+    def is_over(self, stretch: Stretch) -> bool:
+        """Tell whether nothing can follow a stretch."""
+        ...
+
+
 class View(Struct, frozen=True):
     """How somebody sees the log. Equal views make the same of it, so what one of them made serves all."""
 
@@ -129,7 +144,7 @@ class View(Struct, frozen=True):
             ]
         )
 
-    def follow(self, stretch: Stretch) -> Passage:
+    async def follow(self, stretch: Stretch) -> Passage:
         """Write what a stretch of the log means to this view, each event with its position."""
         return stretch.share(self, lambda: self._follow(stretch))
 
@@ -168,7 +183,7 @@ async def watch_list(request: Request, context: Context, kind: Kind, query: Quer
     view = View(Interest.of(query), kind, context.kinds, mask)
     start = await read_start(request, context)
     if start is not None:
-        return EventStream(context.tail, _follow(context.tail, view, start))
+        return EventStream(context.tail, follow_log(context.tail, view, start))
     start = await context.store.position()
     first = await context.store.find(replace(query, limit=_PAGE))  # now, so that what fails is answered as it should be
     return EventStream(context.tail, _list_and_follow(context, view, start, _pages(context, query, first)))
@@ -181,7 +196,7 @@ async def watch_one(request: Request, context: Context, target: Target, scope: S
     start = await read_start(request, context)
     if start is not None:
         await _check_unfinished(context, target, scope, start)
-        return EventStream(context.tail, _follow(context.tail, view, start))
+        return EventStream(context.tail, follow_log(context.tail, view, start))
     start = await context.store.position()
     answer = await context.store.read_answer(target.kind.name, target.id, scope, target.parent_id)
     if answer is None:
@@ -218,7 +233,7 @@ async def _list_and_follow(context: Context, view: View, start: int, pages: Asyn
     async for frames in listing.tell(pages):
         yield frames
     if not listing.is_over:
-        async for frames in _follow(context.tail, view, listing.position):
+        async for frames in follow_log(context.tail, view, listing.position):
             yield frames
 
 
@@ -247,7 +262,7 @@ class _Listing:
             yield frame("synced", b"{}", self.position)
 
 
-async def _follow(tail: Tail, view: View, start: int) -> Frames:
+async def follow_log(tail: Tail, view: LogView, start: int) -> Frames:
     """Write everything that happens after a position and, when nothing does, how far we are."""
     time = asyncio.get_running_loop().time
     cursor = told = start
@@ -255,7 +270,7 @@ async def _follow(tail: Tail, view: View, start: int) -> Frames:
     while not tail.is_closing:
         try:
             stretch = await tail.read(cursor, spoken + QUIET - time())
-            passage = view.follow(stretch) if stretch else Passage()
+            passage = await view.follow(stretch) if stretch else Passage()
         except HistoryPruned:
             yield frame("gone", msgspec.json.encode(from_code("Forgotten").document()))
             return

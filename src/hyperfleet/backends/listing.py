@@ -125,12 +125,7 @@ def page_of(rows: Iterable[Sequence[Any]]) -> tuple[Answer, ...]:
 def groups_of(rows: Iterable[Sequence[Any]]) -> tuple[Group, ...]:
     """Make groups of the rows of `build_summary`, the largest first."""
     groups = [Group(tuple(row[:-1]), row[-1]) for row in rows]
-    return tuple(sorted(groups, key=in_order_of_size))
-
-
-def in_order_of_size(group: Group) -> tuple[int, tuple[tuple[bool, str], ...]]:
-    """Order groups by size, then by their values; none comes last."""
-    return -group.count, tuple((value is None, value or "") for value in group.values)
+    return tuple(sorted(groups, key=lambda group: group.rank))
 
 
 def end_of_range(prefix: str) -> str | None:

@@ -6,11 +6,12 @@ Nothing here waits in the middle of a transaction, so in one event loop transact
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Self
 
 from msgspec.structs import replace
 
+from hyperfleet.backends import memory_changes as changes
 from hyperfleet.backends import memory_listing as listing
 from hyperfleet.backends import memory_past as past
 from hyperfleet.backends.clock import SystemClock
@@ -23,7 +24,10 @@ from hyperfleet.ports import (
     AdapterRecord,
     AdmitPolicy,
     Answer,
+    ChangePage,
+    ChangeQuery,
     Clock,
+    Counted,
     Due,
     Entries,
     Entry,
@@ -34,9 +38,13 @@ from hyperfleet.ports import (
     PolicyVersion,
     Pruning,
     Query,
+    Reader,
+    ReaderPage,
     Record,
     Recorded,
     Scope,
+    TokenMove,
+    TokenQuery,
     Version,
     Work,
     admit_always,
@@ -78,9 +86,9 @@ class MemoryStore:
         """Load, call `work`, write what it returns; return the position before the first event."""
         contents = self._opened()
         base = contents.position
-        changes = work(load(contents, needs, self._clock))
-        if not changes.is_empty:
-            write(contents, changes)
+        written = work(load(contents, needs, self._clock))
+        if not written.is_empty:
+            write(contents, written)
         return base
 
     # reading one resource
@@ -151,6 +159,11 @@ class MemoryStore:
             if listing.matches(record, contents.tokens[id_], event.time if event else None, query):
                 yield record
 
+    async def count_now(self, query: Query, prefixes: tuple[str, ...]) -> Counted:
+        """Summarize and count the resources of a query, as of one position of the log."""
+        groups = await self.summarize(query, prefixes)
+        return Counted(groups, await self.count(query), self._opened().position)
+
     async def adapters(self, scope: Scope) -> tuple[AdapterRecord, ...]:
         """Return every adapter that was ever heard of, by name."""
         rows = self._opened().adapters.items()
@@ -165,6 +178,10 @@ class MemoryStore:
     async def read_events(self, after: int, limit: int) -> Entries:
         """Return the events of all resources after a position; raise `Forgotten` if one of them was pruned."""
         return past.read_events(self._opened(), after, limit)
+
+    async def read_changes(self, query: ChangeQuery) -> ChangePage:
+        """Return changes with their transitions; raise `Forgotten` if the log is no longer whole there."""
+        return changes.read_changes(self._opened(), query)
 
     async def read_version(
         self, kind: str, id_: str, scope: Scope, at: datetime, parent_id: str | None = None
@@ -191,6 +208,40 @@ class MemoryStore:
         records = self._opened().records.items()
         ids = sorted(id_ for id_, record in records if id_ > after and scope.admits(record.resource.tenant))
         return await self.read_records(ids[:limit], scope)
+
+    async def position_before(self, time: datetime) -> int:
+        """Return a position up to which no event is later than a time; raise `Forgotten` if later ones were pruned."""
+        return changes.position_before(self._opened(), time)
+
+    async def read_token_moves(self, query: TokenQuery) -> tuple[TokenMove, ...]:
+        """Return events by what they did to tokens, in the order of positions."""
+        return changes.read_token_moves(self._opened(), query)
+
+    # named readers of the log
+
+    async def open_reader(self, name: str) -> Reader:
+        """Return a reader; one that is new starts at the head."""
+        return changes.open_reader(self._opened(), name, self._clock.now())
+
+    async def readers(self) -> tuple[Reader, ...]:
+        """Return all readers, by name."""
+        return changes.read_readers(self._opened())
+
+    async def read_next(self, name: str, limit: int) -> ReaderPage | None:
+        """Return what a reader has not read yet, at most `limit` changes; None: there is no such reader."""
+        return changes.read_next(self._opened(), name, limit)
+
+    async def advance_reader(self, name: str, expected: int, position: int) -> bool:
+        """Move a reader forward from `expected`; False: it was not there, or would go back or beyond the head."""
+        return changes.advance_reader(self._opened(), name, expected, position, self._clock.now())
+
+    async def close_reader(self, name: str) -> bool:
+        """Delete a reader; False: there was none."""
+        return self._opened().readers.pop(name, None) is not None
+
+    async def drop_readers(self, max_lag: timedelta) -> tuple[Reader, ...]:
+        """Stop waiting for readers whose oldest unread change is older than `max_lag`; return those dropped now."""
+        return changes.drop_readers(self._opened(), max_lag, self._clock.now())
 
     # time and policy
 

@@ -19,6 +19,7 @@ from hyperfleet.ports import (
     NameKey,
     Needs,
     PolicyVersion,
+    Reader,
     Record,
     Recorded,
     Remembered,
@@ -36,10 +37,18 @@ class Contents(Struct):
     events: dict[int, Draft] = field(default_factory=dict)
     history: list[tuple[str, Recorded]] = field(default_factory=list)
     horizons: dict[WalkedLog, Horizon] = field(default_factory=lambda: {"events": Horizon(), "reports": Horizon()})
+    moves_horizon: Horizon = Horizon()  # of `history`
+    readers: dict[str, Reader] = field(default_factory=dict)
     adapters: dict[tuple[str, str], AdapterRow] = field(default_factory=dict)
     remembered: dict[str, Remembered] = field(default_factory=dict)
     policies: list[PolicyVersion] = field(default_factory=list)
     file_digest: str = ""  # of the last policy that came from a file
+
+    @property
+    def lowest_reader(self) -> int:
+        """Return the position above which pruning must keep everything."""
+        positions = [each.position for each in self.readers.values() if each.dropped_time is None]
+        return min(positions, default=self.position)
 
 
 # ── loading ──────────────────────────────────────────────────────────────────────────────────────────────────────

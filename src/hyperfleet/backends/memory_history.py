@@ -12,11 +12,11 @@ from hyperfleet.ports import HistoryQuery, Recorded
 
 def select_history(history: Iterable[Recorded], query: HistoryQuery) -> tuple[Recorded, ...]:
     """Return what a query asks for of one resource's history, which comes oldest first."""
-    chosen = [recorded for recorded in _with_beginnings(history) if _matches(recorded, query)]
+    chosen = [recorded for recorded in with_beginnings(history) if _matches(recorded, query)]
     return tuple(chosen[::-1][: query.limit])
 
 
-def _with_beginnings(history: Iterable[Recorded]) -> Iterable[Recorded]:
+def with_beginnings(history: Iterable[Recorded]) -> Iterable[Recorded]:
     """Tell of each transition when the state before it had begun."""
     began: dict[str, datetime] = {}
     for recorded in history:

@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterable
 from datetime import datetime
 from itertools import product
 
-from hyperfleet.backends.listing import in_order_of_size
 from hyperfleet.backends.rows import severity_of, to_micros
 from hyperfleet.ports import Answer, Group, Query, Record, Term
 
@@ -43,7 +42,7 @@ def summary(resources: Iterable[Collection[str]], prefixes: tuple[str, ...]) -> 
         counts.update(product(*(_values(tokens, prefix) for prefix in prefixes)))
     if not prefixes and not counts:
         return (Group((), 0),)
-    return tuple(sorted((Group(values, count) for values, count in counts.items()), key=in_order_of_size))
+    return tuple(sorted((Group(values, count) for values, count in counts.items()), key=lambda group: group.rank))
 
 
 def _values(tokens: Collection[str], prefix: str) -> list[str | None]:

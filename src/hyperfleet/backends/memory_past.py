@@ -125,15 +125,27 @@ def prune(contents: Contents, task: Pruning, cutoff: datetime, limit: int) -> in
                 del contents.remembered[key]
             return len(keys)
         case "transitions":
-            past = {place for place, (_, each) in enumerate(contents.history) if each.transition.time < cutoff}
-            gone = set(sorted(past)[:limit])
-            contents.history = [each for place, each in enumerate(contents.history) if place not in gone]
-            return len(gone)
+            return _prune_transitions(contents, cutoff, limit)
+
+
+def _prune_transitions(contents: Contents, cutoff: datetime, limit: int) -> int:
+    lowest = contents.lowest_reader
+    old = [
+        place
+        for place, (_, each) in enumerate(contents.history)
+        if each.transition.time < cutoff and each.position <= lowest
+    ]
+    if gone := set(old[:limit]):
+        position = max(contents.history[place][1].position for place in gone)
+        before = contents.moves_horizon
+        contents.moves_horizon = Horizon(max(before.position, position), max(before.time, cutoff))
+        contents.history = [each for place, each in enumerate(contents.history) if place not in gone]
+    return len(gone)
 
 
 def _prune_events(contents: Contents, cutoff: datetime, limit: int) -> int:
     """Delete events; before the last ones of a resource that is gone, the reports that nobody can ask for then."""
-    steps = expired(_steps(contents.events.items()), cutoff)
+    steps = [step for step in expired(_steps(contents.events.items()), cutoff) if step.key <= contents.lowest_reader]
     if orphans := contents.log.drop([step.gone for step in steps if step.gone], limit):
         return _forget(contents, "events", orphans, cutoff)
     walk = choose_victims(steps, 0, limit)

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Collection
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final, Self
 
 from msgspec.structs import replace
 
+from hyperfleet.backends import postgres_changes as log
 from hyperfleet.backends import postgres_past as past
 from hyperfleet.backends import postgres_policies as policies
 from hyperfleet.backends import postgres_reading as reading
@@ -29,6 +30,9 @@ from hyperfleet.ports import (
     AdapterRecord,
     AdmitPolicy,
     Answer,
+    ChangePage,
+    ChangeQuery,
+    Counted,
     Due,
     Entries,
     Entry,
@@ -39,9 +43,13 @@ from hyperfleet.ports import (
     PolicyVersion,
     Pruning,
     Query,
+    Reader,
+    ReaderPage,
     Record,
     Recorded,
     Scope,
+    TokenMove,
+    TokenQuery,
     Version,
     Work,
     admit_always,
@@ -213,6 +221,11 @@ class PostgresStore:
         async with self._opened().scans.take() as connection:
             return await reading.summarize(connection, query, prefixes)
 
+    async def count_now(self, query: Query, prefixes: tuple[str, ...]) -> Counted:
+        """Summarize and count the resources of a query, as of one position of the log."""
+        async with self._opened().scans.take() as connection:
+            return await log.count_now(connection, query, prefixes)
+
     async def adapters(self, scope: Scope) -> tuple[AdapterRecord, ...]:
         """Return every adapter that was ever heard of, by name."""
         async with self._opened().scans.take() as connection:
@@ -229,6 +242,11 @@ class PostgresStore:
         """Return the events of all resources after a position; raise `Forgotten` if one of them was pruned."""
         async with self._opened().points.take() as connection:
             return await past.read_events(connection, after, limit)
+
+    async def read_changes(self, query: ChangeQuery) -> ChangePage:
+        """Return changes with their transitions; raise `Forgotten` if the log is no longer whole there."""
+        async with self._opened().points.take() as connection:
+            return await log.read_changes(connection, query)
 
     async def read_version(
         self, kind: str, id_: str, scope: Scope, at: datetime, parent_id: str | None = None
@@ -256,6 +274,48 @@ class PostgresStore:
         """Return the resources of all kinds whose ids come after one, in the order of ids."""
         async with self._opened().scans.take() as connection:
             return await past.walk(connection, after, limit, scope)
+
+    async def position_before(self, time: datetime) -> int:
+        """Return a position up to which no event is later than a time; raise `Forgotten` if later ones were pruned."""
+        async with self._opened().scans.take() as connection:
+            return await log.position_before(connection, time)
+
+    async def read_token_moves(self, query: TokenQuery) -> tuple[TokenMove, ...]:
+        """Return events by what they did to tokens, in the order of positions."""
+        async with self._opened().scans.take() as connection:
+            return await log.read_token_moves(connection, query)
+
+    # named readers of the log
+
+    async def open_reader(self, name: str) -> Reader:
+        """Return a reader; one that is new starts at the head."""
+        async with self._opened().writers.take() as connection:
+            return await log.open_reader(connection, name)
+
+    async def readers(self) -> tuple[Reader, ...]:
+        """Return all readers, by name."""
+        async with self._opened().points.take() as connection:
+            return await log.read_readers(connection)
+
+    async def read_next(self, name: str, limit: int) -> ReaderPage | None:
+        """Return what a reader has not read yet, at most `limit` changes; None: there is no such reader."""
+        async with self._opened().points.take() as connection:
+            return await log.read_next(connection, name, limit)
+
+    async def advance_reader(self, name: str, expected: int, position: int) -> bool:
+        """Move a reader forward from `expected`; False: it was not there, or would go back or beyond the head."""
+        async with self._opened().writers.take() as connection:
+            return await log.advance_reader(connection, name, expected, position)
+
+    async def close_reader(self, name: str) -> bool:
+        """Delete a reader; False: there was none."""
+        async with self._opened().writers.take() as connection:
+            return await log.close_reader(connection, name)
+
+    async def drop_readers(self, max_lag: timedelta) -> tuple[Reader, ...]:
+        """Stop waiting for readers whose oldest unread change is older than `max_lag`; return those dropped now."""
+        async with self._opened().writers.take() as connection:
+            return await log.drop_readers(connection, max_lag)
 
     # time and policy
 

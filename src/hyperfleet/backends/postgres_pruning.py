@@ -19,9 +19,11 @@ _WINDOW: Final = 1_000  # rows that are looked at in one transaction
 async def prune(connection: Connection, task: Pruning, limit: int) -> int:
     """Delete up to `limit` rows of a log that are past their time; return how many went."""
     match task.log:
-        case "keys" | "transitions":
-            done = await connection.execute(SQL[f"prune_{task.log}"], task.keep, limit)
+        case "keys":
+            done = await connection.execute(SQL["prune_keys"], task.keep, limit)
             return int(done.removeprefix("DELETE "))
+        case "transitions":
+            return int(await connection.fetchval(SQL["prune_transitions"], task.keep, limit))
         case "events" | "reports":
             cutoff = await connection.fetchval(SQL["read_cutoff"], task.keep)
             deleted = await _walk_on(connection, task.log, cutoff, limit)

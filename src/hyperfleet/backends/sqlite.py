@@ -11,10 +11,11 @@ import asyncio
 import sqlite3
 from collections.abc import Collection
 from contextlib import closing
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
 
+from hyperfleet.backends import sqlite_changes as log
 from hyperfleet.backends import sqlite_past as past
 from hyperfleet.backends import sqlite_policies as policies
 from hyperfleet.backends import sqlite_reading as reading
@@ -42,7 +43,10 @@ from hyperfleet.ports import (
     AdapterRecord,
     AdmitPolicy,
     Answer,
+    ChangePage,
+    ChangeQuery,
     Clock,
+    Counted,
     Due,
     Entries,
     Entry,
@@ -53,9 +57,13 @@ from hyperfleet.ports import (
     PolicyVersion,
     Pruning,
     Query,
+    Reader,
+    ReaderPage,
     Record,
     Recorded,
     Scope,
+    TokenMove,
+    TokenQuery,
     Version,
     Work,
     admit_always,
@@ -193,6 +201,10 @@ class SqliteStore:
         """Count the resources of a query by what follows each token prefix; the largest group first."""
         return await self._opened().scan(reading.summarize, query, prefixes)
 
+    async def count_now(self, query: Query, prefixes: tuple[str, ...]) -> Counted:
+        """Summarize and count the resources of a query, as of one position of the log."""
+        return await self._opened().scan(log.count_now, query, prefixes)
+
     async def adapters(self, scope: Scope) -> tuple[AdapterRecord, ...]:
         """Return every adapter that was ever heard of, by name."""
         return await self._opened().scan(reading.read_adapters, scope)
@@ -207,6 +219,10 @@ class SqliteStore:
     async def read_events(self, after: int, limit: int) -> Entries:
         """Return the events of all resources after a position; raise `Forgotten` if one of them was pruned."""
         return await self._opened().scan(past.read_events, after, limit)
+
+    async def read_changes(self, query: ChangeQuery) -> ChangePage:
+        """Return changes with their transitions; raise `Forgotten` if the log is no longer whole there."""
+        return await self._opened().scan(log.read_changes, query)
 
     async def read_version(
         self, kind: str, id_: str, scope: Scope, at: datetime, parent_id: str | None = None
@@ -229,6 +245,40 @@ class SqliteStore:
     async def walk(self, after: str, limit: int, scope: Scope) -> tuple[Record, ...]:
         """Return the resources of all kinds whose ids come after one, in the order of ids."""
         return await self._opened().scan(past.walk, after, limit, scope)
+
+    async def position_before(self, time: datetime) -> int:
+        """Return a position up to which no event is later than a time; raise `Forgotten` if later ones were pruned."""
+        return await self._opened().scan(log.position_before, time)
+
+    async def read_token_moves(self, query: TokenQuery) -> tuple[TokenMove, ...]:
+        """Return events by what they did to tokens, in the order of positions."""
+        return await self._opened().scan(log.read_token_moves, query)
+
+    # named readers of the log
+
+    async def open_reader(self, name: str) -> Reader:
+        """Return a reader; one that is new starts at the head."""
+        return await self._opened().write(log.open_reader, name, self._clock.now())
+
+    async def readers(self) -> tuple[Reader, ...]:
+        """Return all readers, by name."""
+        return await self._opened().scan(log.read_readers)
+
+    async def read_next(self, name: str, limit: int) -> ReaderPage | None:
+        """Return what a reader has not read yet, at most `limit` changes; None: there is no such reader."""
+        return await self._opened().scan(log.read_next, name, limit)
+
+    async def advance_reader(self, name: str, expected: int, position: int) -> bool:
+        """Move a reader forward from `expected`; False: it was not there, or would go back or beyond the head."""
+        return await self._opened().write(log.advance_reader, name, expected, position, self._clock.now())
+
+    async def close_reader(self, name: str) -> bool:
+        """Delete a reader; False: there was none."""
+        return await self._opened().write(log.close_reader, name)
+
+    async def drop_readers(self, max_lag: timedelta) -> tuple[Reader, ...]:
+        """Stop waiting for readers whose oldest unread change is older than `max_lag`; return those dropped now."""
+        return await self._opened().write(log.drop_readers, max_lag, self._clock.now())
 
     # time and policy
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 from msgspec import Struct
 
@@ -37,9 +37,12 @@ class Plan(Struct, frozen=True):
 async def prune(session: Session, task: Pruning, cutoff: datetime, limit: int) -> int:
     """Delete up to `limit` rows of a log that are older than `cutoff`; return how many went."""
     match task.log:
-        case "keys" | "transitions":
+        case "keys":
             rows = await session.scan(_find_old, task.log, cutoff, limit)
-            return await session.write(_delete, SQL[f"prune_{task.log}"], rows)
+            return await session.write(_delete, SQL["prune_keys"], rows)
+        case "transitions":
+            rows = await session.scan(_find_old, task.log, cutoff, limit)
+            return await session.write(_delete_transitions, rows, cutoff)
         case "events":
             return await _walk_on(session, "events", cutoff, limit)
         case "reports":
@@ -54,13 +57,22 @@ async def _walk_on(session: Session, log: WalkedLog, cutoff: datetime, limit: in
     return 0
 
 
-def _find_old(connection: sqlite3.Connection, log: str, cutoff: datetime, limit: int) -> Sequence[tuple[int | str]]:
+def _find_old(connection: sqlite3.Connection, log: str, cutoff: datetime, limit: int) -> Sequence[Any]:
     return connection.execute(SQL[f"prunable_{log}"], (to_micros(cutoff), limit)).fetchall()
 
 
 def _delete(connection: sqlite3.Connection, statement: str, rows: Sequence[tuple[int | str]]) -> int:
     with transaction(connection):
         return connection.executemany(statement, rows).rowcount
+
+
+def _delete_transitions(connection: sqlite3.Connection, rows: Sequence[tuple[int, int]], cutoff: datetime) -> int:
+    """Delete transitions, and move the horizon with them."""
+    with transaction(connection):
+        if rows:
+            last = max(position for _, position in rows)
+            connection.execute(SQL["move_horizon"], ("transitions", last, to_micros(cutoff), 0))
+        return connection.executemany(SQL["prune_transitions"], [(row,) for row, _ in rows]).rowcount
 
 
 def _walk(connection: sqlite3.Connection, log: WalkedLog, cutoff: datetime, limit: int) -> Plan | None:

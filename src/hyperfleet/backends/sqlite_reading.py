@@ -127,16 +127,34 @@ def _choose_floor(connection: sqlite3.Connection, query: Query) -> Latest:
 def count(connection: sqlite3.Connection, query: Query) -> int:
     """Count the resources of a query."""
     with transaction(connection, "deferred"):
-        statement = build_count(query, DIALECT, _choose_start(connection, query))
-        (number,) = connection.execute(statement.sql, statement.parameters).fetchone()
-        return int(number)
+        return _count(connection, query, _choose_start(connection, query))
+
+
+def _count(connection: sqlite3.Connection, query: Query, start: Start) -> int:
+    statement = build_count(query, DIALECT, start)
+    (number,) = connection.execute(statement.sql, statement.parameters).fetchone()
+    return int(number)
 
 
 def summarize(connection: sqlite3.Connection, query: Query, prefixes: tuple[str, ...]) -> tuple[Group, ...]:
     """Count the resources of a query by what follows each prefix."""
     with transaction(connection, "deferred"):
-        statement = build_summary(query, prefixes, DIALECT, _choose_start(connection, query))
-        return groups_of(connection.execute(statement.sql, statement.parameters))
+        return _summarize(connection, query, prefixes, _choose_start(connection, query))
+
+
+def summarize_and_count(
+    connection: sqlite3.Connection, query: Query, prefixes: tuple[str, ...]
+) -> tuple[tuple[Group, ...], int]:
+    """Count the resources of a query by what follows each prefix, and in all; in the transaction of the caller."""
+    start = _choose_start(connection, query)
+    return _summarize(connection, query, prefixes, start), _count(connection, query, start)
+
+
+def _summarize(
+    connection: sqlite3.Connection, query: Query, prefixes: tuple[str, ...], start: Start
+) -> tuple[Group, ...]:
+    statement = build_summary(query, prefixes, DIALECT, start)
+    return groups_of(connection.execute(statement.sql, statement.parameters))
 
 
 def _choose_start(connection: sqlite3.Connection, query: Query) -> Start:

@@ -22,8 +22,9 @@ from hyperfleet.client.answers.fleet import (
     Readiness,
     SharedCause,
     Summary,
+    TrendPoint,
 )
-from hyperfleet.client.answers.past import Diff, Difference, HistoryEntry
+from hyperfleet.client.answers.past import Diff, Difference, HistoryEntry, MovedSubject, ResourceTransitions
 from hyperfleet.client.answers.report import (
     AdapterProgress,
     AdapterReport,
@@ -69,7 +70,7 @@ from hyperfleet.client.errors import (
     WaitTimeout,
 )
 from hyperfleet.client.fleet import AsyncFleet, AsyncReporter, Fleet, Reporter
-from hyperfleet.client.query import Filters, ListOptions
+from hyperfleet.client.query import Filters, ListOptions, Moves
 from hyperfleet.client.reporting import BatchReport, ConditionResult, ReportFields
 from hyperfleet.client.resources import AsyncResources, Resources
 from hyperfleet.client.runtime import ClientRuntime
@@ -113,6 +114,8 @@ __all__ = [
     "ListOptions",
     "Liveness",
     "Metadata",
+    "MovedSubject",
+    "Moves",
     "NodePool",
     "NotFound",
     "Outcome",
@@ -130,6 +133,7 @@ __all__ = [
     "Reporter",
     "Reports",
     "Resource",
+    "ResourceTransitions",
     "Resources",
     "SharedCause",
     "Simulation",
@@ -137,6 +141,7 @@ __all__ = [
     "Status",
     "Summary",
     "Term",
+    "TrendPoint",
     "Unauthenticated",
     "Unavailable",
     "UnexpectedAnswer",

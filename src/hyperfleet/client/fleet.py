@@ -20,6 +20,7 @@ from hyperfleet.client.answers.fleet import (
     Problems,
     Readiness,
 )
+from hyperfleet.client.answers.past import ResourceTransitions
 from hyperfleet.client.answers.report import AdapterProgress, BatchResult, FailedAdapter, Outcome
 from hyperfleet.client.answers.resource import Cluster, NodePool, PageAnswer, Resource, WatchEvent
 from hyperfleet.client.answers.simulation import Simulation, SimulationProgress
@@ -29,8 +30,9 @@ from hyperfleet.client.errors import ApiError, ConnectionFailed, FleetError
 from hyperfleet.client.events import ServerEvent
 from hyperfleet.client.exchange import RetryPolicy, decode_part, fetch, may_repeat, requested_pause
 from hyperfleet.client.operation import AsyncFace, Face, SyncFace, feed, operation
+from hyperfleet.client.paging import turn_pages
 from hyperfleet.client.paths import BASE, CLUSTERS, NODE_POOLS, ResourceLike, ResourceType, quote_segment
-from hyperfleet.client.query import Filters, query_of
+from hyperfleet.client.query import Filters, Moment, Moves, query_of
 from hyperfleet.client.reporting import BatchReport, ReportFields
 from hyperfleet.client.resources import AsyncResources, Resources
 from hyperfleet.client.runtime import REAL
@@ -95,6 +97,36 @@ class FleetOperations(Face):
         """Return what fails, grouped by cause."""
         query = query_of({**filters, "limit": limit})
         return (yield from fetch(Problems, ApiRequest("GET", f"{BASE}/problems", query), self._retry))
+
+    @feed
+    def transitions(
+        self,
+        *,
+        after: int | None = None,
+        since: Moment | None = None,
+        until: Moment | None = None,
+        order: str | None = None,
+        limit: int | None = None,
+        **moves: Unpack[Moves],
+    ) -> Feed[ResourceTransitions]:
+        """Go through what changed over the whole fleet: the newest first, or the oldest first `after` a position.
+
+        `order` is `asc` or `desc`. Filters hold for a resource as it was right after the change.
+        """
+        given = {**moves, "after": after, "since": since, "until": until, "order": order}
+        yield from turn_pages(ResourceTransitions, f"{BASE}/transitions", given, limit, self._retry)
+
+    @feed
+    def watch_transitions(
+        self, *, after: int | None = None, since: Moment | None = None, **moves: Unpack[Moves]
+    ) -> Feed[WatchEvent[ResourceTransitions]]:
+        """Follow what changes over the whole fleet, from now on, `since` a time or `after` a position.
+
+        Events are `transitions`, each with the change as `resource`. `relist`: what came next was pruned, so some
+        changes were missed; it goes on from now, or from `since`.
+        """
+        request = ApiRequest("GET", f"{BASE}/transitions", query_of({**moves, "since": since}))
+        yield from Watch(request, ResourceTransitions, self._retry, after=after).follow()
 
     @operation
     def adapters(self) -> Flow[tuple[Adapter, ...]]:

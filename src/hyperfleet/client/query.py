@@ -26,8 +26,18 @@ class Filters(TypedDict, total=False):
     updated_since: Moment
 
 
+class Moves(Filters, total=False):
+    """Which transitions: of which kinds and subjects, from which value to which, and why."""
+
+    kind: TextList
+    subjects: TextList
+    moved_from: TextList
+    moved_to: TextList
+    cause: TextList
+
+
 class ListOptions(Filters, total=False):
-    """Filters, order and fields of a list."""
+    """Which resources, in which order, and which parts of them."""
 
     order_by: str
     fields: TextList
@@ -40,6 +50,9 @@ _NAMES = {
     "updated_since": "updatedSince",
     "order_by": "orderBy",
     "group_by": "groupBy",
+    "subjects": "subject",
+    "moved_from": "movedFrom",
+    "moved_to": "movedTo",
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from datetime import timedelta
 from typing import Any, Final, Generic, Unpack
 
 import msgspec
@@ -14,17 +15,17 @@ from hyperfleet.client.answers.fleet import Summary
 from hyperfleet.client.answers.past import Diff, HistoryEntry
 from hyperfleet.client.answers.report import AdapterReport, Reports
 from hyperfleet.client.answers.resource import Applied, Page, PageAnswer, R, WatchEvent
-from hyperfleet.client.effects import ApiRequest, Feed, FeedItem, Flow, Query, Reply
+from hyperfleet.client.effects import ApiRequest, Feed, Flow, Query, Reply
 from hyperfleet.client.errors import Ambiguous, ApiError, Conflict, NotFound, PreconditionFailed
 from hyperfleet.client.exchange import JSON, decode, decode_part, exchange, failure_of, fetch
 from hyperfleet.client.operation import AsyncFace, Face, SyncFace, feed, operation
+from hyperfleet.client.paging import PAGE, turn_pages
 from hyperfleet.client.paths import ResourceLike, ResourceType, not_found, quote_segment
 from hyperfleet.client.query import Filters, ListOptions, Moment, TextList, query_of
 from hyperfleet.client.transport import AsyncLink, Link
 from hyperfleet.client.waiting import VersionCallback, WaitOptions
 from hyperfleet.client.watching import Watch
 
-_PAGE: Final = 500  # default page size
 _MERGE_PATCH: Final = {"Content-Type": "application/merge-patch+json"}
 
 Object = Mapping[str, Any]
@@ -71,7 +72,7 @@ class ResourceOperations(Face, Generic[R]):
         *,
         parent: ResourceLike | None = None,
         limit: int | None = None,
-        page_size: int = _PAGE,
+        page_size: int = PAGE,
         **listing: Unpack[ListOptions],
     ) -> Feed[R]:
         """Yield all matching resources, page by page; at most `limit`."""
@@ -94,10 +95,20 @@ class ResourceOperations(Face, Generic[R]):
 
     @operation
     def summary(
-        self, group_by: TextList = "phase", *, parent: ResourceLike | None = None, **filters: Unpack[Filters]
+        self,
+        group_by: TextList = "phase",
+        *,
+        parent: ResourceLike | None = None,
+        at: Moment | None = None,
+        trend: str | timedelta | None = None,
+        step: str | timedelta | None = None,
+        **filters: Unpack[Filters],
     ) -> Flow[Summary]:
-        """Count resources by group."""
-        query = query_of({"group_by": group_by, **filters})
+        """Count them by what they have in common: now, or `at` a time in the past.
+
+        With `trend`, also how it was for so long before, at a point every `step`.
+        """
+        query = query_of({"group_by": group_by, "at": at, "trend": trend, "step": step, **filters})
         return (yield from fetch(Summary, ApiRequest("GET", f"{self._above(parent)}:summary", query), self._retry))
 
     @operation
@@ -326,19 +337,10 @@ class ResourceOperations(Face, Generic[R]):
         return fetch(self._type.shape, ApiRequest("GET", path, query), self._retry)
 
     def _turn_pages(
-        self, shape: type[D], path: str, keywords: Mapping[str, object], limit: int | None, page_size: int = _PAGE
+        self, shape: type[D], path: str, keywords: Mapping[str, object], limit: int | None, page_size: int = PAGE
     ) -> Feed[D]:
-        """Yield the items of all pages of a list; at most `limit`."""
-        continue_, left = None, limit
-        while left is None or left > 0:
-            size = page_size if left is None else min(page_size, left)
-            query = query_of({**keywords, "limit": size, "continue": continue_})
-            page = yield from fetch(PageAnswer, ApiRequest("GET", path, query), self._retry)
-            for raw in page.items:
-                yield FeedItem(decode_part(shape, raw))
-            continue_, left = page.continue_, None if left is None else left - len(page.items)
-            if continue_ is None:
-                return
+        """Yield what is on the pages of a list, one after the other; at most `limit`."""
+        return turn_pages(shape, path, keywords, limit, self._retry, page_size=page_size)
 
     def _page(self, parent: ResourceLike | None, keywords: Mapping[str, object]) -> Flow[Page[R]]:
         answer = yield from fetch(PageAnswer, ApiRequest("GET", self._above(parent), query_of(keywords)), self._retry)
@@ -350,7 +352,7 @@ class ResourceOperations(Face, Generic[R]):
         found: list[R] = []
         continue_: str | None = None
         while True:
-            page = yield from self._page(parent, {"q": name, "limit": _PAGE, "continue": continue_})
+            page = yield from self._page(parent, {"q": name, "limit": PAGE, "continue": continue_})
             found += [each for each in page.items if name in (each.name, each.id)]
             continue_ = page.continue_
             if continue_ is None:

@@ -104,7 +104,7 @@ class Watch(Generic[W]):
         if event.position is not None:
             self._position, self._is_resumable = event.position, True
         match event.name:
-            case "added" | "modified" as kind:
+            case "added" | "modified" | "transitions" as kind:
                 resource = decode_part(self._shape, event.data)
                 return WatchEvent(kind, event.position, getattr(resource, "id", ""), resource)
             case "deleted":

@@ -63,6 +63,11 @@ def facets_of(record: Record) -> frozenset[str]:
     return frozenset(tokens)
 
 
+def phase_in(tokens: Iterable[str]) -> str | None:
+    """Return the phase that the tokens of a record name; None: they are those of nothing."""
+    return next((token[2:] for token in tokens if token.startswith("p:")), None)
+
+
 # ── the shortcut ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 

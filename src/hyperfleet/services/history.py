@@ -57,7 +57,7 @@ def read_history_query(
     query = HistoryQuery(
         resource_id,
         scope,
-        _read_subjects(given),
+        read_subjects(given),
         given.instant("since", now),
         given.instant("until", now),
         limit=given.number("limit", MAX_LIMIT) or DEFAULT_LIMIT,
@@ -74,7 +74,8 @@ def encode_position(search: HistorySearch, last: Recorded) -> str:
     return urlsafe_b64encode(msgspec.json.encode(token)).rstrip(b"=").decode()
 
 
-def _read_subjects(given: Parameters) -> frozenset[str]:
+def read_subjects(given: Parameters) -> frozenset[str]:
+    """Read `subject`: which conditions, or `phase`."""
     words = [word for text in given.all("subject") for word in split_list(text)]
     if len(words) > MAX_SUBJECTS:
         given.refuse("subject", "TooMany", f"subject has {len(words)} items; at most {MAX_SUBJECTS} are allowed")

@@ -90,6 +90,11 @@ class Measures:
         self.pruning_failures = Counter(
             "hyperfleet_pruning_failures_total", "Attempts to forget old rows that failed: the disk fills.", "log"
         )
+        self.dropped_readers = Counter(
+            "hyperfleet_dropped_readers_total",
+            "Times that a named reader of the log lagged too far behind, so that pruning no longer waits for it.",
+            "reader",
+        )
         self.movements = Movements()
         self._adapters = Names(most_adapters)
         self._in_flight = 0
@@ -99,7 +104,7 @@ class Measures:
     def counters(self) -> tuple[Counter, ...]:
         """Return everything that is counted."""
         first = (self.requests, self.problems, self.reports, self.retries, self.failures, self.loop_failures)
-        return (*first, self.pruned, self.pruning_failures, self.movements.transitions)
+        return (*first, self.pruned, self.pruning_failures, self.dropped_readers, self.movements.transitions)
 
     @property
     def histograms(self) -> tuple[Histogram, ...]:
@@ -127,6 +132,7 @@ class Measures:
             loop.on_failure = self.loop_failures.add
         retention.on_pruned = lambda log, rows: self.pruned.add(log, amount=rows)
         retention.on_failure = self.pruning_failures.add
+        retention.on_dropped = self.dropped_readers.add
 
     # what it is told of requests
 

@@ -62,10 +62,11 @@ class Interest(Struct, frozen=True):
         return was, is_now
 
     def _hold(self, tokens: Collection[str]) -> bool:
-        return all(_holds(term, tokens) for term in self.terms)
+        return all(holds(term, tokens) for term in self.terms)
 
 
-def _holds(term: Term, tokens: Collection[str]) -> bool:
+def holds(term: Term, tokens: Collection[str]) -> bool:
+    """Tell whether a term holds for a resource with these tokens."""
     if term.is_prefix:
         has = any(token.startswith(term.tokens) for token in tokens)
     else:

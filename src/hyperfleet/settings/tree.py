@@ -87,6 +87,10 @@ class RetentionSettings(_Group, frozen=True, kw_only=True):
         days=90
     )
     reports: Annotated[Duration, Meta(description="Reports that newer ones have replaced")] = timedelta(days=30)
+    max_reader_lag: Annotated[
+        Duration,
+        Meta(description="How long events and transitions are kept for a named reader that has not read them"),
+    ] = timedelta(hours=72)
     idempotency_keys: Annotated[
         Duration, Meta(description="How long a repeated request with the same key gets the first answer")
     ] = timedelta(days=1)

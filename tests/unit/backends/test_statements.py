@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 
 import pytest
@@ -40,7 +41,7 @@ def test_every_sqlite_statement_fits_the_schema() -> None:
     for migration in load_migrations("sqlite"):
         connection.executescript(migration.script)
     for name, statement in statements.items():
-        numbered = [int(digit) for digit in "123456789" if f"?{digit}" in statement]
+        numbered = [int(number) for number in re.findall(r"\?(\d+)", statement)]
         parameters = [None] * (max(numbered) if numbered else statement.count("?"))
         assert connection.execute(f"explain {statement}", parameters).fetchone(), name
     connection.close()

@@ -10,12 +10,13 @@ import pytest
 
 from hyperfleet.backends.memory import MemoryStore
 from hyperfleet.errors import StoreUnavailable
-from hyperfleet.ports import Changes, Loaded, Pruning, Tally
+from hyperfleet.ports import Changes, Loaded, Needs, Pruning, Tally
 from hyperfleet.services.instruments import OTHER, Histogram, Names
 from hyperfleet.services.loops import Loop
 from hyperfleet.services.measures import Measures
 from hyperfleet.services.retention import Retention
 from hyperfleet.services.tallies import ProcessFigure, Tallies
+from tests.contract.stores import make_draft, make_resource
 from tests.unit.services.desk import HandClock
 
 NOW = datetime(2025, 10, 17, 12, 0, tzinfo=UTC)
@@ -124,6 +125,31 @@ def test_what_could_not_be_written_is_counted() -> None:
     measures.hindered("contention")
     assert measures.failures.values == {("StoreUnavailable",): 3, ("InternalError",): 1}
     assert measures.retries.values == {("contention",): 1}
+
+
+def test_a_reader_that_lags_too_far_is_dropped_loudly(caplog: pytest.LogCaptureFixture) -> None:
+    async def live() -> tuple[Measures, MemoryStore]:
+        clock = HandClock()
+        store, measures = MemoryStore(clock), Measures()
+        await store.open()
+        await store.open_reader("relay")
+        draft = make_draft(make_resource(), time=clock.now())
+        await store.transact(Needs(), lambda _: Changes(events=[draft]))
+        clock.pass_time(timedelta(hours=2))
+        retention = Retention(store, [], timedelta(hours=1))
+        measures.attend_upkeep([retention.loop], retention)
+        retention.loop.start()
+        while not measures.dropped_readers.values:
+            await asyncio.sleep(0.01)
+        await retention.loop.stop()
+        return measures, store
+
+    measures, store = asyncio.run(live())
+    assert measures.dropped_readers.values == {("relay",): 1}
+    assert [each.dropped_time is not None for each in asyncio.run(store.readers())] == [True]
+    (record,) = caplog.records
+    assert record.levelname == "WARNING"
+    assert "reader relay is dropped: it has read up to position 0" in record.getMessage()
 
 
 def test_what_goes_wrong_beside_the_requests_is_counted() -> None:

@@ -15,6 +15,8 @@ from hyperfleet.services.filters import MAX_GROUPS, MAX_TERMS
 from hyperfleet.services.masks import MAX_DEPTH, MAX_PATHS
 from hyperfleet.services.search import DEFAULT_LIMIT, MAX_LIMIT, ORDERS
 from hyperfleet.services.selectors import MAX_VALUES
+from hyperfleet.services.transitions import CAUSES, VALUES
+from hyperfleet.services.trends import DEFAULT_POINTS, MAX_POINTS
 
 
 def _any_of(words: Iterable[str]) -> str:
@@ -151,12 +153,48 @@ COMPARISON: Final = (
     Parameter("against", "query", "Instead of `from`: the id of another resource of the kind.", _text(_ID)),
     Parameter("times", "query", "Show fields that only tell times, too.", {"type": "boolean"}),
 )
+TREND: Final = (
+    Parameter(
+        "trend",
+        "query",
+        "Also how it was before: so long back from `at` or now, point by point.",
+        _text(_DURATION),
+        "24h",
+    ),
+    Parameter(
+        "step",
+        "query",
+        f"From one point of a trend to the next; a {DEFAULT_POINTS}th of it unless told. At most {MAX_POINTS} points.",
+        _text(_DURATION),
+        "1h",
+    ),
+)
 SUBJECT: Final = Parameter(
     "subject",
     "query",
     "Only of these: `phase`, and types of conditions.",
     _text(_list_of(_TYPE)),
     "phase,Ready",
+)
+MOVES: Final = (
+    Parameter("kind", "query", "Only resources of these kinds.", _text(_list_of("[A-Z][A-Za-z]*")), "Cluster,NodePool"),
+    Parameter(
+        "movedFrom",
+        "query",
+        "Only moves away from these phases and statuses.",
+        _text(_list_of(_any_of(VALUES))),
+        "Ready",
+    ),
+    Parameter(
+        "movedTo", "query", "Only moves to these phases and statuses.", _text(_list_of(_any_of(VALUES))), "Failed"
+    ),
+    Parameter("cause", "query", "Only what was computed for these causes.", _text(_list_of(_any_of(CAUSES))), "report"),
+)
+ORDER: Final = Parameter(
+    "order",
+    "query",
+    "Oldest or newest first; the newest, unless `after` is given.",
+    {"type": "string", "enum": ["asc", "desc"]},
 )
 CONDITION: Final = Parameter("condition", "query", "Only this condition, by its type.", _text(_TYPE), "Ready")
 LIMIT: Final = Parameter("limit", "query", f"How many at most; {DEFAULT_LIMIT} unless told.", _number(MAX_LIMIT), 20)

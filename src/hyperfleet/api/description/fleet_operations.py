@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from hyperfleet.api.description.filters import FILTERS, GROUP_BY, LIMIT, PAGES
+from hyperfleet.api.description.filters import AT, FILTERS, GROUP_BY, LIMIT, PAGES, TREND
 from hyperfleet.api.description.operations import HTML, Operation, Parameter, Success
 from hyperfleet.api.description.places import Place, noun_of
 from hyperfleet.api.description.policy_operations import policy_operations
@@ -64,9 +64,10 @@ def _lists(path: str, name: str, tag: str, what: str, above: tuple[Parameter, ..
             tag,
             f"Count the {what} by what they have in common",
             (Success(200, "The groups, the largest first.", Summary, ("ETag",)), NOT_MODIFIED),
-            "",
-            (*above, GROUP_BY, *FILTERS, IF_NONE_MATCH),
-            refusals=refusals,
+            "Of now or, with `at`, of a moment of the past; with `trend`, of many. The past is counted back from the "
+            "present by undoing what happened since, so a moment costs as much as has changed since then.",
+            (*above, GROUP_BY, AT, *TREND, *FILTERS, IF_NONE_MATCH),
+            refusals=(*refusals, "Forgotten"),
         ),
     ]
 

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
-from hyperfleet.api.description.filters import COMPARISON, CONDITION, CONTINUE, LIMIT, SPAN, SUBJECT
+from hyperfleet.api.description.filters import (
+    COMPARISON,
+    CONDITION,
+    CONTINUE,
+    FILTERS,
+    LIMIT,
+    MOVES,
+    ORDER,
+    SPAN,
+    SUBJECT,
+)
 from hyperfleet.api.description.operations import TEXT, Operation, Success
 from hyperfleet.api.description.places import Place
 from hyperfleet.api.description.resource_operations import IF_NONE_MATCH, NOT_MODIFIED
+from hyperfleet.api.description.watch_operations import TOLD, WATCHING
 from hyperfleet.api.difference_wire import Differences
 from hyperfleet.api.explanation_wire import ExplanationAnswer
-from hyperfleet.api.shapes import HistoryPage
+from hyperfleet.api.shapes import HistoryPage, TransitionPage
+from hyperfleet.api.streams import EVENT_STREAM
+from hyperfleet.api.wire import BASE
 
 
 def operations_on(place: Place) -> list[Operation]:
@@ -54,3 +67,21 @@ def operations_on(place: Place) -> list[Operation]:
             refusals=(*refusals, "Forgotten"),
         ),
     ]
+
+
+def transitions_operation() -> Operation:
+    """Return the operation on what changed over the whole fleet."""
+    filters = tuple(each for each in FILTERS if each.name != "updatedSince")
+    return Operation(
+        "get",
+        f"{BASE}/transitions",
+        "listTransitions",
+        "Fleet",
+        "Read what changed over the whole fleet",
+        (Success(200, "One page.", TransitionPage, ("ETag?",), other_types=(EVENT_STREAM,)), NOT_MODIFIED),
+        "Every change that moved a phase or a condition, each with its transitions; the newest first, or the oldest "
+        "first after a position. The filters of lists hold for the resource as it was right after the change. A page "
+        "may be short, or even empty, and yet have a `continue`. " + TOLD,
+        (*MOVES, SUBJECT, *filters, *SPAN, ORDER, LIMIT, CONTINUE, *WATCHING, IF_NONE_MATCH),
+        refusals=("InvalidQuery", "InvalidHeader", "Forgotten", "TooManyWatches"),
+    )

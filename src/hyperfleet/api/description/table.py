@@ -27,6 +27,7 @@ def list_operations(context: Context) -> list[Operation]:
     return [
         *operations,
         status_operations.batch_operation(context.limits.batch),
+        history_operations.transitions_operation(),
         *fleet_operations.fleet_operations(),
         *fleet_operations.server_operations(),
     ]

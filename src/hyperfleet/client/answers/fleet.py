@@ -51,12 +51,25 @@ class Adapter(ApiDocument, frozen=True, rename="camel", dict=True):
     blocked: tuple[BlockedResource, ...] = ()
 
 
+class TrendPoint(Struct, frozen=True, rename="camel"):
+    """How many resources there were of each sort at one moment."""
+
+    at: datetime | None = None
+    total: int = 0
+    groups: tuple[Mapping[str, str | int | None], ...] = ()
+
+
 class Summary(ApiDocument, frozen=True, rename="camel", dict=True):
-    """The number of resources in each group, the largest first."""
+    """How many resources there are of each sort, the largest group first; `at` is None for now.
+
+    The points of a `trend` come oldest first, and the last one is the summary itself.
+    """
 
     group_by: tuple[str, ...] = ()
     total: int = 0
     groups: tuple[Mapping[str, str | int | None], ...] = ()
+    at: datetime | None = None
+    trend: tuple[TrendPoint, ...] = ()
 
 
 class AffectedResource(Struct, frozen=True, rename="camel"):

@@ -32,8 +32,37 @@ class HistoryEntry(ApiDocument, frozen=True, rename="camel", dict=True):
     duration: str | None = None
 
 
+class MovedSubject(Struct, frozen=True, rename="camel"):
+    """One move among those that one change made; None: it was not there before, or is not any more."""
+
+    subject: str = ""
+    from_: str | None = field(default=None, name="from")
+    to: str | None = None
+    reason: str = ""
+    message: str = ""
+    duration: str | None = None
+
+
+class ResourceTransitions(ApiDocument, frozen=True, rename="camel", dict=True):
+    """One change of one resource, with the transitions that it made. `phase` is that after it; None: it was removed."""
+
+    position: int = 0
+    time: datetime | None = None
+    event: str = ""
+    kind: str = ""
+    id: str = ""
+    name: str = ""
+    href: str = ""
+    tenant: str = ""
+    generation: int = 0
+    phase: str | None = None
+    cause: ChangeCause = field(default_factory=ChangeCause)
+    policy: str = ""
+    transitions: tuple[MovedSubject, ...] = ()
+
+
 class DiffSide(Struct, frozen=True, rename="camel"):
-    """One of the two compared resources; without a time: as it is now."""
+    """One of two that are compared; without a time: as it is now."""
 
     id: str = ""
     href: str = ""

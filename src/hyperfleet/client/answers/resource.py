@@ -176,7 +176,7 @@ class DeletedItem(Struct, frozen=True, rename="camel"):
     object: Raw = field(default_factory=Raw)
 
 
-WatchKind = Literal["added", "modified", "deleted", "synced", "bookmark", "relist"]
+WatchKind = Literal["added", "modified", "deleted", "transitions", "synced", "bookmark", "relist"]
 W = TypeVar("W", bound=ApiDocument)
 
 
@@ -184,8 +184,9 @@ class WatchEvent(Struct, Generic[W], frozen=True):
     """One event of a watch.
 
     `added`, `modified`: with what it is about as `resource`. `deleted`: with its id and the `reason`, `Removed` or
-    `NoLongerMatches` (then with the resource). `synced`: the list is complete. `bookmark`: nothing, but the position
-    moved. `relist`, which the client adds: discard what you have, the whole list follows again up to `synced`.
+    `NoLongerMatches` (then with the resource). `transitions`: with the change as `resource`. `synced`: the list is
+    complete. `bookmark`: nothing, but the position moved. `relist`, which the client adds: discard what you have, the
+    whole list follows again up to `synced`.
     """
 
     kind: WatchKind

@@ -580,7 +580,10 @@ select e.position, e.time, e.type, e.resource_id,
         where p.resource_id = e.resource_id and p.position < e.position and p.type <> 'Reported'
         order by p.position desc limit 1
     ) end
-from events e where e.position > $1 order by e.position limit $2;
+from events e
+where e.position > $1
+    and e.position <= coalesce((select min(position) from readers where dropped_time is null), 9223372036854775807)
+order by e.position limit $2;
 
 -- name: walk_beats
 -- After each milestone: the heartbeats before it, back to the milestone before it, that one included.
@@ -646,14 +649,136 @@ set position = greatest(position, $2), time = greatest(time, $3), walked = great
 where log = $1;
 
 -- name: prune_transitions
-delete from transitions where ctid = any (array(
-    select ctid from transitions where time < statement_timestamp() - $1::interval order by time limit $2
-));
+-- The horizon moves with what is deleted.
+with gone as (
+    delete from transitions where ctid = any (array(
+        select ctid from transitions
+        where time < statement_timestamp() - $1::interval and position <= coalesce(
+            (select min(position) from readers where dropped_time is null), 9223372036854775807)
+        order by time limit $2
+    ))
+    returning position
+), moved as (
+    update forgotten
+    set position = greatest(position, (select max(position) from gone)),
+        time = greatest(time, statement_timestamp() - $1::interval)
+    where log = 'transitions' and exists (select from gone)
+)
+select count(*) from gone;
 
 -- name: prune_keys
 delete from idempotency where key = any (array(
     select key from idempotency where time < statement_timestamp() - $1::interval order by time limit $2
 ));
+
+-- ── following the log ───────────────────────────────────────────────────────────────────────────────────────────────
+
+-- name: read_log_state
+-- The head, and how far the log is whole: of events, and of transitions.
+select h.position, max(f.position), max(f.time)
+from head h cross join forgotten f where f.log in ('events', 'transitions') group by h.position;
+
+-- name: find_position
+-- The last event before a time. Events are in the order of time but for what was written at once, so it is searched for
+-- by halves.
+with recursive search (low, high) as (
+    select coalesce((select min(position) from events), 1) - 1, position from head
+    union all
+    select case when e.time < $1 then e.position else s.low end,
+        case when e.time < $1 then s.high else (s.low + s.high + 1) / 2 - 1 end
+    from search s left join lateral (
+        select position, time from events where position >= (s.low + s.high + 1) / 2 order by position limit 1
+    ) as e on true
+    where s.low < s.high
+)
+select max(low) from search;
+
+-- name: find_changes
+-- Parameters: the range of positions, the span of time, kinds, tenants, whether there must be a transition, its
+-- subjects, values before and after, causes.
+select e.position from events e
+where e.position > $1 and e.position <= $2 and e.type <> 'Reported'
+    and ($3::timestamptz is null or e.time >= $3) and ($4::timestamptz is null or e.time < $4)
+    and ($5::text[] is null or e.kind = any ($5)) and ($6::text[] is null or e.tenant = any ($6))
+    and (not $7::boolean or exists (
+        select from transitions t
+        where t.position = e.position
+            and ($8::text[] is null or t.subject = any ($8)) and ($9::text[] is null or t.before = any ($9))
+            and ($10::text[] is null or t.after = any ($10)) and ($11::text[] is null or t.cause = any ($11))
+    ))
+order by e.position limit $12;
+
+-- name: find_changes_back
+select e.position from events e
+where e.position > $1 and e.position <= $2 and e.type <> 'Reported'
+    and ($3::timestamptz is null or e.time >= $3) and ($4::timestamptz is null or e.time < $4)
+    and ($5::text[] is null or e.kind = any ($5)) and ($6::text[] is null or e.tenant = any ($6))
+    and (not $7::boolean or exists (
+        select from transitions t
+        where t.position = e.position
+            and ($8::text[] is null or t.subject = any ($8)) and ($9::text[] is null or t.before = any ($9))
+            and ($10::text[] is null or t.after = any ($10)) and ($11::text[] is null or t.cause = any ($11))
+    ))
+order by e.position desc limit $12;
+
+-- name: read_changes
+-- A resource that is gone is named by the last answer before the event, or by the event's own.
+select e.position, e.type, e.kind, e.resource_id, e.parent_id, e.tenant, r.name, e.generation, e.time, e.facets,
+    case when r.id is null then coalesce(e.answer, (
+        select p.answer from events p
+        where p.resource_id = e.resource_id and p.type <> 'Reported' and p.position < e.position
+        order by p.position desc limit 1
+    )) end
+from events e left join resources r on r.id = e.resource_id
+where e.position = any ($1::bigint[]);
+
+-- name: read_transitions_of
+select t.position, t.subject, t.before, t.after, t.time,
+    case when t.before is not null then (
+        select began.time from transitions began
+        where began.resource_id = t.resource_id and began.subject = t.subject
+            and (began.position, began.ordinal) < (t.position, t.ordinal)
+        order by began.position desc, began.ordinal desc limit 1
+    ) end,
+    t.reason, t.message, t.cause, t.ref, t.policy, t.ordinal
+from transitions t where t.position = any ($1::bigint[])
+order by t.position, t.ordinal;
+
+-- name: read_token_moves
+-- Tokens that an event kept are not looked at: what it gained and lost comes after the first list.
+select position, time, type, facets from events
+where position > $1 and position <= $2 and time > $3 and kind = $4 and type <> 'Reported'
+    and ($5::text is null or parent_id = $5) and ($6::text[] is null or tenant = any ($6))
+    and (type in ('Created', 'Removed') or facets is null or exists (
+        select from unnest($7::text[]) as wanted where strpos(substr(facets, strpos(facets, '],[')), wanted) > 0
+    ))
+order by position;
+
+-- ── named readers ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+-- name: open_reader
+insert into readers (name, position, opened_time, moved_time)
+select $1, position, clock_timestamp(), clock_timestamp() from head
+on conflict (name) do update set dropped_time = null;
+
+-- name: read_readers
+select name, position, opened_time, moved_time, dropped_time,
+    (select time from events e where e.position > readers.position order by e.position limit 1)
+from readers where $1::text is null or name = $1 order by name;
+
+-- name: advance_reader
+update readers set position = $3, moved_time = clock_timestamp(), dropped_time = null
+where name = $1 and position = $2 and position < $3 and $3 <= (select position from head);
+
+-- name: close_reader
+delete from readers where name = $1;
+
+-- name: drop_readers
+update readers set dropped_time = clock_timestamp()
+where dropped_time is null and (
+    select time from events e where e.position > readers.position order by e.position limit 1
+) < statement_timestamp() - $1::interval
+returning name;
 
 -- ── the schema ──────────────────────────────────────────────────────────────────────────────────────────────────────
 

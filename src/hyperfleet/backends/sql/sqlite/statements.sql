@@ -396,7 +396,10 @@ select e.position, e.time, e.type, e.resource_id,
             where p.resource_id = e.resource_id and p.position < e.position and p.type <> 'Reported'
             order by p.position desc limit 1)
        end
-from events e where e.position > ? order by e.position limit ?;
+from events e
+where e.position > ?
+  and e.position <= coalesce((select min(position) from readers where dropped_time is null), 9223372036854775807)
+order by e.position limit ?;
 
 -- name: delete_event
 delete from events where position = ?;
@@ -461,7 +464,10 @@ update forgotten set walked = min(walked, (select coalesce(max(sequence), 0) fro
 update forgotten set position = max(position, ?2), time = max(time, ?3), walked = max(walked, ?4) where log = ?1;
 
 -- name: prunable_transitions
-select rowid from transitions where time < ? order by time limit ?;
+select rowid, position from transitions
+where time < ?
+  and position <= coalesce((select min(position) from readers where dropped_time is null), 9223372036854775807)
+order by time limit ?;
 
 -- name: prune_transitions
 delete from transitions where rowid = ?;
@@ -471,3 +477,110 @@ select key from idempotency where time < ? order by time limit ?;
 
 -- name: prune_keys
 delete from idempotency where key = ?;
+
+-- ── following the log ────────────────────────────────────────────────────────────────────────────────────────────
+
+-- The head, and how far the log is whole: of events, and of transitions.
+-- name: read_log_state
+select h.position, max(f.position), max(f.time)
+from head h cross join forgotten f where f.log in ('events', 'transitions');
+
+-- The last event before a time. Events are in the order of time but for what was written at once, so it is searched for
+-- by halves.
+-- name: find_position
+with recursive search (low, high) as (
+    select (select coalesce(min(position), 1) - 1 from events), (select position from head)
+    union all
+    select case when e.time < ?1 then e.position else s.low end,
+           case when e.time < ?1 then s.high else (s.low + s.high + 1) / 2 - 1 end
+    from search s left join events e on e.position = (
+        select position from events where position >= (s.low + s.high + 1) / 2 order by position limit 1)
+    where s.low < s.high
+)
+select max(low) from search;
+
+-- Parameters: the range of positions, the span of time, kinds, tenants, whether there must be a transition, its
+-- subjects, values before and after, causes.
+-- name: find_changes
+select e.position from events e
+where e.position > ?1 and e.position <= ?2 and e.type <> 'Reported'
+  and (?3 is null or e.time >= ?3) and (?4 is null or e.time < ?4)
+  and (?5 is null or e.kind in (select value from json_each(?5)))
+  and (?6 is null or e.tenant in (select value from json_each(?6)))
+  and (not ?7 or exists (
+      select 1 from transitions t
+      where t.position = e.position
+        and (?8 is null or t.subject in (select value from json_each(?8)))
+        and (?9 is null or t.before in (select value from json_each(?9)))
+        and (?10 is null or t.after in (select value from json_each(?10)))
+        and (?11 is null or t.cause in (select value from json_each(?11)))))
+order by e.position limit ?12;
+
+-- name: find_changes_back
+select e.position from events e
+where e.position > ?1 and e.position <= ?2 and e.type <> 'Reported'
+  and (?3 is null or e.time >= ?3) and (?4 is null or e.time < ?4)
+  and (?5 is null or e.kind in (select value from json_each(?5)))
+  and (?6 is null or e.tenant in (select value from json_each(?6)))
+  and (not ?7 or exists (
+      select 1 from transitions t
+      where t.position = e.position
+        and (?8 is null or t.subject in (select value from json_each(?8)))
+        and (?9 is null or t.before in (select value from json_each(?9)))
+        and (?10 is null or t.after in (select value from json_each(?10)))
+        and (?11 is null or t.cause in (select value from json_each(?11)))))
+order by e.position desc limit ?12;
+
+-- A resource that is gone is named by the last answer before the event, or by the event's own.
+-- name: read_changes
+select e.position, e.type, e.kind, e.resource_id, e.parent_id, e.tenant, r.name, e.generation, e.time, e.facets,
+       case when r.id is null then coalesce(e.answer, (
+           select p.answer from events p
+           where p.resource_id = e.resource_id and p.type <> 'Reported' and p.position < e.position
+           order by p.position desc limit 1)) end
+from json_each(?) as wanted cross join events e on e.position = wanted.value
+left join resources r on r.id = e.resource_id;
+
+-- name: read_transitions_of
+select t.position, t.subject, t.before, t.after, t.time,
+       case when t.before is not null then
+           (select began.time from transitions began
+            where began.resource_id = t.resource_id and began.subject = t.subject
+              and (began.position, began.ordinal) < (t.position, t.ordinal)
+            order by began.position desc, began.ordinal desc limit 1)
+       end,
+       t.reason, t.message, t.cause, t.ref, t.policy, t.ordinal
+from json_each(?) as wanted cross join transitions t on t.position = wanted.value
+order by t.position, t.ordinal;
+
+-- Tokens that an event kept are not looked at: what it gained and lost comes after the first list.
+-- name: read_token_moves
+select position, time, type, facets from events
+where position > ?1 and position <= ?2 and time > ?3 and kind = ?4 and type <> 'Reported'
+  and (?5 is null or parent_id = ?5)
+  and (?6 is null or tenant in (select value from json_each(?6)))
+  and (type in ('Created', 'Removed') or facets is null or exists (
+      select 1 from json_each(?7) where instr(substr(facets, instr(facets, '],[')), value) > 0))
+order by position;
+
+-- ── named readers ────────────────────────────────────────────────────────────────────────────────────────────────
+
+-- name: open_reader
+insert into readers (name, position, opened_time, moved_time)
+select ?1, position, ?2, ?2 from head where true
+on conflict (name) do update set dropped_time = null;
+
+-- name: read_readers
+select name, position, opened_time, moved_time, dropped_time,
+       (select time from events e where e.position > readers.position order by e.position limit 1)
+from readers where ?1 is null or name = ?1 order by name;
+
+-- name: advance_reader
+update readers set position = ?3, moved_time = ?4, dropped_time = null
+where name = ?1 and position = ?2 and position < ?3 and ?3 <= (select position from head);
+
+-- name: close_reader
+delete from readers where name = ?;
+
+-- name: drop_reader
+update readers set dropped_time = ?2 where name = ?1 and dropped_time is null;

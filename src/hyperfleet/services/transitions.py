@@ -1,0 +1,255 @@
+"""Transitions over the whole fleet: from query parameters to a search of the log, and the search itself.
+
+The API calls `read_transition_query`, then `find_transitions` for a page, or `changes_in` for what a watch has to send.
+Filters of lists hold for a resource as it was right after a change, or before it if the change removed the resource:
+the log keeps those tokens with each event, so the answer never depends on when it is asked for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from base64 import b64decode, urlsafe_b64encode
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from typing import Annotated, Any, Final, Literal, get_args
+
+import msgspec
+from msgspec import Meta, Struct
+from msgspec.structs import replace
+
+from hyperfleet.aggregation import BodyProblem
+from hyperfleet.documents.wording import quote, suggest
+from hyperfleet.errors import HistoryPruned
+from hyperfleet.model.condition import STATUSES
+from hyperfleet.model.kind import Kinds
+from hyperfleet.model.phase import PHASES
+from hyperfleet.ports import CauseKind, ChangeQuery, LoggedChange, MoveFilter, Recorded, Scope, Store, Term
+from hyperfleet.services.filters import FILTERS, read_terms
+from hyperfleet.services.history import read_subjects
+from hyperfleet.services.parameters import Parameters, split_list
+from hyperfleet.services.search import DEFAULT_LIMIT, MAX_LIMIT
+from hyperfleet.services.tail import Stretch
+from hyperfleet.services.watching import holds
+
+PARAMETERS: Final = (
+    "kind",
+    "subject",
+    "movedFrom",
+    "movedTo",
+    "cause",
+    *FILTERS,
+    "since",
+    "until",
+    "order",
+    "limit",
+    "continue",
+)
+CAUSES: Final = get_args(CauseKind)
+VALUES: Final = (*PHASES, *STATUSES)
+
+# Positions that one read of the store searches, and reads of one request: then the page ends, full or not. A request
+# must not search a whole log for something rare, nor one read keep a connection for long.
+_SPAN: Final = 5_000
+_MOST_SPANS: Final = 10
+
+_Position = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+_Time = Annotated[datetime, Meta(tz=True)]
+
+
+class _Token(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """What a continue token says."""
+
+    version: Literal[1]
+    digest: str  # of the parameters
+    since: _Time | None
+    until: _Time | None
+    position: _Position  # where the last page ended
+    head: _Position  # that the first page had reached
+
+
+class TransitionSearch(Struct, frozen=True):
+    """Which changes, and which of their transitions; or what is wrong with the parameters."""
+
+    query: ChangeQuery
+    terms: tuple[Term, ...]
+    digest: str
+    head: int | None = None  # that the first page had reached; None: this is the first page
+    errors: tuple[BodyProblem, ...] = ()
+
+    def select(self, change: LoggedChange) -> LoggedChange | None:
+        """Return a change with the transitions that are asked for; None: it is not one of these changes."""
+        query = self.query
+        moved = _moves_of(change, query.moves)
+        if not moved or not query.scope.admits(change.tenant) or (query.kinds and change.kind not in query.kinds):
+            return None
+        if query.since is not None and change.time < query.since:
+            return None
+        return replace(change, transitions=moved) if self._hold(change) else None
+
+    def _hold(self, change: LoggedChange) -> bool:
+        if not self.terms:
+            return True
+        if change.facets is None:
+            raise HistoryPruned(f"what event {change.position} changed of filters was not kept")
+        tokens = tokens_after(change)
+        return all(holds(term, tokens) for term in self.terms)
+
+
+class TransitionsFound(Struct, frozen=True):
+    """One page: the changes, how far the log was known when the first page was read, and where to go on."""
+
+    changes: tuple[LoggedChange, ...]
+    head: int
+    position: int  # where the next page begins
+    is_last: bool
+
+
+def tokens_after(change: LoggedChange) -> frozenset[str]:
+    """Return the tokens of a resource right after a change; of one that was removed, those before."""
+    facets = change.facets
+    if facets is None:
+        return frozenset()
+    return frozenset((*facets.kept, *(facets.lost if change.type == "Removed" else facets.gained)))
+
+
+def _moves_of(change: LoggedChange, moves: MoveFilter | None) -> tuple[Recorded, ...]:
+    return tuple(each for each in change.transitions if moves is None or moves.admits(each))
+
+
+# ── searching ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def find_transitions(store: Store, search: TransitionSearch) -> TransitionsFound:
+    """Find one page. It ends early when many positions have been searched: a rare thing may be far away."""
+    query, limit = replace(search.query, span=_SPAN), search.query.limit
+    found: list[LoggedChange] = []
+    head, place, is_last = search.head, 0, False
+    for _ in range(_MOST_SPANS):
+        page = await store.read_changes(query)
+        found += [chosen for change in page.changes if (chosen := search.select(change))]
+        is_last, place = page.is_last, page.after if query.is_descending else page.upto
+        if head is None or not query.is_descending:
+            head = page.upto
+        if len(found) > limit:
+            last = found[limit - 1].position
+            is_last, place = False, last - 1 if query.is_descending else last
+        if is_last or len(found) >= limit:
+            break
+        query = replace(query, upto=place) if query.is_descending else replace(query, after=place)
+    return TransitionsFound(tuple(found[:limit]), head or 0 if query.is_descending else place, place, is_last)
+
+
+async def changes_in(store: Store, stretch: Stretch) -> tuple[LoggedChange, ...]:
+    """Return the changes of a stretch that have transitions; all who follow the log share one read of the store."""
+    if not stretch.entries:
+        return ()
+    task = stretch.share(changes_in, lambda: asyncio.create_task(_read_stretch(store, stretch)))
+    try:
+        return await asyncio.shield(task)  # who leaves must not take it from the others
+    except Exception:
+        stretch.made.pop(changes_in, None)  # the next one tries again
+        raise
+
+
+async def _read_stretch(store: Store, stretch: Stretch) -> tuple[LoggedChange, ...]:
+    span = stretch.upto - stretch.after
+    query = ChangeQuery(after=stretch.after, upto=stretch.upto, moves=MoveFilter(), limit=span + 1)
+    return (await store.read_changes(query)).changes
+
+
+# ── parameters ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def read_transition_query(
+    parameters: Mapping[str, Sequence[str]], scope: Scope, kinds: Kinds, after: int | None, now: datetime
+) -> TransitionSearch:
+    """Read the parameters; `after` and those of a watch have been read elsewhere."""
+    given = Parameters(parameters)
+    given.refuse_unknown((*PARAMETERS, "after", "watch"))
+    moves = MoveFilter(
+        read_subjects(given),
+        _read_choice(given, "movedFrom", VALUES),
+        _read_choice(given, "movedTo", VALUES),
+        _read_choice(given, "cause", CAUSES),
+    )
+    query = ChangeQuery(
+        after=after,
+        since=given.instant("since", now),
+        until=given.instant("until", now),
+        scope=scope,
+        kinds=_read_choice(given, "kind", [kind.name for kind in kinds]),
+        moves=moves,
+        is_descending=_read_order(given, is_descending=after is None),
+        limit=given.number("limit", MAX_LIMIT) or DEFAULT_LIMIT,
+    )
+    terms = read_terms(given)
+    search = TransitionSearch(query, terms, _digest(query, terms, given))
+    search = _go_on(given, search)
+    return replace(search, errors=tuple(given.errors))
+
+
+def _read_choice(given: Parameters, name: str, choices: Collection[str]) -> frozenset[str]:
+    words = [word for text in given.all(name) for word in split_list(text)]
+    for at, word in words:
+        if word not in choices:
+            guess = suggest(word, tuple(choices))
+            message = f"found {quote(word)}, expected one of {', '.join(choices)}{guess}"
+            given.refuse(name, "NotAllowed", message, at)
+    return frozenset(word for _, word in words)
+
+
+def _read_order(given: Parameters, *, is_descending: bool) -> bool:
+    """Return whether the newest come first: as in history, unless it is asked what came after a position."""
+    chosen = _read_choice(given, "order", ("asc", "desc"))
+    if len(chosen) > 1:
+        given.refuse("order", "Repeated", "order is asc or desc, not both")
+    return is_descending if not chosen else "desc" in chosen
+
+
+# ── pages ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def encode_place(search: TransitionSearch, found: TransitionsFound) -> str:
+    """Write the token for the next page."""
+    query = search.query
+    token = _Token(1, search.digest, query.since, query.until, found.position, found.head)
+    return urlsafe_b64encode(msgspec.json.encode(token)).rstrip(b"=").decode()
+
+
+def _go_on(given: Parameters, search: TransitionSearch) -> TransitionSearch:
+    """Go on where a continue token says, if one was given and belongs to this query."""
+    text = given.one("continue")
+    if text is None:
+        return search
+    token = _decode(text)
+    if token is None:
+        message = "this is not a continue token; send what the last page gave as continue, unchanged"
+        given.refuse("continue", "BadFormat", message)
+    elif token.digest != search.digest:
+        given.refuse("continue", "ContinueMismatch", "this continue token belongs to another query")
+    else:
+        query = replace(search.query, since=token.since, until=token.until)
+        place: dict[str, Any] = {"upto" if query.is_descending else "after": token.position}
+        return replace(search, query=replace(query, **place), head=token.head)
+    return search
+
+
+def _decode(text: str) -> _Token | None:
+    try:
+        encoded = text.encode("ascii")
+        return _decoder.decode(b64decode(encoded + b"=" * (-len(encoded) % 4), altchars=b"-_", validate=True))
+    except (ValueError, msgspec.MsgspecError):
+        return None
+
+
+def _digest(query: ChangeQuery, terms: Sequence[Term], given: Parameters) -> str:
+    """Name what is asked for: times as they were written, because durations move with the clock."""
+    moves = query.moves or MoveFilter()
+    sets = (query.kinds, moves.subjects, moves.before, moves.after, moves.causes)
+    times = (given.all("since"), given.all("until"))
+    asked = (list(map(sorted, sets)), terms, times, query.is_descending, query.after)
+    return hashlib.blake2b(msgspec.json.encode(asked), digest_size=9).hexdigest()
+
+
+_decoder: Final = msgspec.json.Decoder(_Token)
