@@ -117,7 +117,7 @@ class _Collection(Struct, frozen=True):
         try:
             counts = await count_past(self.context.store, query, group_by.prefixes, moments, now)
         except HistoryPruned as error:
-            refusal = Refusal("HistoryPruned", f"how many there were then is no longer known: {error}")
+            refusal = Refusal("Forgotten", f"how many there were then is no longer known: {error}")
             raise Refused(from_refusal(refusal)) from error
         if isinstance(counts, TooFar):
             refuse_too_far(given, moments, counts)
