@@ -1,6 +1,6 @@
 """Flapping: what moves too often is marked, so that nobody takes what it says just now for how it is.
 
-`aggregate` calls `follow` with what moved; `heartbeat` calls `forget`, because time passes for it as well. A mark is
+`aggregate` calls `follow` with what moved. A mark is
 told beside a phase or a condition and never moves one.
 
 A subject (the phase, or a condition by its type) is marked when it has moved as often as its limit says within the
@@ -45,8 +45,7 @@ def follow(situation: Situation, moves: Mapping[str, str]) -> Movements:
         return _STILL
     policy, now = situation.policy, situation.now
     before = previous.memory.flips
-    if previous.policy != policy.digest or not is_recent(before, policy, now):
-        before = forget(before, policy, now)
+    before = _forget(before, policy, now)
     flips: dict[str, Flips] = {}
     flapping: dict[str, Flapping] = {}
     instants: list[datetime] = []
@@ -67,25 +66,13 @@ def follow(situation: Situation, moves: Mapping[str, str]) -> Movements:
     return Movements(flips, flapping, tuple(instants))
 
 
-def is_recent(flips: Mapping[str, Flips], policy: Policy, now: datetime) -> bool:
-    """Tell cheaply that no flip is too old to count: under the policy that they were kept by, all of them stay."""
-    shortest = policy.flapping.window
-    for rule in policy.rules:
-        if rule.flapping is not None and rule.flapping.window < shortest:
-            shortest = rule.flapping.window
-    horizon = now - shortest
-    for recent in flips.values():  # noqa: SIM110  # asked for every heartbeat, and a generator costs more than the look
-        if recent[0].time <= horizon:
-            return False
-    return True
-
-
-def forget(flips: Mapping[str, Flips], policy: Policy, now: datetime) -> Mapping[str, Flips]:
+def _forget(flips: Mapping[str, Flips], policy: Policy, now: datetime) -> Mapping[str, Flips]:
     """Leave out the flips that are too old to count, and those of a subject that is not watched any more."""
     kept: dict[str, Flips] = {}
     for subject, recent in flips.items():
         limit = _limit_for(subject, policy)
-        left = tuple([flip for flip in recent if flip.time + limit.window > now])
+        is_recent = recent[0].time + limit.window > now  # then so are all others
+        left = recent if is_recent else tuple([flip for flip in recent if flip.time + limit.window > now])
         if left and limit.transitions:
             kept[subject] = left[-limit.transitions :]
     return kept
