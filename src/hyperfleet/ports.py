@@ -13,7 +13,8 @@ from typing import Final, Literal, Protocol, Self
 from msgspec import Struct, field
 
 from hyperfleet.model.event import EventType, Transition
-from hyperfleet.model.report import Report, StoredReport
+from hyperfleet.model.phase import Phase
+from hyperfleet.model.report import StoredReport
 from hyperfleet.model.resource import Resource
 from hyperfleet.model.status import Status
 
@@ -44,7 +45,6 @@ class Record(Struct, frozen=True, gc=False):
     reports: Mapping[str, StoredReport] = field(default_factory=dict)  # the last accepted of each adapter
     answer: bytes = b""  # what a GET returns, made when it was written
     revision: int = 0  # the position of its last event, which made this version; 0: not stored yet
-    wake_at: datetime | None = None  # never later than `status.next_deadline`, so that heartbeats need not move it
     policy_version: int = 0
 
 
@@ -122,7 +122,7 @@ class Entry(Struct, frozen=True):
     tenant: str
     generation: int
     time: datetime
-    answer: bytes | None  # what a GET returned from then on; None: Removed, or only Reported
+    answer: bytes | None  # what a GET returned from then on; None: Removed
     facets: FacetChange | None  # None: they did not change, or the event is older than this column
 
 
@@ -133,13 +133,13 @@ class Entries(Struct, frozen=True):
     head: int
 
 
-class Version(Struct, frozen=True):
-    """A resource as it was at a moment: its last full answer, and what heartbeats have moved since then."""
+class PastReport(Struct, frozen=True):
+    """A report of the log: when it came, and what it said. Its times are those before the next change of the adapter's
+    report, or now.
+    """
 
-    entry: Entry  # the last event at or before the moment that has an answer, or `Removed`
-    revision: int  # the position of the last event of all at or before the moment
-    last_updated: datetime | None = None  # time of the last `Reported` after `entry`; None: there was none
-    heard: Mapping[str, datetime] = field(default_factory=dict)  # adapter → effective time of its last heartbeat since
+    received_time: datetime
+    stored: StoredReport
 
 
 # ── what a write does ────────────────────────────────────────────────────────────────────────────────────────────
@@ -156,9 +156,7 @@ class Needs(Struct, frozen=True):
     names: frozenset[NameKey] = frozenset()
     keys: frozenset[str] = frozenset()
     wants_children: Callable[[Resource], bool] = _wants_none  # asked of each record that was loaded
-    # Reports, and on which of `ids`, if whoever sends them looks at no others of the resource afterwards. A store that
-    # knows that they repeat what was said need not read what nobody looks at then.
-    sent: Sequence[tuple[str, Report]] = ()
+    reporting: frozenset[tuple[str, str]] = frozenset()  # (resource id, adapter): heartbeats of these must wait
 
 
 class Loaded(Struct, frozen=True):
@@ -178,7 +176,7 @@ class Draft(Struct, frozen=True, gc=False):
     type: EventType
     resource: Resource
     time: datetime
-    answer: bytes | None  # None: it is gone, or only times moved and the logged report of the same position says which
+    answer: bytes | None  # None: it is gone
     transitions: tuple[Transition, ...] = ()
     cause: Cause = Cause("report")
     policy: str = ""  # version of the policy in force
@@ -186,12 +184,25 @@ class Draft(Struct, frozen=True, gc=False):
 
 
 class LoggedReport(Struct, frozen=True, gc=False):
-    """An accepted report for the log. `is_same`: it said what the adapter's report before it said."""
+    """An accepted report that says something new, for the log, and the report that it replaces.
+
+    Heartbeats are not logged: when the replaced report was last heard is kept with the one that replaces it.
+    """
 
     resource_id: str
     stored: StoredReport
     event: int | None  # the place of its event in `Changes.events`, if it made one
-    is_same: bool = False
+    replaced: StoredReport | None = None
+
+
+class CalmChange(Struct, frozen=True, gc=False):
+    """A report that is otherwise as it was, but whose `is_calm` changes.
+
+    Clearing it must not meet a heartbeat on its way: the times must still be those that were read.
+    """
+
+    resource_id: str
+    stored: StoredReport  # with the new value
 
 
 class Tally(Struct, frozen=True):
@@ -208,8 +219,7 @@ class Tally(Struct, frozen=True):
 class Changes(Struct, frozen=True):
     """All that a transaction writes; of each resource only its last state.
 
-    A record is saved whether or not its answer changed; `revisions` names those that got events. The others keep
-    the revision they have.
+    `revisions` names those of `updated` that got events. The others keep the revision they have.
     """
 
     inserted: Sequence[Record] = ()
@@ -217,9 +227,10 @@ class Changes(Struct, frozen=True):
     removed: Sequence[Resource] = ()
     revisions: Mapping[str, int] = field(default_factory=dict)  # resource id → place of its last event in `events`
     edited: frozenset[str] = frozenset()  # which of `updated` have another resource, not only another status
-    steady: frozenset[str] = frozenset()  # of which nothing but times moved: of the status, and of `repeated`
-    reports: Sequence[tuple[str, StoredReport]] = ()  # (id of one in `inserted` or `updated`, report): the last now
-    repeated: Sequence[tuple[str, StoredReport]] = ()  # the same, of those that say what the one before them said
+    # Of these only the next deadline and the policy version are saved: nothing that anybody sees has changed.
+    rescheduled: Sequence[Record] = ()
+    reports: Sequence[tuple[str, StoredReport]] = ()  # (resource id, report): the last of its adapter now
+    calm: Sequence[CalmChange] = ()  # of other reports
     retired: Sequence[tuple[str, str]] = ()  # (resource id, adapter): no longer there
     log: Sequence[LoggedReport] = ()
     events: Sequence[Draft] = ()
@@ -235,8 +246,9 @@ class Changes(Struct, frozen=True):
             self.inserted,
             self.updated,
             self.removed,
+            self.rescheduled,
             self.reports,
-            self.repeated,
+            self.calm,
             self.retired,
             self.log,
             self.events,
@@ -245,6 +257,33 @@ class Changes(Struct, frozen=True):
 
 
 Work = Callable[[Loaded], Changes]
+
+
+class Heartbeat(Struct, frozen=True, gc=False):
+    """A report that may say what is stored. Which it is, the store finds out."""
+
+    kind: str
+    resource_id: str
+    parent_id: str | None  # None: whatever it is below
+    scope: Scope
+    adapter: str
+    generation: int
+    digest: bytes
+    observed_time: datetime | None
+    wants_report: bool = False  # return the stored report too
+
+
+class Heard(Struct, frozen=True, gc=False):
+    """A heartbeat that was recorded: two times have moved, and nothing else of the resource."""
+
+    name: str  # of the resource, as the next three
+    parent_id: str | None
+    tenant: str
+    revision: int
+    phase: Phase
+    report_id: str
+    skew: timedelta  # how far the adapter's clock runs ahead of ours
+    stored: StoredReport | None = None  # if it was wanted
 
 
 # ── what a read asks ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -513,6 +552,14 @@ class Store(Protocol):
         """Return if the store can be written to now."""
         ...
 
+    async def record_heartbeats(self, heartbeats: Sequence[Heartbeat]) -> list[Heard | None]:
+        """Record those that say what a calm stored report says, at a later time; None: it is not one of these.
+
+        One small update, durable when this returns; each heartbeat is of another adapter or resource. What is not
+        recorded has changed nothing, and is for `transact`.
+        """
+        ...
+
     async def transact(self, needs: Needs, work: Work) -> int:
         """Lock and load, call `work`, write what it returns, commit; return the position before the first event.
 
@@ -587,19 +634,22 @@ class Store(Protocol):
 
     async def read_version(
         self, kind: str, id_: str, scope: Scope, at: datetime, parent_id: str | None = None
-    ) -> Version | None:
-        """Return a resource as it was; None: it was not there yet. Raise `Forgotten` if that can no longer be told."""
+    ) -> Entry | None:
+        """Return the event that made a resource what it was; None: it was not there yet.
+
+        Raise `Forgotten` if that can no longer be told.
+        """
         ...
 
     async def read_versions(self, resource_id: str, scope: Scope, since: datetime) -> tuple[Entry, ...]:
-        """Return a resource's events with an answer from the one in force at `since` on, as far as they are kept."""
+        """Return a resource's events with an answer, from the one in force at `since` on, as far as they are kept."""
         ...
 
     async def read_reports_past(self, resource_id: str, scope: Scope, at: datetime) -> tuple[StoredReport, ...]:
         """Return the last report of each adapter that was received until then; raise `Forgotten` as above."""
         ...
 
-    async def read_report_log(self, resource_id: str, scope: Scope, since: datetime) -> tuple[StoredReport, ...]:
+    async def read_report_log(self, resource_id: str, scope: Scope, since: datetime) -> tuple[PastReport, ...]:
         """Return accepted reports in their order: the last of each adapter before `since`, then all from then on."""
         ...
 
@@ -644,7 +694,7 @@ class Store(Protocol):
     # time and policy
 
     async def due(self, limit: int) -> Due:
-        """Return resources whose `wake_at` has come."""
+        """Return resources whose next deadline has come."""
         ...
 
     async def outdated(self, policy_version: int, limit: int) -> tuple[tuple[str, ...], int]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from hyperfleet.api.compat.app import PREFIX
+from hyperfleet.api.compat.places import PREFIX
 from hyperfleet.api.compat.description import describe
 from hyperfleet.api.description.operations import Body, Operation, Parameter
 from tests.api.compat_client import report_body

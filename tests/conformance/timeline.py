@@ -233,9 +233,7 @@ _ACTUAL: dict[str, Callable[[_Player, Any], Any]] = {
     "adapterSince": _adapter_transition_times,
     "messageHas": _message_parts,
     "updated": lambda player, texts: {
-        summary.name: _same_duration(player, summary.last_updated, texts[summary.name])
-        for summary in player.world.status.adapters
-        if summary.name in texts
+        name: _same_duration(player, player.world.reports[name].effective_time, text) for name, text in texts.items()
     },
     "lastUpdated": lambda player, text: _same_duration(player, player.world.status.last_updated, text),
     "isReplay": lambda player, _: player.decision is not None and player.decision.is_replay,

@@ -9,22 +9,30 @@ from random import Random
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from hyperfleet.backends.rows import as_heard
 from hyperfleet.model.event import EventType
 from hyperfleet.model.report import StoredReport
 from hyperfleet.model.resource import Resource
-from hyperfleet.ports import Changes, Draft, Entry, FacetChange, LoggedReport, Record, Store, Version
-from tests.contract.stores import make_record, make_stored, write
+from hyperfleet.ports import Changes, Draft, Entry, FacetChange, LoggedReport, PastReport, Record, Store
+from tests.contract.stores import as_past, make_record, make_stored, write
 
 ADAPTERS = ("apply", "dns")
 
 
-class Logged(Struct, frozen=True):
-    """A report that was logged, with the position of its event."""
+class Logged(Struct):
+    """A report that was logged, with the times that its last heartbeat gave it."""
 
     resource_id: str
-    position: int | None
+    received_time: datetime
     stored: StoredReport
+    effective_time: datetime
+
+    def forget_heartbeats(self) -> None:
+        """Take the times back that it was logged with: only the report that replaces it would know better."""
+        self.stored = replace(self.stored, effective_time=self.effective_time, last_heard=self.received_time)
+
+    def told(self) -> StoredReport:
+        """Return the report as the log tells it."""
+        return as_past(self.stored)
 
 
 class Chronicle(Struct):
@@ -39,23 +47,14 @@ class Chronicle(Struct):
 
     def reports_at(self, id_: str, generation: int) -> tuple[StoredReport, ...]:
         """Return the last report of each adapter at a generation."""
-        ours = [each.stored for each in self.reports if each.resource_id == id_]
+        ours = [each.told() for each in self.reports if each.resource_id == id_]
         last = {each.report.adapter: each for each in ours if each.report.observed_generation == generation}
         return tuple(last[adapter] for adapter in sorted(last))
 
-    def version(self, id_: str, at: datetime) -> Version | None:
+    def version(self, id_: str, at: datetime) -> Entry | None:
         """Return a resource as it was."""
         until = [entry for entry in self.events_of(id_) if entry.time <= at]
-        if not until:
-            return None
-        full, last = [entry for entry in until if entry.type != "Reported"][-1], until[-1]
-        beats = [each for each in self.reports if each.resource_id == id_ and each.position is not None]
-        heard = {
-            each.stored.report.adapter: each.stored.effective_time
-            for each in beats
-            if each.position is not None and full.position < each.position <= last.position
-        }
-        return Version(full, last.position, None if last is full else last.time, heard)
+        return until[-1] if until else None
 
     def versions(self, id_: str, since: datetime) -> tuple[Entry, ...]:
         """Return the answers from the one in force at a moment on."""
@@ -65,15 +64,16 @@ class Chronicle(Struct):
 
     def reports_past(self, id_: str, at: datetime) -> tuple[StoredReport, ...]:
         """Return the last report of each adapter that was received until then."""
-        ours = [each.stored for each in self.reports if each.resource_id == id_ and each.stored.last_heard <= at]
-        last = {stored.report.adapter: stored for stored in ours}
+        ours = [each for each in self.reports if each.resource_id == id_ and each.received_time <= at]
+        last = {each.stored.report.adapter: each.told() for each in ours}
         return tuple(last[adapter] for adapter in sorted(last))
 
-    def report_log(self, id_: str, since: datetime) -> tuple[StoredReport, ...]:
+    def report_log(self, id_: str, since: datetime) -> tuple[PastReport, ...]:
         """Return the last report of each adapter before a moment, then all from then on."""
-        ours = [each.stored for each in self.reports if each.resource_id == id_]
-        last = {stored.report.adapter: stored.id for stored in ours if stored.last_heard < since}
-        return tuple(stored for stored in ours if stored.last_heard >= since or stored.id in last.values())
+        ours = [each for each in self.reports if each.resource_id == id_]
+        last = {each.stored.report.adapter: each.stored.id for each in ours if each.received_time < since}
+        kept = [each for each in ours if each.received_time >= since or each.stored.id in last.values()]
+        return tuple(PastReport(each.received_time, each.told()) for each in kept)
 
 
 class Historian:
@@ -83,8 +83,9 @@ class Historian:
         self.chronicle = Chronicle()
         self.now = start
         self.write: Callable[[Changes], Awaitable[int]] = lambda changes: write(store, changes)
+        self._number = 0
         self._records: dict[str, Record] = {}
-        self._reports: dict[tuple[str, str], StoredReport] = {}
+        self._last: dict[tuple[str, str], Logged] = {}
 
     @property
     def living(self) -> Sequence[str]:
@@ -113,35 +114,35 @@ class Historian:
         await self._change(self._records[id_], "StatusChanged")
 
     async def report(self, id_: str, adapter: str, said: str) -> None:
-        """Take a report: one that says what the last one said is a heartbeat."""
-        record, before = self._at_this_time(self._records[id_]), self._reports.get((id_, adapter))
-        number = len(self.chronicle.reports)
-        stored = make_stored(
-            adapter,
-            record.resource.generation,
-            said,
-            id=f"rep-{number}",
-            last_heard=self.now,
-            effective_time=self.now - timedelta(seconds=number % 7),
-        )
-        is_same = before is not None and before.report == stored.report
-        facets = None if is_same else FacetChange(("p:Pending",), (f"a:{adapter}={said}",))
-        draft = self._draft("Reported" if is_same else "StatusChanged", record.resource, facets)
-        log = [LoggedReport(id_, stored, 0, is_same)]
-        changes = Changes(updated=[record], revisions={id_: 0}, events=[draft], log=log)
-        if is_same:
-            changes = replace(changes, repeated=[(id_, stored)], steady=frozenset({id_}))
-        else:
-            changes = replace(changes, reports=[(id_, stored)])
+        """Take a report: one that says what the last one said is a heartbeat, and moves two times."""
+        record, last = self._at_this_time(self._records[id_]), self._last.get((id_, adapter))
+        self._number += 1
+        times = {"last_heard": self.now, "effective_time": self.now - timedelta(seconds=self._number % 7)}
+        stored = make_stored(adapter, record.resource.generation, said, id=f"rep-{self._number}", **times)
+        if last is not None and last.stored.report == stored.report:
+            last.stored = replace(last.stored, **times)
+            await self.write(Changes(reports=[(id_, last.stored)]))
+            return
+        draft = self._draft("StatusChanged", record.resource, FacetChange(("p:Pending",), (f"a:{adapter}={said}",)))
+        log = [LoggedReport(id_, stored, 0, last.stored if last else None)]
+        changes = Changes(updated=[record], revisions={id_: 0}, events=[draft], reports=[(id_, stored)], log=log)
         await self._write([draft], changes)
         self._records[id_] = record
-        told = as_heard(before, stored.id, stored.effective_time, stored.last_heard) if is_same and before else stored
-        self.chronicle.reports.append(Logged(id_, self.chronicle.entries[-1].position, told))
-        self._reports[id_, adapter] = told
+        self._last[id_, adapter] = logged = Logged(id_, self.now, stored, stored.effective_time)
+        self.chronicle.reports.append(logged)
+
+    async def retire(self, id_: str, adapter: str) -> None:
+        """Forget the report of an adapter."""
+        if (id_, adapter) in self._last:
+            self._last.pop((id_, adapter)).forget_heartbeats()
+        await self.write(Changes(retired=[(id_, adapter)]))
 
     async def remove(self, id_: str) -> None:
         """Take a resource away."""
         resource = self._records.pop(id_).resource
+        for adapter in ADAPTERS:
+            if (id_, adapter) in self._last:
+                self._last.pop((id_, adapter)).forget_heartbeats()
         draft = self._draft("Removed", resource, FacetChange(lost=("p:Pending",)))
         await self._write([draft], Changes(removed=[resource], events=[draft]))
 
@@ -158,7 +159,7 @@ class Historian:
 
     def _draft(self, type_: EventType, resource: Resource, facets: FacetChange | None) -> Draft:
         answer = f"{resource.id} {len(self.chronicle.entries)}".encode()
-        return Draft(type_, resource, self.now, None if type_ in ("Reported", "Removed") else answer, facets=facets)
+        return Draft(type_, resource, self.now, None if type_ == "Removed" else answer, facets=facets)
 
     async def _write(self, drafts: Sequence[Draft], changes: Changes) -> None:
         base = await self.write(changes)
@@ -180,31 +181,15 @@ async def live_through(historian: Historian, steps: int, seed: int = 5) -> None:
     for step in range(steps):
         historian.wait(timedelta(minutes=random.choice((0, 1, 20, 60))))
         id_ = random.choice(historian.living)
-        match random.choices(("beat", "change", "edit", "remove"), (12, 2, 1, 0.3))[0]:
-            case "beat":
+        match random.choices(("report", "change", "edit", "retire", "remove"), (12, 2, 1, 0.5, 0.3))[0]:
+            case "report":
                 await historian.report(id_, random.choice(ADAPTERS), random.choice("aaaab"))
             case "change":
                 await historian.change(id_)
             case "edit":
                 await historian.edit(id_)
+            case "retire":
+                await historian.retire(id_, random.choice(ADAPTERS))
             case "remove":
                 await historian.remove(id_)
                 await historian.create(f"cls-{step + 10}")
-
-
-async def live_long(historian: Historian, steps: int, ids: Sequence[str], seed: int = 7) -> None:
-    """Let an adapter repeat itself for long, and another one now and then; seldom does either say something new."""
-    random = Random(seed)
-    said = dict.fromkeys(ADAPTERS, "a")
-    for id_ in ids:
-        await historian.create(id_)
-        for adapter in ADAPTERS:
-            await historian.report(id_, adapter, "a")
-    for step in range(1, steps + 1):
-        historian.wait(timedelta(seconds=random.choice((0, 1, 60, 600))))
-        id_, adapter = random.choice(ids), "apply" if step % 50 == 0 else "dns"
-        if step % 90 == 0:
-            await historian.edit(id_)
-        elif step % 70 == 0:
-            said[adapter] = random.choice("abc")
-        await historian.report(id_, adapter, said[adapter])

@@ -7,6 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
 
+from msgspec.structs import replace
+
+from hyperfleet.aggregation import digest_of
 from hyperfleet.errors import Contended
 from hyperfleet.model.condition import Condition
 from hyperfleet.model.event import EventType, Transition
@@ -77,7 +80,7 @@ def make_status(phase: Phase = "Pending", instant: datetime = START) -> Status:
         phase_description="words",
         phase_since=instant,
         conditions=(Condition("Ready", "False", "Waiting", "for «dns»", 1, instant),),
-        adapters=(AdapterSummary("dns", "True", 1, "Completed", instant, instant, stale=True),),
+        adapters=(AdapterSummary("dns", "True", 1, "Completed", instant, stale=True),),
         last_updated=instant,
         policy="digest",
         raw={},
@@ -86,20 +89,27 @@ def make_status(phase: Phase = "Pending", instant: datetime = START) -> Status:
     )
 
 
-def make_record(resource: Resource | str = "cls-1", phase: Phase = "Pending", **more: Any) -> Record:
+def make_record(
+    resource: Resource | str = "cls-1", phase: Phase = "Pending", *, wake_at: datetime | None = None, **more: Any
+) -> Record:
     """Make a record whose answer tells its id and phase."""
     if isinstance(resource, str):
         resource = make_resource(resource)
     answer = f'{{"id": "{resource.id}", "phase": "{phase}"}}'.encode()
-    return Record(resource, make_status(phase), **({"answer": answer} | more))
+    return Record(resource, replace(make_status(phase), next_deadline=wake_at), **({"answer": answer} | more))
 
 
 def make_stored(adapter: str = "dns", generation: int = 1, said: str = "", **more: Any) -> StoredReport:
     """Make an accepted report; `said` makes its content differ."""
     conditions = (Condition("Available", "True", "Done", said, generation, START),)
     report = Report(adapter, generation, conditions, START, {"said": said, "n": [1, 2.5]}, {"by": "ü"})
-    fields: dict[str, Any] = {"effective_time": START, "last_heard": START, "id": "rep-1"}
+    fields: dict[str, Any] = {"effective_time": START, "last_heard": START, "digest": digest_of(report), "id": "rep-1"}
     return StoredReport(report, **(fields | more))
+
+
+def as_past(stored: StoredReport) -> StoredReport:
+    """Return a report as the log tells it: without what only heartbeats need."""
+    return replace(stored, digest=b"", is_calm=False)
 
 
 def make_draft(resource: Resource, *transitions: Transition, type_: EventType = "StatusChanged", **more: Any) -> Draft:
@@ -139,7 +149,8 @@ def changed(*records: Record, time: datetime = START, **more: Any) -> Changes:
 async def write(store: Store, changes: Changes, *ids: str) -> int:
     """Write changes to resources, loading those that are not new."""
     old = {record.resource.id for record in changes.updated} | {resource.id for resource in changes.removed}
-    old |= {id_ for id_, _ in (*changes.reports, *changes.repeated)} | {id_ for id_, _ in changes.retired} | set(ids)
+    old |= {record.resource.id for record in changes.rescheduled} | {change.resource_id for change in changes.calm}
+    old |= {id_ for id_, _ in changes.reports} | {id_ for id_, _ in changes.retired} | set(ids)
     return await store.transact(Needs(ids=frozenset(old)), lambda _: changes)
 
 

@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from hyperfleet.errors import Contended, StoreUnavailable
-from hyperfleet.model.report import StoredReport
+from hyperfleet.model.report import Discard, StoredReport
 from hyperfleet.ports import (
     EVERYTHING,
     Answer,
@@ -32,6 +32,7 @@ from hyperfleet.ports import (
 )
 from tests.contract.stores import (
     START,
+    as_past,
     changed,
     created,
     ids_of,
@@ -297,7 +298,13 @@ async def test_a_name_is_free_for_others_in_the_transaction_that_gives_it_up(sto
 async def test_the_last_report_of_each_adapter_is_kept_until_it_is_retired(store: Store) -> None:
     await write(store, created(make_record("cls-1")))
     reports = {
-        "dns": make_stored("dns", accepted=("d1", "d2"), out_of_order=2, has_verdict=False, last_unknown=START),
+        "dns": make_stored(
+            "dns",
+            discards=(Discard(START, timedelta(seconds=-7)), Discard(START, timedelta(minutes=2))),
+            has_verdict=False,
+            last_unknown=START,
+            is_calm=True,
+        ),
         "Validation": make_stored("Validation", generation=2),
     }
     await write(store, Changes(reports=[("cls-1", make_stored("dns", said="earlier"))]))
@@ -437,20 +444,20 @@ async def test_the_counters_of_adapters_add_up_over_the_tenants_one_may_see(stor
 async def test_reports_of_an_earlier_generation_are_found_in_the_log(store: Store) -> None:
     await write(store, created(make_record("cls-1")))
 
-    async def accept(stored: StoredReport, *, is_same: bool = False) -> None:
-        changes = Changes(reports=[("cls-1", stored)], log=[LoggedReport("cls-1", stored, None, is_same)])
-        await write(store, changes)
+    async def accept(stored: StoredReport, replaced: StoredReport | None = None) -> StoredReport:
+        log = [LoggedReport("cls-1", stored, None, replaced)]
+        await write(store, Changes(reports=[("cls-1", stored)], log=log))
+        return stored
 
     later = START + timedelta(minutes=1)
-    repeated = make_stored("dns", said="x", id="rep-2", effective_time=later, last_heard=later + timedelta(seconds=1))
-    await accept(make_stored("dns", said="w", id="rep-0"))
-    await accept(make_stored("dns", said="x", id="rep-1"))
-    await accept(repeated, is_same=True)
-    await accept(make_stored("apply", said="y", id="rep-3"))
-    now = make_stored("dns", generation=2, id="rep-4")
-    await accept(now)
-    assert await store.read_reports_at("cls-1", EVERYTHING, 1) == (make_stored("apply", said="y", id="rep-3"), repeated)
-    assert await store.read_reports_at("cls-1", EVERYTHING, 2) == (now,)
+    first = await accept(make_stored("dns", said="w", id="rep-0"))
+    second = await accept(make_stored("dns", said="x", id="rep-1"), first)
+    heard = replace(second, effective_time=later, last_heard=later + timedelta(seconds=1))
+    await write(store, Changes(reports=[("cls-1", heard)]))
+    apply = await accept(make_stored("apply", said="y", id="rep-3"))
+    now = await accept(make_stored("dns", generation=2, id="rep-4"), heard)
+    assert await store.read_reports_at("cls-1", EVERYTHING, 1) == (as_past(apply), as_past(heard))
+    assert await store.read_reports_at("cls-1", EVERYTHING, 2) == (as_past(now),)
     assert await store.read_reports_at("cls-1", EVERYTHING, 3) == ()
 
 

@@ -5,12 +5,11 @@ In the order a newcomer meets it: `load_policies` makes policies of YAML; `read_
 Everything here is pure: `now` is an argument, and what to store is returned.
 """
 
-from hyperfleet.aggregation.acceptance import Decision, decide
-from hyperfleet.aggregation.aggregate import aggregate
+from hyperfleet.aggregation.acceptance import Decision, decide, digest_of
+from hyperfleet.aggregation.aggregate import aggregate, can_change_status, is_calm
 from hyperfleet.aggregation.body import BodyProblem, ReadReport, read_report
 from hyperfleet.aggregation.deletion import awaited_finalizers, is_removable
 from hyperfleet.aggregation.explaining.explanation import StatusExplanation, explain
-from hyperfleet.aggregation.heartbeat import means_the_same, refresh, says_the_same
 from hyperfleet.aggregation.loading.policy_loader import Loading, check_policies, load_policies
 from hyperfleet.aggregation.plain_body import read_plain
 from hyperfleet.aggregation.policy import Policy, PolicySet
@@ -28,15 +27,15 @@ __all__ = [
     "StatusExplanation",
     "aggregate",
     "awaited_finalizers",
+    "can_change_status",
     "check_policies",
     "decide",
+    "digest_of",
     "explain",
+    "is_calm",
     "is_removable",
     "load_policies",
-    "means_the_same",
     "read_plain",
     "read_report",
-    "refresh",
-    "says_the_same",
     "transitions_between",
 ]

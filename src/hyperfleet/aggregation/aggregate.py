@@ -18,9 +18,10 @@ from hyperfleet.aggregation.policy import Policy
 from hyperfleet.aggregation.publication import Publisher
 from hyperfleet.aggregation.rules import judge_rules
 from hyperfleet.aggregation.situation import Child, Situation, read_situation
+from hyperfleet.model.condition import UNKNOWN
 from hyperfleet.model.event import PHASE_SUBJECT
 from hyperfleet.model.phase import Phase
-from hyperfleet.model.report import StoredReport
+from hyperfleet.model.report import AVAILABLE, StoredReport
 from hyperfleet.model.resource import Resource
 from hyperfleet.model.status import AdapterSummary, Status
 
@@ -78,6 +79,7 @@ def settle(situation: Situation, publisher: Publisher, phase: Phase) -> Status:
         next_deadline=_next_deadline(situation, publisher, movements),
         memory=replace(situation.memory, flips=movements.flips) if movements.flips else situation.memory,
         flapping=movements.flapping,
+        restless=_restless(situation),
     )
 
 
@@ -95,11 +97,49 @@ def _summaries(situation: Situation) -> tuple[AdapterSummary, ...]:
                 view.observed_generation,
                 view.state,
                 since,
-                view.last_updated,
                 view.is_stale,
             )
         )
     return tuple(summaries)
+
+
+def _restless(situation: Situation) -> tuple[str, ...]:
+    """Return the adapters whose next heartbeat alone can change the status.
+
+    Of any other adapter's times a status takes only that it is not stale and that each `olderThan` is false, and both
+    stay so when it is heard later.
+    """
+    views = situation.by_name
+    if situation.policy.reads_times:
+        return tuple(views)
+    elapsed = situation.clock.elapsed
+    return tuple([name for name, view in views.items() if view.is_stale or name in elapsed])
+
+
+def is_calm(stored: StoredReport, status: Status) -> bool:
+    """Tell whether being heard again changes nothing of a status that was just computed.
+
+    An Unknown report moves the clock of missing adapters, and a heartbeat after `OutOfOrder` discards ends their count.
+    """
+    return (
+        stored.report.status_of(AVAILABLE) != UNKNOWN
+        and not stored.discards
+        and stored.report.adapter not in status.restless
+    )
+
+
+def can_change_status(before: StoredReport | None, after: StoredReport, policy: Policy) -> bool:
+    """Tell whether a report that replaces another can change the status at all.
+
+    It cannot if the one before was calm and the two differ only in data that no rule reads: counters, for instance.
+    """
+    return (
+        before is None
+        or policy.reads_data
+        or not before.is_calm
+        or before.report.observed_generation != after.report.observed_generation
+        or before.report.conditions != after.report.conditions
+    )
 
 
 def _next_deadline(situation: Situation, publisher: Publisher, movements: FlappingState) -> datetime | None:

@@ -26,13 +26,14 @@ class AdaptersByName(dict[str, dict[str, Any]]):
 class RuleClock:
     """Time in rules: helpers that record the instants at which their results change."""
 
-    __slots__ = ("_now", "_views", "instants")
+    __slots__ = ("_now", "_views", "elapsed", "instants")
 
     def __init__(self, views: Mapping[str, AdapterView], now: datetime) -> None:
         """Evaluate for `views` at `now`."""
         self._views = views
         self._now = now
         self.instants: list[datetime] = []
+        self.elapsed: set[str] = set()  # adapters that `older_than` was true of
 
     def older_than(self, entry: Mapping[str, Any], duration: str) -> bool:
         """Tell whether an adapter has not been heard from for a while; an unreported one is never too old."""
@@ -41,7 +42,10 @@ class RuleClock:
             return False
         instant = view.last_heard + constant_duration(duration)
         self.instants.append(instant)
-        return instant <= self._now
+        if instant > self._now:
+            return False
+        self.elapsed.add(view.adapter)
+        return True
 
 
 @lru_cache(maxsize=1024)

@@ -1,7 +1,6 @@
 """Flapping: mark what moves too often, so that its current value is not mistaken for its state.
 
-`aggregate` calls `follow` with what moved; `heartbeat` calls `forget`, because time passes for it as well. A mark is
-shown beside a phase or a condition and never changes one.
+`aggregate` calls `follow` with what moved. A mark is shown beside a phase or a condition and never changes one.
 
 A subject (the phase, or a condition by its type) is marked when it has moved as often as its limit allows within the
 window. The mark stays until fewer than half as many moves, rounded up, are left in the window, so that it does not
@@ -45,8 +44,7 @@ def follow(situation: Situation, moves: Mapping[str, str]) -> FlappingState:
         return _NO_MOVES
     policy, now = situation.policy, situation.now
     before = previous.memory.flips
-    if previous.policy != policy.digest or not is_recent(before, policy, now):
-        before = forget(before, policy, now)
+    before = _forget(before, policy, now)
     flips: dict[str, Flips] = {}
     flapping: dict[str, Flapping] = {}
     instants: list[datetime] = []
@@ -67,25 +65,13 @@ def follow(situation: Situation, moves: Mapping[str, str]) -> FlappingState:
     return FlappingState(flips, flapping, tuple(instants))
 
 
-def is_recent(flips: Mapping[str, Flips], policy: Policy, now: datetime) -> bool:
-    """Tell cheaply whether no flip is too old to count, under the policy by which they were kept."""
-    shortest = policy.flapping.window
-    for rule in policy.rules:
-        if rule.flapping is not None and rule.flapping.window < shortest:
-            shortest = rule.flapping.window
-    horizon = now - shortest
-    for recent in flips.values():  # noqa: SIM110  # called for every heartbeat; a generator is slower
-        if recent[0].time <= horizon:
-            return False
-    return True
-
-
-def forget(flips: Mapping[str, Flips], policy: Policy, now: datetime) -> Mapping[str, Flips]:
+def _forget(flips: Mapping[str, Flips], policy: Policy, now: datetime) -> Mapping[str, Flips]:
     """Drop flips that are too old to count, and those of subjects that are no longer tracked."""
     kept: dict[str, Flips] = {}
     for subject, recent in flips.items():
         limit = _limit_for(subject, policy)
-        left = tuple([flip for flip in recent if flip.time + limit.window > now])
+        is_recent = recent[0].time + limit.window > now  # then so are all others
+        left = recent if is_recent else tuple([flip for flip in recent if flip.time + limit.window > now])
         if left and limit.transitions:
             kept[subject] = left[-limit.transitions :]
     return kept

@@ -33,6 +33,7 @@ from hyperfleet.api import (
 )
 from hyperfleet.api.audit import Audit
 from hyperfleet.api.compat import app as compat
+from hyperfleet.api.compat.lane import CompatLane
 from hyperfleet.api.context import Context
 from hyperfleet.api.description.table import list_operations
 from hyperfleet.api.envelope import Envelope
@@ -76,7 +77,7 @@ def create_app(context: Context, lifespan: Lifespan[Any] | None = None) -> ASGIA
     routes.append(compat.mount(context))  # the dialect of the existing Go clients
     router = Starlette(routes=routes, exception_handlers=dict.fromkeys(_ERRORS, _answer_error), lifespan=lifespan)
     router.router.redirect_slashes = False  # a redirected POST is lost on many clients
-    lanes = FastLane(ReportLane(Envelope(router, context), context), context)
+    lanes = FastLane(ReportLane(CompatLane(Envelope(router, context), context), context), context)
     app = Traffic(Gate(lanes, context.authenticator, context.pace), context.measures, list_templates(context))
     if context.journal is None:
         return app

@@ -17,8 +17,8 @@ from msgspec.structs import replace
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hyperfleet.api.callers import CALLER
-from hyperfleet.api.compat import app as compat
 from hyperfleet.api.compat.description import describe
+from hyperfleet.api.compat.places import PREFIX as COMPAT
 from hyperfleet.api.context import Context
 from hyperfleet.api.description.table import list_operations
 from hyperfleet.api.exchanges import remote_of, request_id_in
@@ -216,4 +216,4 @@ def _list_writes(context: Context) -> Iterator[tuple[str, str]]:
         if each.method.upper() in _WRITES and each.role != "reader":
             yield each.method.upper(), each.path
     for path, operations in describe(context)["paths"].items():
-        yield from ((method.upper(), compat.PREFIX + path) for method in operations if method.upper() in _WRITES)
+        yield from ((method.upper(), COMPAT + path) for method in operations if method.upper() in _WRITES)

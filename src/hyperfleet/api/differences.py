@@ -16,7 +16,7 @@ from hyperfleet.api.callers import caller_of
 from hyperfleet.api.context import Context
 from hyperfleet.api.difference_text import render
 from hyperfleet.api.difference_wire import Side, tell
-from hyperfleet.api.past import restore
+from hyperfleet.api.past import answer_of
 from hyperfleet.api.problems import Refused, from_query, from_refusal
 from hyperfleet.api.requests import checked_target, parameters_of, target_of
 from hyperfleet.api.responses import JSON, TEXT, answer_in, prefers_text
@@ -74,12 +74,12 @@ class _Differences(Struct, frozen=True):
             answer = await store.read_answer(target.kind.name, target.id, scope, target.parent_id)
             if answer is not None:
                 return Side(answer.body, answer.revision)
-        version = await find_version(store, target, scope, at or self.context.clock.now())
-        if isinstance(version, Refusal):
-            raise Refused(from_refusal(version))
+        entry = await find_version(store, target, scope, at or self.context.clock.now())
+        if isinstance(entry, Refusal):
+            raise Refused(from_refusal(entry))
         if at is None:  # it went while we looked
             raise Refused(from_refusal(not_found(target)))
-        return Side(restore(version), version.revision, at)
+        return Side(answer_of(entry), entry.position, at)
 
 
 def _read_asked(given: Parameters, now: datetime) -> _Asked:

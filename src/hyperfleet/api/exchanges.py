@@ -12,8 +12,8 @@ from typing import Final
 from starlette.types import Message, Scope, Send
 
 from hyperfleet.api.callers import CALLER
-from hyperfleet.api.compat import app as compat
 from hyperfleet.api.compat.description import describe
+from hyperfleet.api.compat.places import PREFIX as COMPAT
 from hyperfleet.api.context import Context
 from hyperfleet.api.description.table import list_operations
 from hyperfleet.api.traffic import route_of
@@ -78,4 +78,4 @@ def remote_of(scope: Scope) -> str:
 def list_templates(context: Context) -> Iterator[str]:
     """Yield the templates of all paths, as they are described."""
     yield from (operation.path for operation in list_operations(context))
-    yield from (compat.PREFIX + path for path in describe(context)["paths"])
+    yield from (COMPAT + path for path in describe(context)["paths"])

@@ -52,7 +52,7 @@ class _Explanations(Struct, frozen=True):
             raise Refused(from_refusal(not_found(target)))
         if only is not None and only not in evidence.condition_types:
             raise Refused(from_query([_unknown_condition(only, evidence)]))
-        told = await asyncio.to_thread(evidence.explain, only)
+        told = await asyncio.to_thread(evidence.explain, only, context.clock.now())
         if prefers_text(request):
             return answer_in(request, self._render(told, evidence).encode(), TEXT)
         # A term may have any value that expressions have; what JSON cannot say is said in words.

@@ -7,10 +7,9 @@ for byte. A write of that moment may still be under way, so caches are told to a
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 import msgspec
-from msgspec import Raw
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -21,7 +20,7 @@ from hyperfleet.api.requests import parameters_of
 from hyperfleet.api.responses import answer_made, answer_stored
 from hyperfleet.api.wire import status_object
 from hyperfleet.model.resource import Resource
-from hyperfleet.ports import Entry, Version
+from hyperfleet.ports import Entry
 from hyperfleet.services.masks import FieldMask, mask_answer
 from hyperfleet.services.parameters import Parameters
 from hyperfleet.services.past import AT, find_reports, find_version, read_moment
@@ -29,15 +28,12 @@ from hyperfleet.services.results import Refusal, Target
 
 GENERATION: Final = "generation"
 
-_read_parts: Final = msgspec.json.Decoder(dict[str, Raw]).decode
-_encode: Final = msgspec.json.Encoder().encode
-
 
 async def answer_past(request: Request, context: Context, target: Target, mask: FieldMask) -> Response:
     """Answer with a resource as it was at the moment that is asked for."""
     at = _read_at(Parameters(parameters_of(request)), context)
-    version = await _find(request, context, target, at)
-    return answer_stored(request, mask_answer(restore(version), mask), version.revision)
+    entry = await _find(request, context, target, at)
+    return answer_stored(request, mask_answer(answer_of(entry), mask), entry.position)
 
 
 async def answer_past_reports(request: Request, context: Context, target: Target) -> Response:
@@ -47,35 +43,19 @@ async def answer_past_reports(request: Request, context: Context, target: Target
     if given.all(GENERATION):
         given.refuse(GENERATION, "Exclusive", f"{GENERATION} cannot be given with {AT}: one moment has one generation")
     at = _read_at(given, context)
-    version = await _find(request, context, target, at)
-    listed = {adapter["name"] for adapter in msgspec.json.decode(restore(version))["status"]["adapters"]}
+    entry = await _find(request, context, target, at)
+    listed = {adapter["name"] for adapter in msgspec.json.decode(answer_of(entry))["status"]["adapters"]}
     reports = await find_reports(context.store, target, caller_of(request).scope, at, listed)
     if isinstance(reports, Refusal):
         raise Refused(from_refusal(reports))
-    return answer_made(request, status_object(_resource_of(version.entry), reports, None, context.kinds))
+    return answer_made(request, status_object(_resource_of(entry), reports, None, context.kinds))
 
 
-def restore(version: Version) -> bytes:
-    """Return the answer of a version: the last that was stored, with the times that heartbeats have moved since.
-
-    Whatever else is in it is not read but copied, so that it stays what it was to the last digit.
-    """
-    answer = version.entry.answer
-    if answer is None:
-        raise ValueError(f"{version.entry.resource_id} was removed, and nothing answers for it")
-    if version.last_updated is None:
-        return answer
-    parts = _read_parts(answer)
-    parts["status"] = Raw(_encode(_refresh(msgspec.json.decode(parts["status"]), version, version.last_updated)))
-    return _encode(parts)
-
-
-def _refresh(status: dict[str, Any], version: Version, last_updated: datetime) -> dict[str, Any]:
-    adapters = [
-        {**adapter, "lastUpdated": version.heard.get(adapter["name"], adapter["lastUpdated"])}
-        for adapter in status["adapters"]
-    ]
-    return {**status, "adapters": adapters, "lastUpdated": last_updated}
+def answer_of(entry: Entry) -> bytes:
+    """Return what a GET answered from an event on."""
+    if entry.answer is None:
+        raise ValueError(f"{entry.resource_id} was removed, and nothing answers for it")
+    return entry.answer
 
 
 def _read_at(given: Parameters, context: Context) -> datetime:
@@ -85,11 +65,11 @@ def _read_at(given: Parameters, context: Context) -> datetime:
     return at
 
 
-async def _find(request: Request, context: Context, target: Target, at: datetime) -> Version:
-    version = await find_version(context.store, target, caller_of(request).scope, at)
-    if isinstance(version, Refusal):
-        raise Refused(from_refusal(version))
-    return version
+async def _find(request: Request, context: Context, target: Target, at: datetime) -> Entry:
+    entry = await find_version(context.store, target, caller_of(request).scope, at)
+    if isinstance(entry, Refusal):
+        raise Refused(from_refusal(entry))
+    return entry
 
 
 def _resource_of(entry: Entry) -> Resource:

@@ -29,11 +29,22 @@ def recaller(rules: Rules) -> Recall:
     def recall(entry: Entry) -> Recalled:
         if entry.answer is None:
             raise ValueError(f"event {entry.position} has no answer")
-        answer = _decode(entry.answer)
+        answer = _read(entry.answer)
         resource = _resource(answer, entry)
         return Recalled(resource, _status(answer.status, resource, rules.policies.select(resource), entry))
 
     return recall
+
+
+def _read(raw: bytes) -> ResourceAnswer:
+    """Read an answer; those of earlier versions say `since` where we say `stateSince`."""
+    try:
+        return _decode(raw)
+    except msgspec.ValidationError:
+        answer = msgspec.json.decode(raw)
+        for adapter in answer["status"]["adapters"]:
+            adapter.setdefault("stateSince", adapter.get("since"))
+        return msgspec.convert(answer, ResourceAnswer)
 
 
 def _resource(answer: ResourceAnswer, entry: Entry) -> Resource:
@@ -95,7 +106,6 @@ def _adapter(answer: AdapterAnswer) -> AdapterSummary:
         answer.available,
         answer.observed_generation,
         answer.state,
-        answer.since,
-        answer.last_updated,
+        answer.state_since,
         answer.stale,
     )

@@ -62,12 +62,12 @@ class ReportLane:
         caller = guest_of(scope) if place is not None else None
         if place is None or caller is None or not caller.may("reporter"):
             return self._app(scope, receive, send)
-        promised = _read_headers(scope)
+        promised = length_of(scope)
         if not 0 < promised <= self._context.limits.body_bytes:
             return self._app(scope, receive, send)
-        return self._serve(place, caller, _Upload(receive, promised), scope, send)
+        return self._serve(place, caller, Upload(receive, promised), scope, send)
 
-    async def _serve(self, place: _Place, caller: Caller, upload: _Upload, scope: Scope, send: Send) -> None:
+    async def _serve(self, place: _Place, caller: Caller, upload: Upload, scope: Scope, send: Send) -> None:
         target, adapter = place
         tell_template(scope, self._templates[target.kind.name, bool(adapter)])
         try:
@@ -101,18 +101,18 @@ class ReportLane:
             match = pattern.fullmatch(path)
             if match is not None:
                 parent, id_, adapter = match.groups()
-                return (Target(kind, id_, parent), adapter or "") if is_put == bool(adapter) else None
+                return (Target(kind, id_, parent or None), adapter or "") if is_put == bool(adapter) else None
         return None
 
-    def _is_plain(self, raw: bytes, upload: _Upload) -> bool:
+    def _is_plain(self, raw: bytes, upload: Upload) -> bool:
         return len(raw) == upload.promised and not is_suspicious(raw, self._context.limits.depth)
 
     def _command(self, report: Report, raw: bytes, target: Target, caller: Caller) -> TakeReports:
         submission = Submission(report, self._context.new_id(REPORT_PREFIX), "", generation_key_of(raw))
-        return TakeReports(target, (submission,), caller, is_brief=True)
+        return TakeReports(target, (submission,), caller, answer="outcome")
 
 
-class _Upload(Struct):
+class Upload(Struct):
     """A body on its way in, which can be given back to be read again."""
 
     receive: Receive
@@ -144,7 +144,7 @@ def _pattern_of(kind: Kind, context: Context) -> re.Pattern[str]:
     return re.compile(rf"(?:{bases}){parent}/({ID.pattern})/statuses{adapter}")
 
 
-def _read_headers(scope: Scope) -> int:
+def length_of(scope: Scope) -> int:
     """Return how long the body is said to be; -1: not at all, or another header needs more than is done here."""
     promised = -1
     for name, value in scope["headers"]:

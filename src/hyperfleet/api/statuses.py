@@ -157,34 +157,31 @@ class _Statuses(Struct, frozen=True):
     async def _take(
         self, request: Request, target: Target, reading: Reading, *, first: int = 201, is_brief: bool = True
     ) -> Response:
-        """Take in reports; the guide's ways are answered with the status object, the others with what became of it."""
+        """Accept reports; the guide's routes are answered with the status object, the others with the outcome."""
         if reading.errors:
             raise Refused(from_body(reading.errors))
+        preferred = preferred_return(request)
+        is_brief = preferred == "minimal" or (is_brief and not reading.is_bundle and not preferred)
         submissions = tuple([_submission(sent, self.context) for sent in reading.sent])
-        result = await self.context.committer.submit(TakeReports(target, submissions, caller_of(request)))
+        command = TakeReports(target, submissions, caller_of(request), answer="outcome" if is_brief else "record")
+        result = await self.context.committer.submit(command)
         if isinstance(result, Refusal):
             raise Refused(from_refusal(result))
         status = first if reading.is_bundle and result.is_first else 200
-        return self._answer_report(request, status, result, reading, is_brief=is_brief and not reading.is_bundle)
-
-    def _answer_report(
-        self, request: Request, status: int, reported: Reported, reading: Reading, *, is_brief: bool
-    ) -> Response:
-        notes = {sent.report.adapter: sent.notes for sent in reading.sent}
-        outcomes = tuple([outcome_of(verdict, notes[verdict.adapter]) for verdict in reported.verdicts])
-        headers = {"Location": self._href_of(reported.record)} if status == 201 else {}
-        preferred = preferred_return(request)
+        headers = {"Location": self._href_of(target)} if status == 201 else {}
         if preferred:
             headers["Preference-Applied"] = f"return={preferred}"
-        if preferred == "minimal" or (is_brief and not preferred):
-            body = msgspec.json.encode(brief_report_answer(reported, outcomes))
-        else:
-            body = msgspec.json.encode(report_answer(reported, outcomes, self.context.kinds))
-        return answer_written(request, status, body, headers=headers)
+        return answer_written(request, status, self._render(result, reading, is_brief=is_brief), headers=headers)
 
-    def _href_of(self, record: Record) -> str:
-        resource = record.resource
-        return f"{href_of(self.kind, resource.id, resource.parent_id, self.context.kinds)}/statuses"
+    def _render(self, reported: Reported, reading: Reading, *, is_brief: bool) -> bytes:
+        notes = {sent.report.adapter: sent.notes for sent in reading.sent}
+        outcomes = tuple([outcome_of(verdict, notes[verdict.adapter]) for verdict in reported.verdicts])
+        if is_brief:
+            return msgspec.json.encode(brief_report_answer(reported, outcomes))
+        return msgspec.json.encode(report_answer(reported, outcomes, self.context.kinds))
+
+    def _href_of(self, target: Target) -> str:
+        return f"{href_of(self.kind, target.id, target.parent_id, self.context.kinds)}/statuses"
 
     async def _answer(self, request: Request, target: Target, generation: int | None) -> Response:
         record = await self._find(request, target)
@@ -249,7 +246,7 @@ class _Batches(Struct, frozen=True):
         if entry.errors or entry.target is None or entry.sent is None:
             raise Refused(from_body(entry.errors))
         submission = _submission(entry.sent, self.context)
-        return TakeReports(checked_target(entry.target), (submission,), caller, is_brief=True)
+        return TakeReports(checked_target(entry.target), (submission,), caller, answer="outcome")
 
 
 def _submission(sent: Sent, context: Context) -> Submission:
@@ -262,7 +259,7 @@ def _result(index: int, entry: BatchEntry, answer: Reported | Refusal | BaseExce
         return _refused(index, from_refusal(answer))
     if isinstance(answer, Reported):
         outcome = outcome_of(answer.verdicts[0], entry.sent.notes if entry.sent else ())
-        return BatchResult(index=index, status=200, **asdict(outcome), phase=answer.record.status.phase)
+        return BatchResult(index=index, status=200, **asdict(outcome), phase=answer.phase)
     if isinstance(answer, Exception):
         return _refused(index, from_error(answer))
     raise answer

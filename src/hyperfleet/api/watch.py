@@ -208,7 +208,7 @@ async def _check_unfinished(context: Context, target: Target, scope: Scope, star
     """Go on only with a resource that is there, or was removed after a position, so that its watcher can be told."""
     if await context.store.read_answer(target.kind.name, target.id, scope, target.parent_id) is None:
         last = await context.store.read_version(target.kind.name, target.id, scope, _END_OF_TIME, target.parent_id)
-        if last is None or last.revision <= start:
+        if last is None or last.position <= start:
             raise Refused(from_refusal(not_found(target)))
 
 

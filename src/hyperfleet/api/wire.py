@@ -73,8 +73,7 @@ class AdapterAnswer(Struct, frozen=True, rename="camel", gc=False):
     available: ConditionStatus
     observed_generation: int
     state: AdapterState
-    since: Annotated[Time, Meta(description="Since when it has been in this state.")]
-    last_updated: Annotated[Time, Meta(description="The effective time of its last report.")]
+    state_since: Annotated[Time, Meta(description="Since when it has been in this state.")]
     stale: Annotated[bool, Meta(description="It has been silent for too long.")]
 
 
@@ -120,16 +119,12 @@ class ResourceAnswer(Struct, frozen=True, rename="camel"):
 
 RESOURCE_KEYS: Final = tuple([each.encode_name for each in msgspec.structs.fields(ResourceAnswer)])
 
-_UPDATED: Final = b'"lastUpdated":'
-
 _encode: Final = msgspec.json.Encoder().encode
 
 
-def present(record: Record, kinds: Kinds = KINDS, *, before: Record | None = None) -> bytes:
-    """Render a resource with its status. `before`: the same so far, if only adapters were heard again since."""
-    resource, status = record.resource, record.status
-    if before is not None and before.answer and not status.flapping:
-        return _retell(before, status)
+def present(record: Record, kinds: Kinds = KINDS) -> bytes:
+    """Render a resource with its status."""
+    resource = record.resource
     kind = kinds.get(resource.kind)
     if kind is None:
         raise ValueError(f"{resource.id} is a {resource.kind}, and there is no such kind")
@@ -141,24 +136,9 @@ def present(record: Record, kinds: Kinds = KINDS, *, before: Record | None = Non
         resource.generation,
         resource.spec,
         _present_metadata(kind, resource),
-        _present_status(status),
+        _present_status(record.status),
     )
     return _encode(answer)
-
-
-def _retell(before: Record, status: Status) -> bytes:
-    """Put other times into an answer: when adapters last reported, and at its end when that was last of all.
-
-    Nothing behind an adapter's beginning can look like it, nor anything in an answer's end like a comma.
-    """
-    answer, parts, done = before.answer, [], 0
-    for old, new in zip(before.status.adapters, status.adapters, strict=True):
-        if new is not old:
-            start = answer.rindex(b'{"name":%b,' % _encode(new.name))
-            moved = answer.index(_UPDATED, start) + len(_UPDATED)
-            parts += [answer[done:moved], _encode(new.last_updated)]
-            done = answer.index(b",", moved)
-    return b"".join((*parts, answer[done : answer.rindex(b",") + 1], _UPDATED, _encode(status.last_updated), b"}}"))
 
 
 def path_of(kind: Kind, kinds: Kinds, parent: str = "{parent_id}") -> str:
@@ -229,7 +209,6 @@ def _present_adapter(adapter: AdapterSummary) -> AdapterAnswer:
         adapter.observed_generation,
         adapter.state,
         adapter.state_since,
-        adapter.last_updated,
         adapter.stale,
     )
 
@@ -389,6 +368,8 @@ def outcome_of(verdict: Verdict, notes: Sequence[BodyProblem]) -> OutcomeAnswer:
 def report_answer(reported: Reported, outcomes: tuple[OutcomeAnswer, ...], kinds: Kinds = KINDS) -> ReportAnswer:
     """Answer a request with reports."""
     record = reported.record
+    if record is None:
+        raise ValueError("a heartbeat is answered with its outcome only")
     status = _status_fields(record.resource, record.reports.values(), None, kinds)
     return ReportAnswer(**status, **asdict(brief_report_answer(reported, outcomes)))
 
@@ -397,7 +378,7 @@ def brief_report_answer(reported: Reported, outcomes: tuple[OutcomeAnswer, ...])
     """Answer a request with reports as shortly as can be."""
     is_single = len(outcomes) == 1
     return BriefReportAnswer(
-        phase=reported.record.status.phase,
+        phase=reported.phase,
         outcomes=outcomes,
         outcome=outcomes[0].outcome if is_single else UNSET,
         reason=outcomes[0].reason if is_single else UNSET,

@@ -1,11 +1,11 @@
-"""The store that forgets: everything in dictionaries, for tests and dry runs. It behaves as the durable ones do.
+"""The store in memory: everything in dictionaries, for tests and dry runs. It behaves as the durable ones do.
 
 Nothing here waits in the middle of a transaction, so in one event loop transactions cannot overlap.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Self
 
@@ -15,7 +15,7 @@ from hyperfleet.backends import memory_changes as changes
 from hyperfleet.backends import memory_listing as listing
 from hyperfleet.backends import memory_past as past
 from hyperfleet.backends.clock import SystemClock
-from hyperfleet.backends.memory_contents import Contents, children_of, load, write
+from hyperfleet.backends.memory_contents import Contents, children_of, load, record_heartbeat, write
 from hyperfleet.backends.memory_history import select_history
 from hyperfleet.backends.rows import merge_adapters
 from hyperfleet.errors import StoreUnavailable
@@ -32,9 +32,12 @@ from hyperfleet.ports import (
     Entries,
     Entry,
     Group,
+    Heard,
+    Heartbeat,
     HistoryQuery,
     Needs,
     NewPolicy,
+    PastReport,
     PolicyVersion,
     Pruning,
     Query,
@@ -45,7 +48,6 @@ from hyperfleet.ports import (
     Scope,
     TokenMove,
     TokenQuery,
-    Version,
     Work,
     admit_always,
 )
@@ -91,6 +93,11 @@ class MemoryStore:
             write(contents, written)
         return base
 
+    async def record_heartbeats(self, heartbeats: Sequence[Heartbeat]) -> list[Heard | None]:
+        """Record those that say what a calm stored report says, at a later time; None: it is not one of these."""
+        contents, now = self._opened(), self._clock.now()
+        return [record_heartbeat(contents, heartbeat, now) for heartbeat in heartbeats]
+
     # reading one resource
 
     async def read_answer(self, kind: str, id_: str, scope: Scope, parent_id: str | None = None) -> Answer | None:
@@ -117,14 +124,7 @@ class MemoryStore:
 
     async def read_reports_at(self, resource_id: str, scope: Scope, generation: int) -> tuple[StoredReport, ...]:
         """Return the last report of each adapter at one generation, by adapter name."""
-        contents = self._opened()
-        if not past.is_visible(contents, resource_id, scope):
-            return ()
-        record = contents.records.get(resource_id)
-        current = record.reports if record else {}
-        reports = contents.log.last_at(resource_id, generation)
-        reports |= {name: each for name, each in current.items() if each.report.observed_generation == generation}
-        return tuple(report for _, report in sorted(reports.items()))
+        return past.read_reports_at(self._opened(), resource_id, scope, generation)
 
     async def read_transitions(self, query: HistoryQuery) -> tuple[Recorded, ...]:
         """Return transitions of a resource, the newest first; at most `query.limit`."""
@@ -185,8 +185,8 @@ class MemoryStore:
 
     async def read_version(
         self, kind: str, id_: str, scope: Scope, at: datetime, parent_id: str | None = None
-    ) -> Version | None:
-        """Return a resource as it was; None: it was not there yet. Raise `Forgotten` if that can no longer be told."""
+    ) -> Entry | None:
+        """Return the event that made a resource what it was; None: it was not there yet."""
         contents = self._opened()
         is_known = past.is_known(past.events_of(contents, id_), kind, scope, parent_id)
         return past.read_version(contents, id_, at) if is_known else None
@@ -199,7 +199,7 @@ class MemoryStore:
         """Return the last report of each adapter that was received until then; raise `Forgotten` as above."""
         return past.read_reports(self._opened(), resource_id, scope, at)
 
-    async def read_report_log(self, resource_id: str, scope: Scope, since: datetime) -> tuple[StoredReport, ...]:
+    async def read_report_log(self, resource_id: str, scope: Scope, since: datetime) -> tuple[PastReport, ...]:
         """Return accepted reports in their order: the last of each adapter before `since`, then all from then on."""
         return past.read_report_log(self._opened(), resource_id, scope, since)
 
@@ -246,9 +246,10 @@ class MemoryStore:
     # time and policy
 
     async def due(self, limit: int) -> Due:
-        """Return resources whose `wake_at` has come."""
+        """Return resources whose next deadline has come."""
         now, records = self._clock.now(), self._opened().records
-        wakes = sorted((record.wake_at, id_) for id_, record in records.items() if record.wake_at is not None)
+        deadlines = ((record.status.next_deadline, id_) for id_, record in records.items())
+        wakes = sorted((deadline, id_) for deadline, id_ in deadlines if deadline is not None)
         ids = tuple(id_ for wake_at, id_ in wakes[:limit] if wake_at <= now)
         following = wakes[len(ids) :]
         return Due(now, ids, following[0][0] if following else None)

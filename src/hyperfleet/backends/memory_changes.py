@@ -51,7 +51,7 @@ def _changes(contents: Contents, query: ChangeQuery, low: int, high: int) -> Ite
     moves = by_position(_history(contents))
     for position, draft in contents.events.items():
         change = _change_of(position, draft, tuple(moves.get(position, ())))
-        if low < position <= high and draft.type != "Reported" and _matches(change, query):
+        if low < position <= high and _matches(change, query):
             yield change
 
 
@@ -96,7 +96,6 @@ def read_token_moves(contents: Contents, query: TokenQuery) -> tuple[TokenMove, 
         for position, draft in sorted(contents.events.items())
         if query.after < position <= query.upto
         and draft.time > query.since
-        and draft.type != "Reported"
         and draft.resource.kind == wanted.kind
         and wanted.scope.admits(draft.resource.tenant)
         and wanted.parent_id in (None, draft.resource.parent_id)

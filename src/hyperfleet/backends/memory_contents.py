@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime, timedelta
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -11,10 +12,13 @@ from hyperfleet.backends.memory_log import ReportLog
 from hyperfleet.backends.past import Horizon, WalkedLog
 from hyperfleet.backends.rows import AdapterRow, counts_in_order, in_micros
 from hyperfleet.errors import Contended
+from hyperfleet.model.report import StoredReport
 from hyperfleet.ports import (
     Changes,
     Clock,
     Draft,
+    Heard,
+    Heartbeat,
     Loaded,
     NameKey,
     Needs,
@@ -126,7 +130,7 @@ class _Writing:
         self._write_events()
         self._write_facets()
         for tally in self._changes.tallies:
-            self._add(tally)
+            add_tally(self._contents, tally)
         self._contents.remembered |= {answer.key: answer for answer in self._changes.remembered}
 
     def _write_resources(self) -> None:
@@ -143,6 +147,10 @@ class _Writing:
             resource = record.resource if is_edited or before is None else before.resource
             reports = before.reports if before else {}
             records[id_] = replace(record, resource=resource, revision=revision, reports=reports)
+        for record in self._changes.rescheduled:
+            id_ = record.resource.id
+            status = replace(records[id_].status, next_deadline=record.status.next_deadline)
+            records[id_] = replace(records[id_], status=status, policy_version=record.policy_version)
 
     def _write_reports(self) -> None:
         records = self._contents.records
@@ -150,11 +158,13 @@ class _Writing:
             if id_ in records:
                 kept = {name: report for name, report in records[id_].reports.items() if name != adapter}
                 records[id_] = replace(records[id_], reports=kept)
-        for id_, stored in (*self._changes.reports, *self._changes.repeated):
-            reports = {**records[id_].reports, stored.report.adapter: stored}
-            records[id_] = replace(records[id_], reports=dict(sorted(reports.items())))
+        for id_, stored in self._changes.reports:
+            _put_report(records, id_, stored)
+        for change in self._changes.calm:
+            id_, adapter = change.resource_id, change.stored.report.adapter
+            _put_report(records, id_, replace(records[id_].reports[adapter], is_calm=change.stored.is_calm))
         for logged in self._changes.log:
-            self._contents.log.append(logged, None if logged.event is None else self._first + logged.event)
+            self._contents.log.append(logged)
 
     def _write_events(self) -> None:
         for position, draft in enumerate(self._changes.events, self._first):
@@ -176,12 +186,63 @@ class _Writing:
         for id_, token in self._changes.facets_added:
             tokens[id_].add(token)
 
-    def _add(self, tally: Tally) -> None:
-        key = (tally.tenant, tally.adapter)
-        skew = in_micros(tally.skew)
-        new = AdapterRow(tally.adapter, tally.last_seen, skew, tuple(counts_in_order(tally.counts)), tally.last_discard)
-        before = self._contents.adapters.get(key)
-        self._contents.adapters[key] = new if before is None else _merge(before, new)
+
+# ── heartbeats ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def record_heartbeat(contents: Contents, sent: Heartbeat, now: datetime) -> Heard | None:
+    """Record a report that says what a calm stored report says, at a later time."""
+    record = contents.records.get(sent.resource_id)
+    stored = record.reports.get(sent.adapter) if record else None
+    effective = min(sent.observed_time, now) if sent.observed_time else now
+    if record is None or stored is None or not (_may_reach(sent, record) and _repeats(sent, stored, effective)):
+        return None
+    stored = replace(stored, effective_time=effective, last_heard=max(stored.last_heard, now))
+    _put_report(contents.records, sent.resource_id, stored)
+    resource, skew = record.resource, sent.observed_time - now if sent.observed_time else timedelta()
+    add_tally(contents, Tally(resource.tenant, sent.adapter, now, skew, {"aggregated": 1}))
+    return Heard(
+        resource.name,
+        resource.parent_id,
+        resource.tenant,
+        record.revision,
+        record.status.phase,
+        stored.id,
+        skew,
+        stored if sent.wants_report else None,
+    )
+
+
+def _may_reach(sent: Heartbeat, record: Record) -> bool:
+    resource = record.resource
+    return (
+        resource.kind == sent.kind
+        and sent.parent_id in (None, resource.parent_id)
+        and sent.scope.admits(resource.tenant)
+    )
+
+
+def _repeats(sent: Heartbeat, stored: StoredReport, effective: datetime) -> bool:
+    return (
+        stored.is_calm
+        and stored.digest == sent.digest
+        and stored.report.observed_generation == sent.generation
+        and stored.effective_time < effective
+    )
+
+
+def _put_report(records: dict[str, Record], id_: str, stored: StoredReport) -> None:
+    reports = {**records[id_].reports, stored.report.adapter: stored}
+    records[id_] = replace(records[id_], reports=dict(sorted(reports.items())))
+
+
+def add_tally(contents: Contents, tally: Tally) -> None:
+    """Add what was counted to an adapter's record."""
+    key = (tally.tenant, tally.adapter)
+    skew = in_micros(tally.skew)
+    new = AdapterRow(tally.adapter, tally.last_seen, skew, tuple(counts_in_order(tally.counts)), tally.last_discard)
+    before = contents.adapters.get(key)
+    contents.adapters[key] = new if before is None else _merge(before, new)
 
 
 def _merge(before: AdapterRow, new: AdapterRow) -> AdapterRow:

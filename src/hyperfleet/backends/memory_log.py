@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from hyperfleet.backends.rows import as_heard
 from hyperfleet.model.report import StoredReport
-from hyperfleet.ports import LoggedReport
+from hyperfleet.ports import LoggedReport, PastReport
 
 Key = tuple[str, str, int]  # resource, adapter, generation
 
 
-class Row(Struct, frozen=True):
-    """A logged report, its place in the log, and the position of the event that it made."""
+class LoggedRow(Struct, frozen=True):
+    """A logged report and its place in the log."""
 
     sequence: int
-    position: int | None
-    stored: StoredReport
-    is_same: bool
+    logged: LoggedReport
+
+    @property
+    def received_time(self) -> datetime:
+        """Return when it came."""
+        return self.logged.stored.last_heard
 
 
 class ReportLog:
@@ -28,37 +31,43 @@ class ReportLog:
 
     def __init__(self) -> None:
         """Start empty."""
-        self._rows: dict[Key, list[Row]] = {}
+        self._rows: dict[Key, list[LoggedRow]] = {}
+        self._replaced: dict[tuple[str, str], StoredReport] = {}  # by resource and id: as it was when it was replaced
         self._sequence = 0
 
-    def append(self, logged: LoggedReport, position: int | None) -> None:
-        """Keep a report and the position of its event, if it made one."""
+    def append(self, logged: LoggedReport) -> None:
+        """Keep a report."""
         self._sequence += 1
         report = logged.stored.report
         rows = self._rows.setdefault((logged.resource_id, report.adapter, report.observed_generation), [])
-        rows.append(Row(self._sequence, position, logged.stored, logged.is_same))
+        rows.append(LoggedRow(self._sequence, logged))
+        if logged.replaced is not None:
+            self._replaced[logged.resource_id, logged.replaced.id] = logged.replaced
 
-    def last_at(self, resource_id: str, generation: int) -> dict[str, StoredReport]:
-        """Return the last report of each adapter at a generation, by adapter."""
-        return {
-            adapter: _as_said(rows)
-            for (id_, adapter, at), rows in self._rows.items()
-            if (id_, at) == (resource_id, generation)
-        }
+    def read(self, resource_id: str, current: Mapping[str, StoredReport]) -> list[PastReport]:
+        """Return all that is kept of a resource in its order; `current` are the reports that it has now.
 
-    def read(self, resource_id: str) -> list[tuple[Row, StoredReport]]:
-        """Return all that is kept of a resource in its order, each row with what it said in full."""
-        ours = [rows for (id_, _, _), rows in self._rows.items() if id_ == resource_id]
-        read = [(row, _as_said(rows[: place + 1])) for rows in ours for place, row in enumerate(rows)]
-        return sorted(read, key=lambda pair: pair[0].sequence)
+        Each has the times that it had before the adapter's next report, or has now.
+        """
+        rows = [row for (id_, _, _), some in self._rows.items() if id_ == resource_id for row in some]
+        found: list[PastReport] = []
+        for row in sorted(rows, key=lambda row: row.sequence):
+            stored = row.logged.stored
+            now = current.get(stored.report.adapter)
+            is_current = now is not None and now.id == stored.id
+            last = self._replaced.get((resource_id, stored.id), now if now and is_current else stored)
+            times = {"effective_time": last.effective_time, "last_heard": last.last_heard}
+            found.append(PastReport(row.received_time, replace(stored, **times, digest=b"", is_calm=False)))
+        return found
 
     def prune(self, cutoff: datetime, limit: int) -> int:
-        """Delete old rows in whose place another old row has come, unless its words are still needed."""
+        """Delete old rows that another old row has replaced."""
         deleted = 0
         for key, rows in list(self._rows.items()):
-            kept = _keep(rows, cutoff, limit - deleted)
-            deleted += len(rows) - len(kept)
-            self._rows[key] = kept
+            old = [row for row in rows if row.received_time < cutoff]
+            gone = min(max(len(old) - 1, 0), limit - deleted)
+            deleted += gone
+            self._rows[key] = rows[gone:]
         return deleted
 
     def drop(self, resource_ids: Iterable[str], limit: int) -> int:
@@ -72,20 +81,3 @@ class ReportLog:
             if not self._rows[key]:
                 del self._rows[key]
         return deleted
-
-
-def _as_said(rows: list[Row]) -> StoredReport:
-    """Return the last report in full: if it only repeated what another one said, in the words of that one."""
-    last = rows[-1].stored
-    said = next((row.stored for row in reversed(rows) if not row.is_same), last)
-    return as_heard(said, last.id, last.effective_time, last.last_heard)
-
-
-def _keep(rows: list[Row], cutoff: datetime, limit: int) -> list[Row]:
-    """Return what stays: from the last old row on, and the row whose words that one repeats."""
-    old = [place for place, row in enumerate(rows) if row.stored.last_heard < cutoff]
-    if not old:
-        return rows
-    said = next((place for place in reversed(old) if not rows[place].is_same), old[0])
-    gone = [place for place in old[:-1] if place != said][:limit]
-    return [row for place, row in enumerate(rows) if place not in gone]

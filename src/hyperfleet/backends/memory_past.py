@@ -6,12 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
 from hyperfleet.backends.memory_contents import Contents
-from hyperfleet.backends.memory_log import Row
 from hyperfleet.backends.past import Horizon, WalkedLog, was_there
-from hyperfleet.backends.pruning import Step, choose_victims, expired
+from hyperfleet.backends.pruning import WalkStep, choose_victims, event_step, expired
 from hyperfleet.errors import HistoryPruned
 from hyperfleet.model.report import StoredReport
-from hyperfleet.ports import Draft, Entries, Entry, Pruning, Scope, Version
+from hyperfleet.ports import Draft, Entries, Entry, PastReport, Pruning, Scope
 
 # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -40,29 +39,19 @@ def is_visible(contents: Contents, resource_id: str, scope: Scope) -> bool:
 def read_events(contents: Contents, after: int, limit: int) -> Entries:
     """Return events after a position."""
     contents.horizons["events"].require_position(after)
-    positions = range(after + 1, min(contents.position, after + limit) + 1)
+    positions = [position for position in contents.events if position > after][:limit]
     return Entries(tuple(_entry(at, contents.events[at]) for at in positions), contents.position)
 
 
-def read_version(contents: Contents, resource_id: str, at: datetime) -> Version | None:
-    """Return a resource of which there are events as it was at a moment."""
+def read_version(contents: Contents, resource_id: str, at: datetime) -> Entry | None:
+    """Return the event that made a resource, of which there are events, what it was at a moment."""
     entries = events_of(contents, resource_id)
     if not was_there(contents.horizons["events"], (entries[0].type, entries[0].time), at):
         return None
     until = [entry for entry in entries if entry.time <= at]
-    full = [entry for entry in until if entry.type != "Reported"]
-    if not full:
-        raise HistoryPruned("the last full answer before then is no longer kept")
-    entry, last = full[-1], until[-1]
-    if last is entry:
-        return Version(entry, entry.position)
-    contents.horizons["reports"].require_time(at)
-    heard = {
-        stored.report.adapter: stored.effective_time
-        for row, stored in contents.log.read(resource_id)
-        if row.position is not None and entry.position < row.position <= last.position
-    }
-    return Version(entry, last.position, last.time, heard)
+    if not until:
+        raise HistoryPruned("the last change before then is no longer kept")
+    return until[-1]
 
 
 def read_versions(contents: Contents, resource_id: str, scope: Scope, since: datetime) -> tuple[Entry, ...]:
@@ -73,24 +62,36 @@ def read_versions(contents: Contents, resource_id: str, scope: Scope, since: dat
     return (*before[-1:], *(entry for entry in entries if entry.time > since))
 
 
+def read_reports_at(contents: Contents, resource_id: str, scope: Scope, generation: int) -> tuple[StoredReport, ...]:
+    """Return the last report of each adapter at a generation, by adapter name."""
+    log = _read_log(contents, resource_id, scope)
+    return _last_of_adapters(each for each in log if each.stored.report.observed_generation == generation)
+
+
 def read_reports(contents: Contents, resource_id: str, scope: Scope, at: datetime) -> tuple[StoredReport, ...]:
     """Return the last report of each adapter that was received until a moment, by adapter name."""
     contents.horizons["reports"].require_time(at)
     log = _read_log(contents, resource_id, scope)
-    reports = {stored.report.adapter: stored for row, stored in log if row.stored.last_heard <= at}
-    return tuple(report for _, report in sorted(reports.items()))
+    return _last_of_adapters(each for each in log if each.received_time <= at)
 
 
-def read_report_log(contents: Contents, resource_id: str, scope: Scope, since: datetime) -> tuple[StoredReport, ...]:
+def read_report_log(contents: Contents, resource_id: str, scope: Scope, since: datetime) -> tuple[PastReport, ...]:
     """Return the last report of each adapter before a moment, then all from then on, in their order."""
     log = _read_log(contents, resource_id, scope)
-    last = {stored.report.adapter: row.sequence for row, stored in log if row.stored.last_heard < since}
-    wanted = set(last.values())
-    return tuple(stored for row, stored in log if row.stored.last_heard >= since or row.sequence in wanted)
+    last = {each.stored.report.adapter: each for each in log if each.received_time < since}
+    return tuple(each for each in log if each.received_time >= since or last[each.stored.report.adapter] is each)
 
 
-def _read_log(contents: Contents, resource_id: str, scope: Scope) -> list[tuple[Row, StoredReport]]:
-    return contents.log.read(resource_id) if is_visible(contents, resource_id, scope) else []
+def _last_of_adapters(log: Iterable[PastReport]) -> tuple[StoredReport, ...]:
+    last = {each.stored.report.adapter: each.stored for each in log}
+    return tuple(stored for _, stored in sorted(last.items()))
+
+
+def _read_log(contents: Contents, resource_id: str, scope: Scope) -> list[PastReport]:
+    if not is_visible(contents, resource_id, scope):
+        return []
+    record = contents.records.get(resource_id)
+    return contents.log.read(resource_id, record.reports if record else {})
 
 
 def _entry(position: int, draft: Draft) -> Entry:
@@ -144,7 +145,7 @@ def _prune_transitions(contents: Contents, cutoff: datetime, limit: int) -> int:
 
 
 def _prune_events(contents: Contents, cutoff: datetime, limit: int) -> int:
-    """Delete events; before the last ones of a resource that is gone, the reports that nobody can ask for then."""
+    """Delete events; before the last ones of a removed resource, its reports, which cannot be asked for then."""
     steps = [step for step in expired(_steps(contents.events.items()), cutoff) if step.key <= contents.lowest_reader]
     if orphans := contents.log.drop([step.gone for step in steps if step.gone], limit):
         return _forget(contents, "events", orphans, cutoff)
@@ -154,20 +155,12 @@ def _prune_events(contents: Contents, cutoff: datetime, limit: int) -> int:
     return _forget(contents, "events", len(walk.victims), cutoff, max(walk.victims, default=0))
 
 
-def _steps(events: Iterable[tuple[int, Draft]]) -> Iterator[Step]:
+def _steps(events: Iterable[tuple[int, Draft]]) -> Iterator[WalkStep]:
     """Yield each event with those that need not be kept once it is past its time."""
     last: dict[str, int] = {}
-    last_full: dict[str, int] = {}
     for position, draft in events:
-        id_, is_removal = draft.resource.id, draft.type == "Removed"
-        before, before_full = last.get(id_), last_full.get(id_)
-        beat = before if before != before_full else None
-        if draft.type == "Reported":
-            yield Step(position, draft.time, (beat,))
-        else:
-            itself = position if is_removal else None
-            yield Step(position, draft.time, (beat, before_full, itself), id_ if is_removal else None)
-            last_full[id_] = position
+        id_ = draft.resource.id
+        yield event_step(position, draft.time, draft.type, id_, last.get(id_))
         last[id_] = position
 
 

@@ -24,6 +24,11 @@ class Migration(Struct, frozen=True):
     name: str
     script: str
 
+    @property
+    def subject(self) -> str:
+        """Return the name without its number."""
+        return self.name.partition("_")[2]
+
 
 def load_migrations(engine: Engine) -> tuple[Migration, ...]:
     """Return the migrations of an engine, in order."""

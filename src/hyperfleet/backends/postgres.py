@@ -6,7 +6,7 @@ writes. Writes, point reads, lists and claims have connections of their own, so 
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from datetime import datetime, timedelta
 from typing import Final, Self
@@ -18,12 +18,11 @@ from hyperfleet.backends import postgres_past as past
 from hyperfleet.backends import postgres_policies as policies
 from hyperfleet.backends import postgres_reading as reading
 from hyperfleet.backends import postgres_schema as schema
-from hyperfleet.backends.postgres_answers import AnswerReader
 from hyperfleet.backends.postgres_connections import Connection, Connections, Timeouts
 from hyperfleet.backends.postgres_loading import SQL
+from hyperfleet.backends.postgres_points import answer_reader, record_reader
 from hyperfleet.backends.postgres_pruning import prune
-from hyperfleet.backends.postgres_transactions import Transactions
-from hyperfleet.backends.record_cache import MOST_KEPT
+from hyperfleet.backends.postgres_transactions import record_heartbeats, transact
 from hyperfleet.errors import StoreUnavailable
 from hyperfleet.model.report import StoredReport
 from hyperfleet.ports import (
@@ -37,9 +36,12 @@ from hyperfleet.ports import (
     Entries,
     Entry,
     Group,
+    Heard,
+    Heartbeat,
     HistoryQuery,
     Needs,
     NewPolicy,
+    PastReport,
     PolicyVersion,
     Pruning,
     Query,
@@ -50,7 +52,6 @@ from hyperfleet.ports import (
     Scope,
     TokenMove,
     TokenQuery,
-    Version,
     Work,
     admit_always,
 )
@@ -73,15 +74,15 @@ _DURABLE: Final = {"synchronous_commit": "on"}  # whatever the server's default 
 class _Session:
     """The connections of an open store."""
 
-    def __init__(self, url: str, pool_size: int, timeouts: Timeouts, remembered: int) -> None:
+    def __init__(self, url: str, pool_size: int, timeouts: Timeouts) -> None:
         writers = max(1, pool_size // 4)
         points = max(1, pool_size // 4)
         self.writers = Connections(url, writers, timeouts, _BY_KEY | _DURABLE)
         self.points = Connections(url, points, timeouts, _BY_KEY)
         self.scans = Connections(url, max(1, pool_size - writers - points), timeouts, _BY_VALUE)
         self.claims = Connections(url, _CLAIMS, timeouts)
-        self.answers = AnswerReader(self.points, lanes=points)
-        self.transactions = Transactions(remembered)
+        self.answers = answer_reader(self.points, lanes=points)
+        self.records = record_reader(self.points, lanes=points)
 
     async def close(self) -> None:
         for connections in (self.writers, self.points, self.scans, self.claims):
@@ -97,16 +98,11 @@ class PostgresStore:
         *,
         pool_size: int = 8,
         timeouts: Timeouts = Timeouts(),  # noqa: B008  # frozen
-        remembered: int = MOST_KEPT,
     ) -> None:
-        """Name the database; `open` connects. A quarter of the connections writes, half of them read lists.
-
-        Of the records written last, so many bytes are remembered.
-        """
+        """Name the database; `open` connects. A quarter of the connections writes, half of them read lists."""
         self._url = url
         self._pool_size = pool_size
         self._timeouts = timeouts
-        self._remembered = remembered
         self._session: _Session | None = None
 
     # opening and closing
@@ -117,7 +113,7 @@ class PostgresStore:
             async with self._visit(self._timeouts) as connection:
                 await schema.check_server(connection)
                 await schema.check_schema(connection)
-            self._session = _Session(self._url, self._pool_size, self._timeouts, self._remembered)
+            self._session = _Session(self._url, self._pool_size, self._timeouts)
 
     async def close(self) -> None:
         """Finish what is running and let go of every connection."""
@@ -161,9 +157,13 @@ class PostgresStore:
 
     async def transact(self, needs: Needs, work: Work) -> int:
         """Lock and load, call `work`, write what it returns, commit; return the position before the first event."""
-        session = self._opened()
-        async with session.writers.take() as connection:
-            return await session.transactions.run(connection, needs, work)
+        async with self._opened().writers.take() as connection:
+            return await transact(connection, needs, work)
+
+    async def record_heartbeats(self, heartbeats: Sequence[Heartbeat]) -> list[Heard | None]:
+        """Record those that say what a calm stored report says, at a later time; None: it is not one of these."""
+        async with self._opened().writers.take() as connection:
+            return await record_heartbeats(connection, heartbeats)
 
     # reading one resource
 
@@ -176,8 +176,10 @@ class PostgresStore:
 
     async def read_record(self, kind: str, id_: str, scope: Scope, parent_id: str | None = None) -> Record | None:
         """Return one resource with its status and reports, as of one moment."""
-        async with self._opened().points.take() as connection:
-            return await reading.read_record(connection, kind, id_, scope, parent_id)
+        record = await self._opened().records.read(id_)
+        if record is None or record.resource.kind != kind or not scope.admits(record.resource.tenant):
+            return None
+        return record if parent_id in (None, record.resource.parent_id) else None
 
     async def read_records(self, ids: Collection[str], scope: Scope) -> tuple[Record, ...]:
         """Return the resources of ids, in the order of ids."""
@@ -192,7 +194,7 @@ class PostgresStore:
     async def read_reports_at(self, resource_id: str, scope: Scope, generation: int) -> tuple[StoredReport, ...]:
         """Return the last report of each adapter at one generation, by adapter name."""
         async with self._opened().points.take() as connection:
-            return await reading.read_reports_at(connection, resource_id, scope, generation)
+            return await past.read_reports_at(connection, resource_id, scope, generation)
 
     async def read_transitions(self, query: HistoryQuery) -> tuple[Recorded, ...]:
         """Return transitions of a resource, the newest first; at most `query.limit`."""
@@ -250,8 +252,8 @@ class PostgresStore:
 
     async def read_version(
         self, kind: str, id_: str, scope: Scope, at: datetime, parent_id: str | None = None
-    ) -> Version | None:
-        """Return a resource as it was; None: it was not there yet. Raise `Forgotten` if that can no longer be told."""
+    ) -> Entry | None:
+        """Return the event that made a resource what it was; None: it was not there yet."""
         async with self._opened().points.take() as connection:
             return await past.read_version(connection, kind, id_, scope, at, parent_id)
 
@@ -265,7 +267,7 @@ class PostgresStore:
         async with self._opened().points.take() as connection:
             return await past.read_reports(connection, resource_id, scope, at)
 
-    async def read_report_log(self, resource_id: str, scope: Scope, since: datetime) -> tuple[StoredReport, ...]:
+    async def read_report_log(self, resource_id: str, scope: Scope, since: datetime) -> tuple[PastReport, ...]:
         """Return accepted reports in their order: the last of each adapter before `since`, then all from then on."""
         async with self._opened().scans.take() as connection:
             return await past.read_report_log(connection, resource_id, scope, since)
@@ -320,7 +322,7 @@ class PostgresStore:
     # time and policy
 
     async def due(self, limit: int) -> Due:
-        """Return resources whose `wake_at` has come."""
+        """Return resources whose next deadline has come."""
         async with self._opened().scans.take() as connection:
             return await reading.read_due(connection, limit)
 

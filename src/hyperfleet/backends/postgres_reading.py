@@ -7,14 +7,12 @@ the function says why.
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any, Final
+from typing import Final
 
 from hyperfleet.backends.listing import Dialect, Latest, build_count, build_find, build_summary, groups_of, page_of
 from hyperfleet.backends.postgres_connections import Connection
-from hyperfleet.backends.postgres_loading import SQL, as_storable, body_of, make_record, reports_of
-from hyperfleet.backends.pulse import decode_pulse, tell_current
-from hyperfleet.backends.rows import BEYOND_ALL, AdapterRow, TransitionRow, as_heard, decode_report, merge_adapters
-from hyperfleet.model.report import StoredReport
+from hyperfleet.backends.postgres_loading import SQL, as_storable, record_of
+from hyperfleet.backends.rows import BEYOND_ALL, AdapterRow, TransitionRow, merge_adapters
 from hyperfleet.ports import (
     AdapterRecord,
     Answer,
@@ -34,42 +32,16 @@ DIALECT: Final = Dialect("$", lambda instant: instant)
 _FROM_THE_NEWEST: Final = Latest(0)
 
 
-async def read_record(
-    connection: Connection, kind: str, id_: str, scope: Scope, parent_id: str | None
-) -> Record | None:
-    """Return one resource with its status and reports."""
-    row = await connection.fetchrow(SQL["read_record"], *_bound(id_, kind, tenants_of(scope), parent_id))
-    return None if row is None else record_with_reports(row)
-
-
 async def read_records(connection: Connection, ids: Collection[str], scope: Scope) -> tuple[Record, ...]:
     """Return the resources of ids, in the order of ids."""
     rows = await connection.fetch(SQL["read_records"], _bound(*ids), tenants_of(scope))
-    return tuple(record_with_reports(row) for row in rows)
+    return tuple(record_of(row) for row in rows)
 
 
 async def read_children(connection: Connection, parent_id: str, scope: Scope) -> tuple[Record, ...]:
     """Return the children of a resource, in the order of their ids."""
     rows = await connection.fetch(SQL["read_children"], *_bound(parent_id, tenants_of(scope)))
-    return tuple(record_with_reports(row) for row in rows)
-
-
-async def read_reports_at(
-    connection: Connection, resource_id: str, scope: Scope, generation: int
-) -> tuple[StoredReport, ...]:
-    """Return the last report of each adapter at a generation: the current one if it is of it, else from the log.
-
-    The log is read last: a report that is no longer current by then has been logged.
-    """
-    parameters = _bound(resource_id, generation, tenants_of(scope))
-    now = await connection.fetch(SQL["read_reports_now"], *parameters)
-    then = await connection.fetch(SQL["read_reports_then"], *parameters)
-    reports = {
-        adapter: as_heard(decode_report(body), report_id, effective, received)
-        for adapter, report_id, effective, received, body in then
-    }
-    reports |= tell_current(now)
-    return tuple(report for _, report in sorted(reports.items()))
+    return tuple(record_of(row) for row in rows)
 
 
 async def find(connection: Connection, query: Query) -> tuple[Answer, ...]:
@@ -132,16 +104,11 @@ async def read_outdated(connection: Connection, policy_version: int, limit: int)
     return ids, await connection.fetchval(SQL["count_outdated"], policy_version)
 
 
-def record_with_reports(row: Any) -> Record:
-    """Make a record of a row that has its reports."""
-    return make_record(row, body_of(row), decode_pulse(row["pulse"]), reports_of(row))
-
-
 def _bound(*parameters: object) -> list[object]:
     """Return parameters with texts that can be compared: ids come from paths, in which anything can stand."""
     return [as_storable(value) if isinstance(value, str) else value for value in parameters]
 
 
 def tenants_of(scope: Scope) -> list[str] | None:
-    """Return the tenants of a scope as statements take them; None: whoever."""
+    """Return the tenants of a scope as statements take them; None: all of them."""
     return None if scope.tenants is None else list(scope.tenants)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from typing import Final
 
+from hyperfleet.backends.conversions import CONVERSIONS
 from hyperfleet.backends.migrations import load_migrations, pending, require_current
 from hyperfleet.backends.postgres_connections import Connection, transaction
 from hyperfleet.backends.postgres_loading import SQL
@@ -12,6 +13,7 @@ from hyperfleet.errors import StoreUnavailable
 
 _LOG: Final = logging.getLogger(__name__)
 _MIGRATIONS: Final = load_migrations("postgres")
+_CONVERTED_ROWS: Final = 5_000  # at a time: some 10 MB
 _OLDEST_SERVER: Final = 150_000  # as PostgreSQL writes 15.0
 
 
@@ -46,5 +48,17 @@ async def migrate(connection: Connection) -> list[str]:
         await connection.execute(SQL["create_migrations_table"])
         for migration in missing:
             await connection.execute(migration.script)
+            if migration.subject in CONVERSIONS:
+                await _convert(connection, migration.subject)
             await connection.execute(SQL["record_migration"], migration.version, migration.name)
     return [migration.name for migration in missing]
+
+
+async def _convert(connection: Connection, subject: str) -> None:
+    """Convert the rows of a migration, some at a time, so that memory is bounded however many there are."""
+    convert = CONVERSIONS[subject]
+    await connection.execute(f"declare converted cursor for {SQL[f'read_{subject}']}")
+    while rows := await connection.fetch(f"fetch {_CONVERTED_ROWS} from converted"):
+        columns = zip(*[convert(*row) for row in rows], strict=True)
+        await connection.execute(SQL[f"write_{subject}"], *[list(column) for column in columns])
+    await connection.execute("close converted")

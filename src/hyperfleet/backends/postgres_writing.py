@@ -1,73 +1,48 @@
 """Writing the changes of one transaction to PostgreSQL: as columns, so that one statement takes any number of rows.
 
 A part that has one row takes its values as they are: then neither the driver nor the server needs to make anything of
-arrays, which is most of what a single report would cost.
-
-Whether what they were made from is locked or only remembered, `postgres_transactions` knows. What is written, and why,
-is not decided here.
+arrays, which is most of what a single report would cost. What is written, and why, is not decided here.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import chain
 from typing import Final
 
-from msgspec import Struct
-
 from hyperfleet.backends.past import encode_facets
 from hyperfleet.backends.postgres_connections import Connection
 from hyperfleet.backends.postgres_loading import SQL
-from hyperfleet.backends.record_cache import Found
 from hyperfleet.backends.rows import counts_in_order, encode, in_micros, severity_of
+from hyperfleet.errors import Contended
 from hyperfleet.model.report import StoredReport
 from hyperfleet.ports import Changes
 
 Row = tuple[object, ...]
 
 
-class Outcome(Struct, frozen=True):
-    """What came of writing: the position before the first event, the version of every row written, and the time."""
+async def write(connection: Connection, policy_version: int, changes: Changes) -> int:
+    """Write changes that were computed under a policy; return the position before the first event.
 
-    base: int
-    version: int
-    now: datetime
-    report_sizes: Mapping[str, Mapping[str, int]]  # bytes of each report written, by resource and adapter
-
-
-async def write(
-    connection: Connection, policy_version: int, changes: Changes, found: Found, *, is_locked: bool
-) -> Outcome | None:
-    """Write changes that were computed under a policy; None: another one is in force, and nothing was written.
-
-    If the rows that they were computed from are not locked yet, and one has another version by now, nothing is written
-    either.
+    Raises `Contended` if another policy is in force by now, or a heartbeat has moved what a change rests on.
     """
-    found.foresee(changes)
-    rows = Rows(changes, found)
+    rows = Rows(changes)
     head: Row = (len(changes.events), policy_version)
-    known: list[Row] = [] if is_locked else list(found.marks.items())
-    parts = [("raise_head", [head])]
-    if known:
-        parts = [("find_unchanged", known), ("raise_head_if_unchanged", [(*head, len(known))])]
+    parts = [("raise_head" if changes.events else "check_head", [head])]
     parts += [(name, some) for name, rows_of in _PARTS if (some := list(rows_of(rows)))]
     statement = _compose(tuple([(name, len(some) == 1) for name, some in parts]))
     row = await connection.fetchrow(statement, *chain.from_iterable([_parameters(some) for _, some in parts]))
     if row is None:
-        return None
+        raise Contended("another policy came into force")
+    if changes.calm and row["calmed"] < len(changes.calm):
+        raise Contended("an adapter was heard meanwhile")
     rows.first = row["base"] + 1
     for name, rows_of in _RARE:
         if some := list(rows_of(rows)):
             await connection.execute(SQL[name], *zip(*some, strict=True))
-    return Outcome(row["base"], row["version"], row["now"], rows.report_sizes)
-
-
-def is_single(changes: Changes) -> bool:
-    """Tell whether changes are written by one statement, which is a transaction by itself."""
-    return not (changes.retired or changes.removed or changes.edited or changes.inserted or changes.remembered)
+    return int(row["base"])
 
 
 def _parameters(rows: Sequence[Row]) -> Iterable[object]:
@@ -86,7 +61,8 @@ def _compose(parts: tuple[tuple[str, bool], ...]) -> str:
         text = _COLUMNS.sub(_take_values, SQL[name]) if has_one_row else SQL[name]
         texts.append(_renumber(text, used))
         used += max(int(number) for number in _PARAMETER.findall(text))
-    return f"with {', '.join(texts)} {SQL['tell_outcome']}"
+    has_calm = any(name == "set_calm" for name, _ in parts)
+    return f"with {', '.join(texts)} {SQL['read_base_and_calm' if has_calm else 'read_base']}"
 
 
 def _take_values(columns: re.Match[str]) -> str:
@@ -101,86 +77,74 @@ def _renumber(text: str, by: int) -> str:
 class Rows:
     """The rows of one transaction, by the part that writes them; an event is known by its place until `first` is."""
 
-    def __init__(self, changes: Changes, found: Found) -> None:
+    def __init__(self, changes: Changes) -> None:
         self._changes = changes
-        self._found = found
-        self._encoded: dict[int, str] = {}  # by object: a report is saved and logged in the same words
-        self.report_sizes: dict[str, dict[str, int]] = {}
+        self._encoded: dict[int, str] = {}  # by object: a report is saved and logged as the same text
         self.first = 0
 
     # with most reports
-
-    def beats(self) -> Iterator[Row]:
-        found = self._found
-        for record in self._changes.updated:
-            resource = record.resource
-            logged = found.beats.get(resource.id)
-            if logged is not None:
-                stored, trail = logged.stored, found.trail_of(resource.id)
-                yield (
-                    resource.id,
-                    record.answer,
-                    found.pulse_of(record),
-                    logged.event,
-                    resource.generation,
-                    stored.report.adapter,
-                    stored.report.observed_generation,
-                    stored.last_heard,
-                    stored.effective_time,
-                    stored.id,
-                    trail.last,
-                    trail.next_passed,
-                )
 
     def statuses(self) -> Iterator[Row]:
         places = self._changes.revisions
         for record in self._changes.updated:
             id_, status = record.resource.id, record.status
-            if id_ in self._changes.steady:
-                continue
             yield (
                 id_,
                 encode(status).decode(),
                 record.answer,
-                self._found.pulse_of(record),
                 severity_of(status),
-                record.wake_at,
+                status.next_deadline,
                 record.policy_version,
                 places.get(id_),
             )
 
-    def times(self) -> Iterator[Row]:
-        places, steady = self._changes.revisions, self._changes.steady
-        for record in self._changes.updated:
-            id_ = record.resource.id
-            if id_ in steady and id_ not in self._found.beats:
-                yield id_, record.answer, self._found.pulse_of(record), places.get(id_)
+    def rescheduled(self) -> Iterator[Row]:
+        for record in self._changes.rescheduled:
+            yield record.resource.id, record.status.next_deadline, record.policy_version
 
     def reports(self) -> Iterator[Row]:
         for id_, stored in self._changes.reports:
-            adapter, encoded = stored.report.adapter, self._encode(stored)
-            self.report_sizes.setdefault(id_, {})[adapter] = len(encoded)
-            yield id_, adapter, stored.report.observed_generation, encoded
+            report = stored.report
+            yield (
+                id_,
+                report.adapter,
+                report.observed_generation,
+                stored.digest,
+                stored.id,
+                stored.effective_time,
+                stored.last_heard,
+                stored.is_calm,
+            )
+
+    def bodies(self) -> Iterator[Row]:
+        for id_, stored in self._changes.reports:
+            yield id_, stored.report.adapter, self._encode(stored)
+
+    def calm(self) -> Iterator[Row]:
+        for change in self._changes.calm:
+            stored = change.stored
+            times = (stored.effective_time, stored.last_heard)
+            yield change.resource_id, stored.report.adapter, stored.is_calm, *times
 
     def log(self) -> Iterator[Row]:
-        for logged, is_copy in self._found.to_be_logged(self._changes):
-            stored = logged.stored
+        for logged in self._changes.log:
+            stored, replaced = logged.stored, logged.replaced
             yield (
                 logged.resource_id,
                 stored.report.adapter,
                 stored.report.observed_generation,
-                _NOT_HERE if is_copy else logged.event,
+                logged.event,
                 stored.last_heard,
                 stored.effective_time,
                 stored.id,
-                None if logged.is_same else self._encode(stored),
+                self._encode(stored),
+                None if replaced is None else replaced.effective_time,
+                None if replaced is None else replaced.last_heard,
             )
 
     def events(self) -> Iterator[Row]:
         for place, draft in enumerate(self._changes.events):
             resource = draft.resource
-            if resource.id in self._found.beats:
-                continue
             yield (
                 place,
                 draft.type,
@@ -192,7 +156,6 @@ class Rows:
                 draft.time,
                 draft.answer,
                 encode_facets(draft.facets),
-                self._found.trail_of(resource.id).last,
             )
 
     def transitions(self) -> Iterator[Row]:
@@ -260,7 +223,7 @@ class Rows:
                 resource.is_deleting,
                 severity_of(status),
                 0 if place is None else self.first + place,
-                record.wake_at,
+                status.next_deadline,
                 record.policy_version,
                 record.answer,
                 encode(resource).decode(),
@@ -284,19 +247,19 @@ class Rows:
 
 RowsOf = Callable[[Rows], Iterable[Row]]
 
-_NOT_HERE: Final = -1  # the place of an event that is not one of these changes': then the position is `AMONG_EVENTS`
 _ACCEPTED: Final = {"aggregated"}
 _PARAMETER: Final = re.compile(r"\$(\d+)")
 _COLUMNS: Final = re.compile(r"unnest\(([^()]*)\)")
 
 # The parts of the one statement.
 _PARTS: Final[tuple[tuple[str, RowsOf], ...]] = (
-    ("beat", Rows.beats),
-    ("save_times", Rows.times),
     ("save_statuses", Rows.statuses),
+    ("reschedule", Rows.rescheduled),
     ("save_reports", Rows.reports),
+    ("save_bodies", Rows.bodies),
+    ("set_calm", Rows.calm),
     ("log_reports", Rows.log),
-    ("tell_events", Rows.events),
+    ("insert_events", Rows.events),
     ("record_transitions", Rows.transitions),
     ("remove_facets", Rows.facets_removed),
     ("add_facets", Rows.facets_gained),
@@ -304,7 +267,7 @@ _PARTS: Final[tuple[tuple[str, RowsOf], ...]] = (
     ("tally", Rows.tallies),
 )
 
-# Statements after it, in this order, so that facets find their resource and a name is free before somebody takes it.
+# Statements after it, in this order, so that facets find their resource and a name is free before it is taken.
 _RARE: Final[tuple[tuple[str, RowsOf], ...]] = (
     ("remove_reports", Rows.retired),
     ("remove_resources", Rows.removed),

@@ -13,7 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from hyperfleet.model.event import Transition
-from hyperfleet.model.phase import PHASE_TRAITS
+from hyperfleet.model.phase import PHASE_TRAITS, WORST_FIRST, Phase
 from hyperfleet.model.report import StoredReport
 from hyperfleet.model.resource import Resource
 from hyperfleet.model.status import Status
@@ -33,7 +33,7 @@ COUNTERS: Final[Mapping[str, str]] = {
 encode: Final = msgspec.json.Encoder().encode
 decode_resource: Final = msgspec.json.Decoder(Resource).decode
 decode_status: Final = msgspec.json.Decoder(Status).decode
-decode_report: Final = msgspec.json.Decoder(StoredReport).decode
+_decode_report: Final = msgspec.json.Decoder(StoredReport).decode
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
@@ -52,6 +52,20 @@ def in_micros(duration: timedelta) -> int:
 def from_micros(micros: int) -> datetime:
     """Return the instant of so many microseconds since 1970."""
     return _EPOCH + timedelta(microseconds=micros)
+
+
+def decode_report(
+    body: str | bytes, effective_time: datetime, last_heard: datetime, digest: bytes = b"", is_calm: bool = False
+) -> StoredReport:
+    """Read a report from its body and from the columns that heartbeats move or look at."""
+    return replace(
+        _decode_report(body), effective_time=effective_time, last_heard=last_heard, digest=digest, is_calm=is_calm
+    )
+
+
+def phase_of(severity: int) -> Phase:
+    """Return the phase of a severity."""
+    return WORST_FIRST[severity]
 
 
 def severity_of(status: Status) -> int:
@@ -113,11 +127,3 @@ class TransitionRow(msgspec.Struct, frozen=True):
         transition = Transition(self.subject, self.before, self.after, self.time, self.reason, self.message)
         cause = Cause(self.cause, self.ref)
         return Recorded(self.position, transition, cause, self.policy, self.ordinal, self.since)
-
-
-def as_heard(said: StoredReport, report_id: str, effective_time: datetime, received_time: datetime) -> StoredReport:
-    """Return a logged report that said what an earlier one said: that one's content with its own id and times."""
-    last_unknown = received_time if said.last_unknown is not None else None  # if the one did, so did the other
-    return replace(
-        said, id=report_id, effective_time=effective_time, last_heard=received_time, last_unknown=last_unknown
-    )

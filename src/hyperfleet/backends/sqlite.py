@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from contextlib import closing
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -21,8 +21,6 @@ from hyperfleet.backends import sqlite_policies as policies
 from hyperfleet.backends import sqlite_reading as reading
 from hyperfleet.backends.clock import SystemClock
 from hyperfleet.backends.file_claim import FileClaim
-from hyperfleet.backends.record_cache import MOST_KEPT, RecordCache
-from hyperfleet.backends.sketches import UnreadError, refuse_more_than_times
 from hyperfleet.backends.sqlite_connection import (
     SQL,
     connect,
@@ -33,6 +31,7 @@ from hyperfleet.backends.sqlite_connection import (
     translate,
     translating,
 )
+from hyperfleet.backends.sqlite_heartbeats import record
 from hyperfleet.backends.sqlite_loading import load
 from hyperfleet.backends.sqlite_pruning import prune
 from hyperfleet.backends.sqlite_session import Session
@@ -51,9 +50,12 @@ from hyperfleet.ports import (
     Entries,
     Entry,
     Group,
+    Heard,
+    Heartbeat,
     HistoryQuery,
     Needs,
     NewPolicy,
+    PastReport,
     PolicyVersion,
     Pruning,
     Query,
@@ -64,7 +66,6 @@ from hyperfleet.ports import (
     Scope,
     TokenMove,
     TokenQuery,
-    Version,
     Work,
     admit_always,
 )
@@ -78,21 +79,17 @@ _READ_ANSWER_BELOW_OF_TENANTS: Final = SQL["read_answer_below_of_tenants"]
 class SqliteStore:
     """Keeps everything in one file, and in the two that SQLite puts beside it while it is open."""
 
-    def __init__(self, path: str | Path, clock: Clock | None = None, *, remembered: int = MOST_KEPT) -> None:
-        """Name the file; `open` opens it. Of the records written last, so many bytes are remembered."""
+    def __init__(self, path: str | Path, clock: Clock | None = None) -> None:
+        """Name the file; `open` opens it."""
         self._path = Path(path)
         self._clock = clock or SystemClock()
         self._session: Session | None = None
-        self._remembered = remembered
-        self._cache = RecordCache(remembered)
 
     # opening and closing
 
     async def open(self) -> None:
         """Open the file, create or migrate its tables; refuse tables newer than this code."""
         if self._session is None:
-            # Data versions of another connection cannot be compared with those seen before.
-            self._cache = RecordCache(self._remembered)
             self._session = await asyncio.to_thread(Session.open, self._path, self._clock)
 
     async def close(self) -> None:
@@ -122,24 +119,17 @@ class SqliteStore:
 
     async def transact(self, needs: Needs, work: Work) -> int:
         """Lock and load, call `work`, write what it returns, commit; return the position before the first event."""
-        session = self._opened()
-        try:
-            async with session.writing() as connection:
-                try:
-                    loaded, found, position = load(connection, needs, self._clock, self._cache)
-                    changes = work(loaded)
-                    refuse_more_than_times(changes)
-                except UnreadError:
-                    self._cache.sketching.learn(is_success=False)
-                    loaded, found, position = load(connection, needs, self._clock, self._cache, is_whole=True)
-                    changes = work(loaded)
-                if not changes.is_empty:
-                    write(connection, changes, found, position)
-        except BaseException:
-            self._cache.forget()  # a caller that goes away during the commit does not learn whether it was done
-            raise
-        self._cache.keep(changes, position, found)
+        async with self._opened().writing() as connection:
+            loaded, found, position = load(connection, needs, self._clock)
+            changes = work(loaded)
+            if not changes.is_empty:
+                write(connection, changes, found, position)
         return position
+
+    async def record_heartbeats(self, heartbeats: Sequence[Heartbeat]) -> list[Heard | None]:
+        """Record those that say what a calm stored report says, at a later time; None: it is not one of these."""
+        async with self._opened().writing() as connection:
+            return record(connection, heartbeats, self._clock.now())
 
     # reading one resource
 
@@ -177,7 +167,7 @@ class SqliteStore:
 
     async def read_reports_at(self, resource_id: str, scope: Scope, generation: int) -> tuple[StoredReport, ...]:
         """Return the last report of each adapter at one generation, by adapter name."""
-        return await self._opened().scan(reading.read_reports_at, resource_id, scope, generation)
+        return await self._opened().scan(past.read_reports_at, resource_id, scope, generation)
 
     async def read_transitions(self, query: HistoryQuery) -> tuple[Recorded, ...]:
         """Return transitions of a resource, the newest first; at most `query.limit`."""
@@ -226,8 +216,8 @@ class SqliteStore:
 
     async def read_version(
         self, kind: str, id_: str, scope: Scope, at: datetime, parent_id: str | None = None
-    ) -> Version | None:
-        """Return a resource as it was; None: it was not there yet. Raise `Forgotten` if that can no longer be told."""
+    ) -> Entry | None:
+        """Return the event that made a resource what it was; None: it was not there yet."""
         return await self._opened().scan(past.read_version, kind, id_, scope, at, parent_id)
 
     async def read_versions(self, resource_id: str, scope: Scope, since: datetime) -> tuple[Entry, ...]:
@@ -238,7 +228,7 @@ class SqliteStore:
         """Return the last report of each adapter that was received until then; raise `Forgotten` as above."""
         return await self._opened().scan(past.read_reports, resource_id, scope, at)
 
-    async def read_report_log(self, resource_id: str, scope: Scope, since: datetime) -> tuple[StoredReport, ...]:
+    async def read_report_log(self, resource_id: str, scope: Scope, since: datetime) -> tuple[PastReport, ...]:
         """Return accepted reports in their order: the last of each adapter before `since`, then all from then on."""
         return await self._opened().scan(past.read_report_log, resource_id, scope, since)
 
@@ -283,7 +273,7 @@ class SqliteStore:
     # time and policy
 
     async def due(self, limit: int) -> Due:
-        """Return resources whose `wake_at` has come."""
+        """Return resources whose next deadline has come."""
         return await self._opened().scan(reading.read_due, self._clock.now(), limit)
 
     async def outdated(self, policy_version: int, limit: int) -> tuple[tuple[str, ...], int]:

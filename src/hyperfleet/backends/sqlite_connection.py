@@ -6,9 +6,11 @@ import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Final
 
+from hyperfleet.backends.conversions import CONVERSIONS
 from hyperfleet.backends.migrations import load_migrations, pending
 from hyperfleet.backends.rows import to_micros
 from hyperfleet.backends.statements import load_statements
@@ -124,9 +126,21 @@ def migrate(connection: sqlite3.Connection, path: Path, clock: Clock) -> list[st
         for migration in missing:
             for statement in split_script(migration.script):
                 connection.execute(statement)
+            if migration.subject in CONVERSIONS:
+                _convert(connection, migration.subject)
             applied = (migration.version, migration.name, to_micros(clock.now()))
             connection.execute(SQL["record_migration"], applied)
     return [migration.name for migration in missing]
+
+
+def _convert(connection: sqlite3.Connection, subject: str) -> None:
+    convert = CONVERSIONS[subject]
+    rows = (convert(*row) for row in connection.execute(SQL[f"read_{subject}"]))
+    connection.executemany(SQL[f"write_{subject}"], (tuple(map(_as_column, row)) for row in rows))
+
+
+def _as_column(value: object) -> object:
+    return to_micros(value) if isinstance(value, datetime) else value
 
 
 def split_script(script: str) -> Iterator[str]:

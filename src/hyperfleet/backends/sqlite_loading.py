@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
-from hyperfleet.backends.pulse import decode_pulse
-from hyperfleet.backends.record_cache import Found, RecordCache, Trail
-from hyperfleet.backends.rows import decode_resource, decode_status, encode, from_micros
-from hyperfleet.backends.sketches import SketchRow, draw
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from hyperfleet.backends.rows import decode_report, decode_resource, decode_status, encode, from_micros
 from hyperfleet.backends.sqlite_connection import SQL
-from hyperfleet.model.report import Report
-from hyperfleet.model.reports import Bodies
+from hyperfleet.model.report import StoredReport
 from hyperfleet.ports import Clock, Loaded, NameKey, Needs, Record, Remembered
 
 _READ_RECORDS: Final = SQL["read_records"]
 _READ_REPORTS: Final = SQL["read_reports"]
-_READ_SKETCHES: Final = SQL["read_sketches"]
+
+
+class Found(Struct, frozen=True):
+    """Records that were read, and the numbers of their rows, by id."""
+
+    records: dict[str, Record] = field(default_factory=dict)
+    numbers: dict[str, int] = field(default_factory=dict)
 
 
 def as_list(values: Iterable[str]) -> str:
@@ -26,31 +31,17 @@ def as_list(values: Iterable[str]) -> str:
     return encode(list(values)).decode()
 
 
-def load(
-    connection: sqlite3.Connection, needs: Needs, clock: Clock, cache: RecordCache, *, is_whole: bool = False
-) -> tuple[Loaded, Found, int]:
-    """Load what a transaction needs; return that, all records with their marks, and the position of the head.
-
-    Unless they must be whole, records can be sketches.
-    """
+def load(connection: sqlite3.Connection, needs: Needs, clock: Clock) -> tuple[Loaded, Found, int]:
+    """Load what a transaction needs; return that, all records with their numbers, and the position of the head."""
     found = Found()
     position, policy_version = connection.execute(SQL["read_head"]).fetchone()
-    cache.validate(connection.execute("pragma data_version").fetchone()[0])
-    for id_, kept in cache.find(needs.ids).items():
-        found.add(id_, kept)
-    missing = needs.ids - found.records.keys()
-    if missing and not is_whole and (sent := cache.expect(needs, missing)):
-        drawn = _add_sketches(connection, found, sent)
-        cache.tell_drawn(found, len(drawn), len(sent))
-        missing -= drawn
-    _add_records(connection, found, missing)
+    _add_records(connection, found, needs.ids)
     parents = {record.resource.parent_id for record in found.records.values()} - found.records.keys()
     _add_records(connection, found, {parent for parent in parents if parent is not None})
-    records = dict(found.records)
     loaded = Loaded(
         now=clock.now(),
         policy_version=policy_version,
-        records=records,
+        records=dict(found.records),
         children=_load_children(connection, found, needs),
         names=_load_names(connection, needs.names),
         remembered=_load_remembered(connection, needs.keys),
@@ -69,50 +60,24 @@ def _add_records(connection: sqlite3.Connection, found: Found, ids: Collection[s
     if not ids:
         return
     listed = as_list(ids)
-    bodies: dict[str, Bodies] = {}
-    for resource_id, adapter, body in connection.execute(_READ_REPORTS, (listed,)):
-        bodies.setdefault(resource_id, {})[adapter] = body
-        found.sizes.setdefault(resource_id, {})[adapter] = len(body)
-    for number, id_, revision, wake_at, policy, answer, raw, status, resource, *trail in connection.execute(
-        _READ_RECORDS, (listed,)
-    ):
-        pulse = decode_pulse(raw)
-        record = Record(
-            decode_resource(resource),
-            pulse.bring_up(decode_status(status)),
-            pulse.reports(bodies.get(id_, {})),
-            answer,
-            revision,
-            _instant(wake_at),
-            policy,
-        )
-        found.take_in(number, pulse, record, Trail(*trail))
+    reports: dict[str, dict[str, StoredReport]] = {}
+    for id_, adapter, *columns in connection.execute(_READ_REPORTS, (listed,)):
+        reports.setdefault(id_, {})[adapter] = make_report(*columns)
+    for number, id_, *columns in connection.execute(_READ_RECORDS, (listed,)):
+        found.numbers[id_] = number
+        found.records[id_] = make_record(columns, reports.get(id_, {}))
 
 
-def _add_sketches(connection: sqlite3.Connection, found: Found, sent: Mapping[str, Mapping[str, Report]]) -> set[str]:
-    """Add the records of which a sketch is enough for the reports that are sent; return their ids."""
-    drawn: set[str] = set()
-    for (
-        number,
-        id_,
-        kind,
-        parent_id,
-        tenant,
-        answer,
-        revision,
-        wake_at,
-        policy,
-        raw,
-        last,
-        passed,
-    ) in connection.execute(_READ_SKETCHES, (as_list(sent),)):
-        row = SketchRow(number, id_, kind, parent_id, tenant, answer, revision, _instant(wake_at), policy)
-        pulse = decode_pulse(raw)
-        record = draw(row, pulse, sent[row.id])
-        if record is not None:
-            found.take_in(row.mark, pulse, record, Trail(last, passed))
-            drawn.add(row.id)
-    return drawn
+def make_report(body: bytes, effective: int, heard: int, digest: bytes, is_calm: int) -> StoredReport:
+    """Make a report of the columns that statements select."""
+    return decode_report(body, from_micros(effective), from_micros(heard), digest, bool(is_calm))
+
+
+def make_record(columns: Sequence[Any], reports: Mapping[str, StoredReport]) -> Record:
+    """Make a record of the columns that statements select, and of its reports."""
+    revision, wake_at, policy_version, answer, status, resource = columns
+    current = replace(decode_status(status), next_deadline=_instant(wake_at))
+    return Record(decode_resource(resource), current, reports, answer, revision, policy_version)
 
 
 def _instant(micros: int | None) -> datetime | None:

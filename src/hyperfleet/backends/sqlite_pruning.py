@@ -13,7 +13,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from hyperfleet.backends.past import WalkedLog
-from hyperfleet.backends.pruning import Step, choose_victims, expired, forgotten_until, steps_of
+from hyperfleet.backends.pruning import WalkStep, choose_victims, expired, steps_of
 from hyperfleet.backends.rows import from_micros, to_micros
 from hyperfleet.backends.sqlite_connection import SQL, transaction
 from hyperfleet.backends.sqlite_loading import as_list
@@ -28,7 +28,7 @@ class Plan(Struct, frozen=True):
     """What the writer is to do with a log."""
 
     log: WalkedLog
-    until: datetime  # of moments before it, what was may not be told any more
+    until: datetime  # what was before it can no longer all be read
     walked: int
     victims: tuple[int, ...] = ()
     orphans: tuple[int, ...] = ()  # reports of resources whose last event is about to go
@@ -43,11 +43,8 @@ async def prune(session: Session, task: Pruning, cutoff: datetime, limit: int) -
         case "transitions":
             rows = await session.scan(_find_old, task.log, cutoff, limit)
             return await session.write(_delete_transitions, rows, cutoff)
-        case "events":
-            return await _walk_on(session, "events", cutoff, limit)
-        case "reports":
-            deleted = await _walk_on(session, "reports", cutoff, limit)
-            return deleted or await _walk_on(session, "beats", cutoff, limit)
+        case "events" | "reports":
+            return await _walk_on(session, task.log, cutoff, limit)
 
 
 async def _walk_on(session: Session, log: WalkedLog, cutoff: datetime, limit: int) -> int:
@@ -82,23 +79,20 @@ def _walk(connection: sqlite3.Connection, log: WalkedLog, cutoff: datetime, limi
         steps = expired(_steps(connection, log, start), cutoff)
         if not steps:
             return None
-        until = forgotten_until(log, steps, cutoff)
-        if gone := [step.gone for step in steps if step.gone]:
-            if orphans := _find_orphans(connection, "find_orphans", gone, limit):
-                return Plan(log, until, start, orphans=orphans)
-            if beats := _find_orphans(connection, "find_orphan_beats", gone, limit):
-                return Plan(log, until, start, victims=beats)
+        gone = [step.gone for step in steps if step.gone]
+        if gone and (orphans := _find_orphans(connection, gone, limit)):
+            return Plan(log, cutoff, start, orphans=orphans)
     chosen = choose_victims(steps, start, limit)
-    return Plan(log, until, chosen.walked, chosen.victims)
+    return Plan(log, cutoff, chosen.walked, chosen.victims)
 
 
-def _steps(connection: sqlite3.Connection, log: WalkedLog, start: int) -> Iterator[Step]:
+def _steps(connection: sqlite3.Connection, log: WalkedLog, start: int) -> Iterator[WalkStep]:
     rows = connection.execute(SQL[f"walk_{log}"], (start, _WINDOW))
     return steps_of(log, ((key, from_micros(time), *rest) for key, time, *rest in rows))
 
 
-def _find_orphans(connection: sqlite3.Connection, name: str, gone: Sequence[str], limit: int) -> tuple[int, ...]:
-    return tuple(key for (key,) in connection.execute(SQL[name], (as_list(gone), limit)))
+def _find_orphans(connection: sqlite3.Connection, gone: Sequence[str], limit: int) -> tuple[int, ...]:
+    return tuple(key for (key,) in connection.execute(SQL["find_orphans"], (as_list(gone), limit)))
 
 
 def _carry_out(connection: sqlite3.Connection, plan: Plan) -> int:
@@ -107,13 +101,12 @@ def _carry_out(connection: sqlite3.Connection, plan: Plan) -> int:
         deleted = _delete_all(connection, SQL["delete_report"], plan.orphans)
         if deleted:
             connection.execute(SQL["step_back"])
+        if plan.log == "reports":
+            connection.executemany(SQL["hand_over_report"], [(key,) for key in sorted(plan.victims)])
         delete = SQL["delete_report" if plan.log == "reports" else "delete_event"]
         deleted += _delete_all(connection, delete, plan.victims)
         position, time = (max(plan.victims, default=0), to_micros(plan.until)) if deleted else (0, 0)
         connection.execute(SQL["move_horizon"], (plan.log, position, time, plan.walked))
-        if plan.log == "beats":
-            connection.execute(SQL["move_horizon"], ("events", position, time, 0))
-            connection.execute(SQL["move_horizon"], ("reports", 0, time, 0))
         return deleted
 
 

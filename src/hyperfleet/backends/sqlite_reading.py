@@ -23,20 +23,16 @@ from hyperfleet.backends.listing import (
     groups_of,
     page_of,
 )
-from hyperfleet.backends.pulse import tell_current
 from hyperfleet.backends.rows import (
     BEYOND_ALL,
     AdapterRow,
     TransitionRow,
-    as_heard,
-    decode_report,
     from_micros,
     merge_adapters,
     to_micros,
 )
 from hyperfleet.backends.sqlite_connection import SQL, transaction
-from hyperfleet.backends.sqlite_loading import as_list, read_records
-from hyperfleet.model.report import StoredReport
+from hyperfleet.backends.sqlite_loading import as_list, make_record, make_report, read_records
 from hyperfleet.ports import (
     AdapterRecord,
     Answer,
@@ -52,13 +48,14 @@ from hyperfleet.ports import (
 
 DIALECT: Final = Dialect("?", to_micros, collects_ranges=True, unindexed="+")
 
+_READ_RECORD: Final = SQL["read_record"]
 _RECENT: Final = 20_000  # events that are quicker walked through than all resources are sorted
 _FEW: Final = 1_000  # resources that are quicker fetched and sorted than met on a walk through all
 _DISORDER: Final = timedelta(hours=1)  # events are in the order of time, unless a clock was set back
 
 
 def tenants_of(scope: Scope) -> str | None:
-    """Write the tenants of a scope as statements take them; None: whoever."""
+    """Write the tenants of a scope as statements take them; None: all of them."""
     return None if scope.tenants is None else as_list(scope.tenants)
 
 
@@ -66,9 +63,11 @@ def read_record(
     connection: sqlite3.Connection, kind: str, id_: str, scope: Scope, parent_id: str | None
 ) -> Record | None:
     """Return one resource with its status and reports."""
-    with transaction(connection, "deferred"):
-        row = connection.execute(SQL["find_record"], (id_, kind, parent_id, tenants_of(scope))).fetchone()
-        return read_records(connection, row)[0] if row else None
+    rows = connection.execute(_READ_RECORD, (id_, kind, parent_id, tenants_of(scope))).fetchall()
+    if not rows:
+        return None
+    reports = {row[6]: make_report(*row[7:]) for row in rows if row[6] is not None}
+    return make_record(rows[0][:6], reports)
 
 
 def read_some(connection: sqlite3.Connection, ids: Collection[str], scope: Scope) -> tuple[Record, ...]:
@@ -83,22 +82,6 @@ def read_children(connection: sqlite3.Connection, parent_id: str, scope: Scope) 
     with transaction(connection, "deferred"):
         rows = connection.execute(SQL["find_children"], (parent_id, tenants_of(scope))).fetchall()
         return read_records(connection, [id_ for (id_,) in rows])
-
-
-def read_reports_at(
-    connection: sqlite3.Connection, resource_id: str, scope: Scope, generation: int
-) -> tuple[StoredReport, ...]:
-    """Return the last report of each adapter at a generation: the current one if it is of it, else from the log."""
-    parameters = (resource_id, generation, tenants_of(scope))
-    with transaction(connection, "deferred"):
-        now = connection.execute(SQL["read_reports_now"], parameters).fetchall()
-        then = connection.execute(SQL["read_reports_then"], parameters).fetchall()
-    reports = {
-        adapter: as_heard(decode_report(body), report_id, from_micros(effective), from_micros(received))
-        for adapter, report_id, effective, received, body in then
-    }
-    reports |= tell_current(now)
-    return tuple(report for _, report in sorted(reports.items()))
 
 
 def find(connection: sqlite3.Connection, query: Query) -> tuple[Answer, ...]:

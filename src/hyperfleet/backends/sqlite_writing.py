@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import Final
 
-from hyperfleet.backends.past import AMONG_EVENTS, encode_facets
-from hyperfleet.backends.record_cache import Found
+from hyperfleet.backends.past import encode_facets
 from hyperfleet.backends.rows import counts_in_order, encode, in_micros, severity_of, to_micros
 from hyperfleet.backends.sqlite_connection import SQL
+from hyperfleet.backends.sqlite_loading import Found
 from hyperfleet.model.report import StoredReport
 from hyperfleet.ports import Changes, Record
 
@@ -25,8 +25,7 @@ def write(connection: sqlite3.Connection, changes: Changes, found: Found, base: 
     if changes.inserted:
         (last,) = connection.execute(SQL["read_last_number"]).fetchone()
         ids = (record.resource.id for record in changes.inserted)
-        found.marks.update((id_, last + 1 + place) for place, id_ in enumerate(ids))
-    found.foresee(changes)
+        found.numbers.update((id_, last + 1 + place) for place, id_ in enumerate(ids))
     writing = _Writing(changes, found, base)
     for statement, rows_of in _STEPS:
         if rows := list(rows_of(writing)):
@@ -40,8 +39,7 @@ class _Writing:
         self._changes = changes
         self._found = found
         self._first = base + 1
-        self._encoded: dict[int, str] = {}  # by object: a report is saved and logged in the same words
-        self._pulses: dict[str, bytes] = {}  # of heartbeats
+        self._encoded: dict[int, str] = {}  # by object: a report is saved and logged as the same text
 
     def head(self) -> Iterator[Row]:
         if self._changes.events:
@@ -53,17 +51,17 @@ class _Writing:
     def edited(self) -> Iterator[Row]:
         for record in self._edited():
             resource = record.resource
-            yield resource.tenant, resource.name, resource.is_deleting, self._found.marks[resource.id]
+            yield resource.tenant, resource.name, resource.is_deleting, self._found.numbers[resource.id]
 
     def specs(self) -> Iterator[Row]:
         for record in self._edited():
-            yield encode(record.resource).decode(), self._found.marks[record.resource.id]
+            yield encode(record.resource).decode(), self._found.numbers[record.resource.id]
 
     def inserted(self) -> Iterator[Row]:
         for record in self._changes.inserted:
             resource = record.resource
             yield (
-                self._found.marks[resource.id],
+                self._found.numbers[resource.id],
                 resource.id,
                 resource.kind,
                 resource.parent_id,
@@ -73,7 +71,7 @@ class _Writing:
                 resource.is_deleting,
                 severity_of(record.status),
                 self._revision(resource.id) or 0,
-                _micros(record.wake_at),
+                _micros(record.status.next_deadline),
                 record.policy_version,
                 record.answer,
             )
@@ -81,63 +79,68 @@ class _Writing:
     def first_records(self) -> Iterator[Row]:
         for record in self._changes.inserted:
             resource = record.resource
-            yield self._found.marks[resource.id], encode(record.status).decode(), encode(resource).decode()
-
-    def times(self) -> Iterator[Row]:
-        """Yield what a heartbeat moves."""
-        found = self._found
-        for record in self._changes.updated:
-            id_ = record.resource.id
-            if id_ in found.beats:
-                pulse = self._pulses[id_] = found.pulse_of(record)
-                yield self._revision(id_), record.answer, pulse, found.trail_of(id_).next_passed, found.marks[id_]
+            yield self._found.numbers[resource.id], encode(record.status).decode(), encode(resource).decode()
 
     def answers(self) -> Iterator[Row]:
-        found = self._found
         for record in self._changes.updated:
             id_ = record.resource.id
-            if id_ not in found.beats:
-                yield self._revision(id_), record.answer, found.pulse_of(record), found.marks[id_]
+            yield self._revision(id_), record.answer, self._found.numbers[id_]
 
     def statuses(self) -> Iterator[Row]:
-        for record in self._moved():
-            yield encode(record.status).decode(), self._found.marks[record.resource.id]
+        for record in self._changes.updated:
+            yield encode(record.status).decode(), self._found.numbers[record.resource.id]
 
     def places(self) -> Iterator[Row]:
         """Yield what indexes hold of a status, if it changed."""
-        for record in self._moved():
+        for record in (*self._changes.updated, *self._changes.rescheduled):
             id_ = record.resource.id
             if _place(record) != _place(self._found.records[id_]):
-                yield *_place(record), self._found.marks[id_]
+                yield *_place(record), self._found.numbers[id_]
 
     def reports(self) -> Iterator[Row]:
         for id_, stored in self._changes.reports:
-            adapter, encoded = stored.report.adapter, self._encode(stored)
-            self._found.sizes[id_] = {**self._found.sizes.get(id_, {}), adapter: len(encoded)}
-            yield id_, adapter, stored.report.observed_generation, encoded
+            report = stored.report
+            yield (
+                id_,
+                report.adapter,
+                report.observed_generation,
+                stored.digest,
+                stored.id,
+                to_micros(stored.effective_time),
+                to_micros(stored.last_heard),
+                stored.is_calm,
+            )
+
+    def bodies(self) -> Iterator[Row]:
+        for id_, stored in self._changes.reports:
+            yield id_, stored.report.adapter, self._encode(stored)
+
+    def calm(self) -> Iterator[Row]:
+        for change in self._changes.calm:
+            yield change.stored.is_calm, change.resource_id, change.stored.report.adapter
 
     def retired(self) -> Iterator[Row]:
         return iter(self._changes.retired)
 
     def log(self) -> Iterator[Row]:
-        for logged, is_copy in self._found.to_be_logged(self._changes):
-            stored = logged.stored
+        for logged in self._changes.log:
+            stored, replaced = logged.stored, logged.replaced
             yield (
                 logged.resource_id,
                 stored.report.adapter,
                 stored.report.observed_generation,
-                AMONG_EVENTS if is_copy else None if logged.event is None else self._first + logged.event,
+                None if logged.event is None else self._first + logged.event,
                 to_micros(stored.last_heard),
                 to_micros(stored.effective_time),
                 stored.id,
-                None if logged.is_same else self._encode(stored),
+                self._encode(stored),
+                None if replaced is None else to_micros(replaced.effective_time),
+                None if replaced is None else to_micros(replaced.last_heard),
             )
 
     def events(self) -> Iterator[Row]:
         for position, draft in enumerate(self._changes.events, self._first):
             resource = draft.resource
-            if resource.id in self._found.beats:
-                continue
             yield (
                 position,
                 draft.type,
@@ -149,30 +152,6 @@ class _Writing:
                 to_micros(draft.time),
                 draft.answer,
                 encode_facets(draft.facets),
-                self._found.trail_of(resource.id).last,
-            )
-
-    def beats(self) -> Iterator[Row]:
-        for record in self._changes.updated:
-            resource = record.resource
-            logged = self._found.beats.get(resource.id)
-            if logged is None:
-                continue
-            stored, report, trail = logged.stored, logged.stored.report, self._found.trail_of(resource.id)
-            yield (
-                self._revision(resource.id),
-                resource.id,
-                resource.kind,
-                resource.parent_id,
-                resource.tenant,
-                resource.generation,
-                to_micros(stored.last_heard),
-                trail.last,
-                report.adapter,
-                report.observed_generation,
-                to_micros(stored.effective_time),
-                stored.id,
-                None if trail.next_passed else self._pulses[resource.id],
             )
 
     def transitions(self) -> Iterator[Row]:
@@ -194,10 +173,10 @@ class _Writing:
                 )
 
     def facets_added(self) -> Iterator[Row]:
-        return ((token, self._found.marks[id_]) for id_, token in self._changes.facets_added)
+        return ((token, self._found.numbers[id_]) for id_, token in self._changes.facets_added)
 
     def facets_removed(self) -> Iterator[Row]:
-        return ((token, self._found.marks[id_]) for id_, token in self._changes.facets_removed)
+        return ((token, self._found.numbers[id_]) for id_, token in self._changes.facets_removed)
 
     def tallies(self) -> Iterator[Row]:
         for tally in self._changes.tallies:
@@ -218,9 +197,6 @@ class _Writing:
     def _edited(self) -> Iterator[Record]:
         return (record for record in self._changes.updated if record.resource.id in self._changes.edited)
 
-    def _moved(self) -> Iterator[Record]:
-        return (record for record in self._changes.updated if record.resource.id not in self._changes.steady)
-
     def _revision(self, id_: str) -> int | None:
         place = self._changes.revisions.get(id_)
         return None if place is None else self._first + place
@@ -233,31 +209,33 @@ class _Writing:
 
 
 def _place(record: Record) -> tuple[int, int | None, int]:
-    return severity_of(record.status), _micros(record.wake_at), record.policy_version
+    return severity_of(record.status), _micros(record.status.next_deadline), record.policy_version
 
 
 def _micros(instant: datetime | None) -> int | None:
     return None if instant is None else to_micros(instant)
 
 
-# In this order, so that a name is free again before somebody else takes it.
+# In this order, so that a name is free again before another resource takes it.
 _STEPS: Final[tuple[tuple[str, Callable[[_Writing], Iterator[Row]]], ...]] = (
     (SQL["delete_record"], _Writing.removed),
     (SQL["delete_resource"], _Writing.removed),
     (SQL["delete_reports"], _Writing.removed),
+    (SQL["delete_bodies"], _Writing.removed),
     (SQL["update_resource"], _Writing.edited),
     (SQL["update_spec"], _Writing.specs),
     (SQL["insert_resource"], _Writing.inserted),
     (SQL["insert_record"], _Writing.first_records),
-    (SQL["beat"], _Writing.times),
     (SQL["update_answer"], _Writing.answers),
     (SQL["update_status"], _Writing.statuses),
     (SQL["update_place"], _Writing.places),
     (SQL["retire_report"], _Writing.retired),
+    (SQL["retire_body"], _Writing.retired),
     (SQL["save_report"], _Writing.reports),
+    (SQL["save_body"], _Writing.bodies),
+    (SQL["set_calm"], _Writing.calm),
     (SQL["log_report"], _Writing.log),
     (SQL["insert_event"], _Writing.events),
-    (SQL["insert_beat"], _Writing.beats),
     (SQL["insert_transition"], _Writing.transitions),
     (SQL["remove_facet"], _Writing.facets_removed),
     (SQL["add_facet"], _Writing.facets_added),

@@ -9,16 +9,13 @@ from msgspec import Struct
 
 from hyperfleet.model.condition import ConditionStatus
 
-EventType = Literal["Created", "SpecChanged", "StatusChanged", "Reported", "DeletionRequested", "Removed"]
+EventType = Literal["Created", "SpecChanged", "StatusChanged", "DeletionRequested", "Removed"]
 
 PHASE_SUBJECT: Final = "phase"
 
 
 class Event(Struct, frozen=True):
-    """Something happened to a resource at a generation.
-
-    `Reported` is the least of them: an adapter was heard of again and nothing but times moved.
-    """
+    """Something happened to a resource at a generation. A heartbeat is not an event."""
 
     type: EventType
     kind: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from msgspec import Struct, field
@@ -43,14 +43,25 @@ class Report(Struct, frozen=True, gc=False):
         return UNKNOWN
 
 
+class Discard(Struct, frozen=True, gc=False, array_like=True):
+    """An `OutOfOrder` discard, remembered to notice a clock that was set back."""
+
+    time: datetime  # when it was received
+    skew: timedelta  # how late its observed time was by then
+
+
 class StoredReport(Struct, frozen=True, gc=False):
-    """The last report we accepted of one adapter for one resource, and what we must remember beside it."""
+    """The last report we accepted of one adapter for one resource, and what we must remember beside it.
+
+    A heartbeat moves `effective_time` and `last_heard` and nothing else.
+    """
 
     report: Report
     effective_time: datetime  # min(observed, received): orders reports, and a fast clock cannot freeze them
-    last_heard: datetime  # when the last stored report or replay came in; staleness counts from here
-    accepted: tuple[str, ...] = ()  # digests of the last bodies with a time, at this generation, to know a replay
-    out_of_order: int = 0  # OutOfOrder discards since the last accepted report
+    last_heard: datetime  # when the last stored report, heartbeat or replay came in; staleness counts from here
+    digest: bytes = b""  # of what the report says, whenever it says it
+    is_calm: bool = False  # being heard again changes nothing but the two times above
+    discards: tuple[Discard, ...] = ()  # OutOfOrder discards since the last accepted report
     has_verdict: bool = True  # it has said Available=True or False at some time; Unknown is news only before that
     last_unknown: datetime | None = None  # when it last said Available=Unknown, stored or discarded
     id: str = ""  # made when it was accepted; transitions name it as their cause

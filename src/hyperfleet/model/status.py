@@ -34,7 +34,6 @@ class AdapterSummary(Struct, frozen=True, gc=False):
     observed_generation: int
     state: AdapterState
     state_since: datetime
-    last_updated: datetime
     stale: bool = False
 
 
@@ -88,6 +87,7 @@ class Status(Struct, frozen=True, omit_defaults=True, gc=False):
     next_deadline: datetime | None  # when time alone will change this status
     memory: Memory
     flapping: Mapping[str, Flapping] = field(default_factory=dict)  # by subject: `phase`, or a condition type
+    restless: tuple[str, ...] = ()  # adapters of which the next heartbeat alone can change this status
 
     def condition(self, type_: str) -> Condition | None:
         """Return the condition of a type, if this status has one."""

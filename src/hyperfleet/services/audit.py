@@ -1,6 +1,6 @@
 """What becomes of writes, noted where they are committed, for the audit log. Who asked for them is the API's to add.
 
-Every command goes through the committer, so a witness there misses none, whichever way a request came in. Commands of
+Every command goes through the committer, so noting them there misses none, whichever way a request came in. Commands of
 our own loops are nobody's request and are not noted.
 """
 
@@ -129,15 +129,25 @@ def _note(command: Command[Any], result: object) -> None:
 
 def _describe(command: Command[Any], result: object) -> Act:
     match result:
-        case Reported(record=record, verdicts=verdicts):
+        case Reported(verdicts=verdicts):
             outcomes = tuple([Outcome(each.adapter, each.outcome, each.cause) for each in verdicts])
-            return _describe_written(record, outcomes)
+            return _describe_reported(command, result, outcomes)
         case Written(record=record):
             return _describe_written(record, ())
         case Refusal(code=code):
             return Act(_aim_of(command), code)
         case _:
             return Act(_aim_of(command), getattr(result, "code", "InternalError"))  # an error of ours, or any other
+
+
+def _describe_reported(command: Command[Any], reported: Reported, outcomes: tuple[Outcome, ...]) -> Act:
+    target, heard = getattr(command, "target", None), reported.heard
+    if reported.record is not None:
+        return _describe_written(reported.record, outcomes)
+    if heard is None or not isinstance(target, Target):
+        return Act(_aim_of(command), reports=outcomes)
+    described = Object(target.kind.name, target.id, heard.parent_id, heard.name, heard.tenant)
+    return Act(described, revision=heard.revision, reports=outcomes)
 
 
 def _describe_written(record: Record, outcomes: tuple[Outcome, ...]) -> Act:

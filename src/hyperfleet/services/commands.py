@@ -1,4 +1,4 @@
-"""A command: one thing somebody wants written. It says what must be loaded, then does its work on a workspace.
+"""A command: one thing to be written. It says what must be loaded, then does its work on a workspace.
 
 A command validates before it changes anything: once it has changed the workspace it must succeed, because others
 share its transaction.
@@ -10,8 +10,7 @@ from typing import Protocol, Self, TypeVar
 
 from msgspec import Struct
 
-from hyperfleet.model.report import Report
-from hyperfleet.ports import NameKey
+from hyperfleet.ports import Heartbeat, NameKey
 from hyperfleet.services.workspace import Workspace
 
 
@@ -27,16 +26,14 @@ R_co = TypeVar("R_co", bound=Placeable, covariant=True)
 
 
 class Wants(Struct, frozen=True, gc=False):
-    """What one command must find loaded; of `families`, the children too.
-
-    `sent` are reports on the first of `ids`, after which nobody looks at its other ones.
-    """
+    """What one command must find loaded; of `families`, the children too."""
 
     ids: tuple[str, ...] = ()
     names: tuple[NameKey, ...] = ()
     keys: tuple[str, ...] = ()
     families: tuple[str, ...] = ()
-    sent: tuple[Report, ...] = ()
+    reporting: tuple[str, ...] = ()  # adapters that report on the first of `ids`
+    heartbeat: Heartbeat | None = None  # if the command may be one: then it is tried as such first
 
 
 class Command(Protocol[R_co]):

@@ -1,8 +1,11 @@
-"""★ The committer: writers queue, what has gathered is committed together, then everybody gets an answer.
+"""★ The committer: commands queue, those that have gathered are committed together, then each gets its answer.
 
 A commit costs a disk flush however much is in it, so commands that arrive while one is under way share the next.
-Nothing waits for company while the committer is idle: it takes a single command at once. Where a store takes a second
-transaction beside the first, that one waits until it is worth it. Never an answer before the commit.
+Nothing waits while the committer is idle: it takes a single command at once. Where a store takes a second transaction
+beside the first, that one waits until it is worth it. No answer is sent before the commit.
+
+Of each batch, the reports that turn out to be heartbeats are recorded first, by one small update of their own; the
+rest is one ordinary transaction.
 """
 
 from __future__ import annotations
@@ -20,9 +23,10 @@ from msgspec import Struct
 
 from hyperfleet.errors import Contended, HyperFleetError, Overloaded
 from hyperfleet.model.resource import Resource
-from hyperfleet.ports import Changes, Loaded, Needs, Store
+from hyperfleet.ports import Changes, Heard, Heartbeat, Loaded, Needs, Store
 from hyperfleet.services.commands import Command, Placeable, Wants
 from hyperfleet.services.policies import PolicyBook, PolicyMoved
+from hyperfleet.services.results import heard_again
 from hyperfleet.services.tracing import HERE, UNTRACED, Span, TracePoint, Tracer
 from hyperfleet.services.workspace import Rules, Workspace
 
@@ -34,11 +38,15 @@ R = TypeVar("R", bound=Placeable)
 Hindrance = Literal["contention", "policy"]
 
 
-class Witness(Protocol):
-    """Is told what became of transactions, and must be quick about it."""
+class CommitObserver(Protocol):
+    """Is told the result of transactions, and must be quick about it."""
 
     def committed(self, loaded: Loaded, changes: Changes, commands: int, seconds: float) -> None:
         """Learn of a transaction that was committed."""
+        ...
+
+    def recorded(self, heartbeats: Sequence[tuple[Heartbeat, Heard]], tried: int, seconds: float) -> None:
+        """Learn of heartbeats that were recorded, of so many reports that were tried as such."""
         ...
 
     def hindered(self, cause: Hindrance) -> None:
@@ -60,7 +68,7 @@ class Capacity(Struct, frozen=True):
 
 
 class _Job(Struct, eq=False):
-    """A command, what it is about, and whoever waits for it."""
+    """A command, what it is about, and the future that its caller waits for."""
 
     command: Command[Any]
     wants: Wants
@@ -68,7 +76,7 @@ class _Job(Struct, eq=False):
     origin: TracePoint | None  # where in a trace it was submitted
 
     def answer(self, result: Placeable) -> None:
-        if not self.future.done():  # the one who asked may have gone
+        if not self.future.done():  # the caller may have gone
             self.future.set_result(result)
 
     def fail(self, error: Exception) -> None:
@@ -77,7 +85,7 @@ class _Job(Struct, eq=False):
 
 
 class Committer:
-    """Takes commands from many and writes them in few transactions."""
+    """Takes commands from many callers and writes them in few transactions."""
 
     def __init__(self, store: Store, policies: PolicyBook, capacity: Capacity = Capacity()) -> None:  # noqa: B008  # frozen
         """Write to `store` with the policy in force; `start` sets it going."""
@@ -91,7 +99,7 @@ class Committer:
         self._is_closing = False
         self.on_wake: Callable[[datetime], None] | None = None  # told the earliest deadline of each transaction
         self.on_commit: Callable[[], None] | None = None  # told of each transaction
-        self.witness: Witness | None = None  # told what became of it
+        self.observer: CommitObserver | None = None  # told the result of each
         self.tracer: Tracer = UNTRACED  # shows each transaction
 
     @property
@@ -147,7 +155,7 @@ class Committer:
                 self._under_way |= ids
                 await self._commit(batch)
                 self._under_way -= ids
-                self._arrival.set()  # somebody may have waited for these
+                self._arrival.set()  # a command may have waited for these
             elif self._is_closing and not self._queue:
                 return
             else:
@@ -186,61 +194,87 @@ class Committer:
         return batch
 
     async def _commit(self, batch: list[_Job]) -> None:
+        """Record the heartbeats of a batch, then commit the rest."""
+        if candidates := _possible_heartbeats(batch):
+            recorded = await self._record(candidates)
+            batch = [job for job in batch if id(job) not in recorded] if recorded else batch
+        if batch:
+            await self._commit_changes(batch)
+
+    async def _record(self, jobs: list[_Job]) -> set[int]:
+        """Record the heartbeats among reports, and answer them; what fails here is tried the ordinary way."""
+        heartbeats = [job.wants.heartbeat for job in jobs if job.wants.heartbeat is not None]
+        begun = perf_counter()
+        try:
+            with self._show(jobs, "heartbeats"):
+                found = await self._store.record_heartbeats(heartbeats)
+        except Exception as error:  # noqa: BLE001  # a fault must not end the writer, and the ordinary way meets it too
+            _LOG.debug("reports take the ordinary way: %s", error)
+            return set()
+        seconds = perf_counter() - begun
+        pairs = zip(jobs, heartbeats, found, strict=True)
+        recorded = [(job, sent, heard) for job, sent, heard in pairs if heard is not None]
+        for job, sent, heard in recorded:
+            job.answer(heard_again(sent, heard))
+        self._notify(lambda observer: observer.recorded([each[1:] for each in recorded], len(jobs), seconds))
+        return {id(job) for job, _, _ in recorded}
+
+    async def _commit_changes(self, batch: list[_Job]) -> None:
         """Commit a batch; if something unforeseen is in it, find it by committing one by one."""
         try:
-            with self._show(batch):
+            with self._show(batch, "commit"):
                 base, transaction = await self._transact(batch)
         except Exception as error:  # noqa: BLE001  # a fault in one command must not take its neighbours with it
             is_common = isinstance(error, HyperFleetError) and not isinstance(error, Contended)
             if len(batch) > 1 and not is_common:
                 for job in batch:
-                    await self._commit([job])
+                    await self._commit_changes([job])
                 return
             self._give_up(batch, error)
         else:
             for job, result in zip(batch, transaction.results, strict=True):
                 job.answer(result.at(base))
-            self._tell_wake(transaction.earliest_wake)
+            self._notify_wake(transaction.earliest_wake)
             if self.on_commit is not None:
                 self.on_commit()
-            self._tell(transaction.tell)
+            self._notify(transaction.report_to)
 
     def _give_up(self, batch: list[_Job], error: Exception) -> None:
-        """Tell everybody that nothing was written."""
+        """Fail all commands of a batch: nothing was written."""
         if not isinstance(error, HyperFleetError):
             _LOG.error("a write failed unexpectedly", exc_info=error)
         for job in batch:
             job.fail(error)
-        self._tell(lambda witness: witness.failed(error, len(batch)))
+        self._notify(lambda observer: observer.failed(error, len(batch)))
 
-    def _show(self, batch: list[_Job]) -> AbstractContextManager[Span | None]:
-        """Show a transaction in traces: once, for all who take part in it."""
+    def _show(self, batch: list[_Job], name: str) -> AbstractContextManager[Span | None]:
+        """Show a transaction in traces: once, for all commands in it."""
         origins = [job.origin for job in batch if job.origin is not None]
-        return self.tracer.span("commit", {"hyperfleet.batch.size": len(batch)}, origins)
+        return self.tracer.span(name, {"hyperfleet.batch.size": len(batch)}, origins)
 
-    def _tell_wake(self, wake: datetime | None) -> None:
+    def _notify_wake(self, wake: datetime | None) -> None:
         if wake is not None and self.on_wake is not None:
             self.on_wake(wake)
 
-    def _tell(self, say: Callable[[Witness], None]) -> None:
-        """Tell the witness something; whatever goes wrong there, the writer goes on."""
-        if self.witness is not None:
+    def _notify(self, report: Callable[[CommitObserver], None]) -> None:
+        """Notify the observer; whatever goes wrong there, the writer goes on."""
+        if self.observer is not None:
             try:
-                say(self.witness)
+                report(self.observer)
             except Exception as error:  # noqa: BLE001  # what is only counted must not end what is written
                 _LOG.error("a transaction was not counted", exc_info=error)
 
     async def _transact(self, batch: list[_Job]) -> tuple[int, _Transaction]:
-        """Write commands in one transaction; return the position before it, and what came of it."""
+        """Write commands in one transaction; return the position before it, and its results."""
         for attempt in range(_ATTEMPTS):
             transaction = _Transaction(batch, self._policies.rules)
             try:
                 base = await self._store.transact(transaction.needs, transaction.work)
             except PolicyMoved:
-                self._tell(lambda witness: witness.hindered("policy"))
+                self._notify(lambda observer: observer.hindered("policy"))
                 await self._policies.refresh()
             except Contended:
-                self._tell(lambda witness: witness.hindered("contention"))
+                self._notify(lambda observer: observer.hindered("contention"))
                 await asyncio.sleep(0.002 * 2**attempt)
             else:
                 transaction.seconds = perf_counter() - transaction.begun
@@ -268,15 +302,16 @@ class _Transaction:
         workspace = Workspace(loaded, self._rules)
         self.results = [command.apply(workspace) for command in self._commands]
         changes = workspace.changes()
-        wakes = [record.wake_at for record in (*changes.inserted, *changes.updated) if record.wake_at is not None]
-        self.earliest_wake = min(wakes, default=None)
+        written = (*changes.inserted, *changes.updated, *changes.rescheduled)
+        deadlines = [deadline for record in written if (deadline := record.status.next_deadline) is not None]
+        self.earliest_wake = min(deadlines, default=None)
         self._outcome = loaded, changes
         return changes
 
-    def tell(self, witness: Witness) -> None:
-        """Tell what was loaded and written."""
+    def report_to(self, observer: CommitObserver) -> None:
+        """Tell an observer what was loaded and written."""
         if self._outcome is not None:
-            witness.committed(*self._outcome, len(self._commands), self.seconds)
+            observer.committed(*self._outcome, len(self._commands), self.seconds)
 
 
 def _merge(wants: Sequence[Wants], rules: Rules) -> Needs:
@@ -285,11 +320,30 @@ def _merge(wants: Sequence[Wants], rules: Rules) -> Needs:
     def wants_children(resource: Resource) -> bool:
         return resource.id in families or rules.wants_children(resource)
 
-    others = {id_ for each in wants if not each.sent for id_ in each.ids}
     return Needs(
         ids=frozenset(id_ for each in wants for id_ in each.ids),
         names=frozenset(name for each in wants for name in each.names),
         keys=frozenset(key for each in wants for key in each.keys),
         wants_children=wants_children,
-        sent=[(each.ids[0], report) for each in wants for report in each.sent if each.ids[0] not in others],
+        reporting=frozenset((each.ids[0], adapter) for each in wants for adapter in each.reporting),
     )
+
+
+def _possible_heartbeats(batch: Sequence[_Job]) -> list[_Job]:
+    """Return the reports to be tried as heartbeats: one of each adapter and resource, before any other command on it.
+
+    What comes behind another command on the same resource waits for that, so a caller's own writes keep their order.
+    """
+    found: list[_Job] = []
+    busy: set[str] = set()
+    seen: set[tuple[str, str]] = set()
+    for job in batch:
+        heartbeat = job.wants.heartbeat
+        if heartbeat is None:
+            busy.update(job.wants.ids)
+            continue
+        key = (heartbeat.resource_id, heartbeat.adapter)
+        if heartbeat.resource_id not in busy and key not in seen:
+            found.append(job)
+        seen.add(key)
+    return found

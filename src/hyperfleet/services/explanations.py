@@ -1,11 +1,12 @@
 """Why a stored status is as it is: gathers what it was computed from and explains it as of that moment.
 
-Called by the API. The explanation is of the status that GET shows, so it is told at the time of the write that made
-it; only the policy is the one in force, which until a resource is computed anew may not be the one it was made with.
+Called by the API. The explanation is of the status that GET shows; only the policy is the one in force, which may not
+be the one it was made with until the resource is computed again.
 """
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Final
 
 from msgspec import Struct
@@ -34,10 +35,14 @@ class Evidence(Struct, frozen=True):
         """Return the conditions that can be explained."""
         return (AVAILABLE, READY, *(rule.type for rule in self.policy.rules))
 
-    def explain(self, only: str | None) -> StatusExplanation:
-        """Explain the status, or one condition of it. Takes 2 to 33 ms: call it in a thread."""
+    def explain(self, only: str | None, now: datetime) -> StatusExplanation:
+        """Explain the status, or one condition of it. Takes 2 to 33 ms: call it in a thread.
+
+        The status is what it is now, unless a deadline has passed that no write has seen yet.
+        """
         record = self.record
-        now = record.status.memory.written_time
+        written, deadline = record.status.memory.written_time, record.status.next_deadline
+        now = max(now, written) if deadline is None or deadline > now else written
         return explain(
             record.resource, record.reports, self.policy, record.status, now, children=self.children, only=only
         )

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 
 from msgspec import Struct
 
-from hyperfleet.aggregation import Child, PolicySet, aggregate, refresh, says_the_same, transitions_between
+from hyperfleet.aggregation import Child, PolicySet, aggregate, transitions_between
 from hyperfleet.model.event import PHASE_SUBJECT, Transition
 from hyperfleet.model.report import StoredReport
 from hyperfleet.model.resource import Resource
@@ -174,26 +174,8 @@ class Living:
         self._resource = step.resource or self._resource
         for adapter in step.retired:
             self._reports.pop(adapter, None)
-        beats = [stored for stored in step.reports if self._is_heartbeat(stored)]
-        is_quiet = step.reports and len(beats) == len(step.reports) and not (step.resource or step.retired)
         self._reports |= {stored.report.adapter: stored for stored in step.reports}
-        if not (is_quiet and self._refresh(beats, step.time)):
-            self._compute(step.time)
-
-    def _is_heartbeat(self, stored: StoredReport) -> bool:
-        before = self._reports.get(stored.report.adapter)
-        return before is not None and says_the_same(before, stored)
-
-    def _refresh(self, beats: Sequence[StoredReport], now: datetime) -> bool:
-        """Take the shortcut for heartbeats, if there is one; tell whether there was."""
-        status, policy = self._statuses[-1], self._policies.select(self._resource)
-        for beat in beats:
-            refreshed = refresh(beat, policy, status, now)
-            if refreshed is None:
-                return False
-            status = refreshed
-        self._statuses[-1] = status
-        return True
+        self._compute(step.time)
 
     def _compute(self, now: datetime) -> None:
         before = self._statuses[-1]

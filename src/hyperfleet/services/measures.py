@@ -1,16 +1,16 @@
 """What one process counts of its own work: requests, reports, writes, transitions, upkeep.
 
-The composition root makes one of these and hands it to those who have something to tell: the committer knows it as its
-`Witness`. `api/metrics` shows it; what the store knows of the fleet is in `fleet_figures`.
+The composition root makes one of these and hands it to what is measured: it is the `CommitObserver` of the committer.
+`api/metrics` shows it; what the store knows of the fleet is in `fleet_figures`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from hyperfleet.errors import HyperFleetError
-from hyperfleet.ports import Changes, Loaded
+from hyperfleet.ports import Changes, Heard, Heartbeat, Loaded
 from hyperfleet.services.committer import Committer, Hindrance
 from hyperfleet.services.instruments import Counter, Gauge, Histogram, Names
 from hyperfleet.services.loops import Loop
@@ -52,6 +52,11 @@ class Measures:
             "hyperfleet_reports_total",
             "Reports by adapter and what became of them: aggregated, stored, replayed, or why they were not taken in.",
             *("adapter", "outcome"),
+        )
+        self.heartbeats = Counter(
+            "hyperfleet_heartbeats_total",
+            "Reports recorded as heartbeats, by adapter. Far fewer than its reports: it sends something new each time.",
+            "adapter",
         )
         self.lag = Histogram(
             "hyperfleet_report_lag_seconds",
@@ -103,8 +108,10 @@ class Measures:
     @property
     def counters(self) -> tuple[Counter, ...]:
         """Return everything that is counted."""
-        first = (self.requests, self.problems, self.reports, self.retries, self.failures, self.loop_failures)
-        return (*first, self.pruned, self.pruning_failures, self.dropped_readers, self.movements.transitions)
+        reports = (self.requests, self.problems, self.reports, self.heartbeats)
+        writes = (self.retries, self.failures, self.loop_failures)
+        upkeep = (self.pruned, self.pruning_failures, self.dropped_readers)
+        return (*reports, *writes, *upkeep, self.movements.transitions)
 
     @property
     def histograms(self) -> tuple[Histogram, ...]:
@@ -121,7 +128,7 @@ class Measures:
 
     def attend(self, committer: Committer, tail: Tail) -> None:
         """Count what a committer writes, and look at its queue and at who watches."""
-        committer.witness = self
+        committer.observer = self
         self.queued.look = lambda: float(committer.waiting)
         self.queue_capacity.look = lambda: float(committer.capacity.queue)
         self.watches.look = lambda: float(tail.watchers)
@@ -161,6 +168,19 @@ class Measures:
                 lag = (logged.stored.last_heard - observed).total_seconds()
                 self.lag.observe(max(lag, 0.0), admit(logged.stored.report.adapter))
         self.movements.count(loaded, changes)
+
+    def recorded(self, heartbeats: Sequence[tuple[Heartbeat, Heard]], tried: int, seconds: float) -> None:
+        """Count heartbeats that were recorded together."""
+        if not heartbeats:
+            return
+        self.batches.observe(len(heartbeats))
+        self.commits.observe(seconds)
+        for sent, heard in heartbeats:
+            adapter = self._adapters.admit(sent.adapter)
+            self.reports.add(adapter, "aggregated")
+            self.heartbeats.add(adapter)
+            if sent.observed_time is not None:
+                self.lag.observe(max(-heard.skew.total_seconds(), 0.0), adapter)
 
     def hindered(self, cause: Hindrance) -> None:
         """Count a transaction that must be tried again."""

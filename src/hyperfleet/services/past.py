@@ -15,7 +15,7 @@ import msgspec
 from hyperfleet.errors import HistoryPruned
 from hyperfleet.model.condition import UNKNOWN
 from hyperfleet.model.report import AVAILABLE, StoredReport
-from hyperfleet.ports import Scope, Store, Version
+from hyperfleet.ports import Entry, Scope, Store
 from hyperfleet.services.parameters import Parameters
 from hyperfleet.services.results import Refusal, Target, not_found
 
@@ -34,18 +34,18 @@ def read_moment(given: Parameters, name: str, now: datetime) -> datetime | None:
     return moment
 
 
-async def find_version(store: Store, target: Target, scope: Scope, at: datetime) -> Version | Refusal:
+async def find_version(store: Store, target: Target, scope: Scope, at: datetime) -> Entry | Refusal:
     """Return a resource as it was; if it was not there, say since when or until when it was."""
     try:
-        version = await store.read_version(target.kind.name, target.id, scope, at, target.parent_id)
+        entry = await store.read_version(target.kind.name, target.id, scope, at, target.parent_id)
     except HistoryPruned as error:
         return _refuse_forgotten(target, at, error)
-    if version is None:
+    if entry is None:
         return await _refuse_unborn(store, target, scope, at)
-    if version.entry.type == "Removed":
-        removed = write_time(version.entry.time)
+    if entry.type == "Removed":
+        removed = write_time(entry.time)
         return Refusal("NotFound", f"{_name(target)} was no longer there at {write_time(at)}: it was removed {removed}")
-    return version
+    return entry
 
 
 async def find_reports(

@@ -17,7 +17,7 @@ from hyperfleet.model.event import EventType
 from hyperfleet.model.report import AVAILABLE, StoredReport
 from hyperfleet.model.resource import Resource
 from hyperfleet.model.status import Status
-from hyperfleet.ports import Entry, Scope, Store
+from hyperfleet.ports import Entry, PastReport, Scope, Store
 from hyperfleet.services.lives import Past, Step
 from hyperfleet.services.pacing import Pace
 
@@ -58,11 +58,11 @@ async def recollect(
     first, version = entries[0], recall(entries[0])
     is_born = first.type == "Created" and first.time >= since
     begin = max(first.time, since)
-    reports = {stored.report.adapter: stored for stored in log if stored.last_heard <= begin}
+    reports = {each.stored.report.adapter: each.stored for each in log if each.received_time <= begin}
     known = {name: stored for name, stored in reports.items() if _may_be_in(stored, version)}
     steps: dict[datetime, Step] = {}
     await _add_edits(steps, entries, version, recall, pace)
-    await _add_reports(steps, [stored for stored in log if stored.last_heard > begin], pace)
+    await _add_reports(steps, [each for each in log if each.received_time > begin], pace)
     status = None if is_born else version.status
     past = Past(version.resource, begin, status, known, tuple([steps[time] for time in sorted(steps)]))
     has_all_reports = version.adapters <= known.keys()
@@ -90,9 +90,12 @@ async def _add_edits(
         await pace.keep()
 
 
-async def _add_reports(steps: dict[datetime, Step], log: Iterable[StoredReport], pace: Pace) -> None:
-    """Add reports; what shares an instant is one step."""
-    for stored in log:
-        step = steps.get(stored.last_heard, Step(stored.last_heard))
-        steps[step.time] = replace(step, reports=(*step.reports, stored))
+async def _add_reports(steps: dict[datetime, Step], log: Iterable[PastReport], pace: Pace) -> None:
+    """Add reports; what shares an instant is one step.
+
+    Each has been heard until its adapter's next change. When in between is not kept, so it counts as fresh until then.
+    """
+    for each in log:
+        step = steps.get(each.received_time, Step(each.received_time))
+        steps[step.time] = replace(step, reports=(*step.reports, each.stored))
         await pace.keep()

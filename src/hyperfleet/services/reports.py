@@ -1,16 +1,21 @@
-"""★ Taking in reports: decide, keep, aggregate, log — one adapter's word to one new status, in one transaction."""
+"""★ Accepting reports: decide, keep, aggregate, log; from one adapter's report to one new status, in one transaction.
+
+Most reports are heartbeats. The committer tries a single report as one first (`Wants.heartbeat`); what the store
+does not recognise as such is applied here.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import starmap
-from typing import Final
+from typing import Final, Literal
 
 from msgspec import Struct
+from msgspec.structs import force_setattr
 
-from hyperfleet.aggregation import BodyProblem, Decision, decide
+from hyperfleet.aggregation import BodyProblem, Decision, decide, digest_of
 from hyperfleet.model.report import Report
-from hyperfleet.ports import Cause, Record
+from hyperfleet.ports import Cause, Heartbeat, Record
 from hyperfleet.services.callers import Caller
 from hyperfleet.services.commands import Wants
 from hyperfleet.services.results import Refusal, Reported, Target, Verdict, Written, not_found
@@ -27,25 +32,34 @@ class Submission(Struct, frozen=True, gc=False):
     id: str
     pointer: str = ""
     generation_key: str = "observedGeneration"
+    digest: bytes = b""  # of what the report says; made when it is missing
+
+    def __post_init__(self) -> None:
+        """Make the digest once: it is compared with the stored one, and stored."""
+        if not self.digest:
+            force_setattr(self, "digest", digest_of(self.report))
+
+
+Answer = Literal["outcome", "report", "record"]  # what the sender is answered with
 
 
 class TakeReports(Struct, frozen=True, gc=False):
-    """Take in the reports of one request about one resource: all of them or, if one is refused, none."""
+    """Accept the reports of one request about one resource: all of them or, if one is refused, none."""
 
     target: Target
     submissions: tuple[Submission, ...]  # of different adapters
     caller: Caller
-    is_brief: bool = False  # whoever sends them does not look at the reports of the resource afterwards
+    answer: Answer = "record"
 
     @property
     def wants(self) -> Wants:
         """Load the resource."""
-        sent = tuple([each.report for each in self.submissions]) if self.is_brief else ()
-        return Wants(ids=(self.target.id,), sent=sent)
+        reporting = tuple([each.report.adapter for each in self.submissions])
+        return Wants(ids=(self.target.id,), reporting=reporting, heartbeat=self._heartbeat())
 
     def apply(self, workspace: Workspace) -> Reported | Refusal:
         """Decide on each report, then compute the status once from all of them."""
-        if foreign := self.caller.foreign_among(each.report.adapter for each in self.submissions):
+        if foreign := self._foreign():
             return _not_yours(self.caller, foreign)
         record = workspace.find(self.target, self.caller)
         if record is None:
@@ -61,7 +75,31 @@ class TakeReports(Struct, frozen=True, gc=False):
         after = workspace.take(record, decisions, Cause("report", ",".join([each.id for each in self.submissions])))
         verdicts = tuple(starmap(_verdict, decisions.items()))
         is_gone = workspace.is_removed(record.resource.id)
-        return Reported(after, verdicts, is_first=bool(newcomers) and not record.reports, is_gone=is_gone)
+        is_first = bool(newcomers) and not record.reports
+        return Reported(after.status.phase, verdicts, after, is_first=is_first, is_gone=is_gone)
+
+    def _heartbeat(self) -> Heartbeat | None:
+        """Return the report as a heartbeat, if it is the only one and no more than it is to be answered.
+
+        Several reports of one request are accepted or refused together, so none of them can go ahead.
+        """
+        if len(self.submissions) > 1 or self.answer == "record" or self._foreign():
+            return None
+        target, report = self.target, self.submissions[0].report
+        return Heartbeat(
+            target.kind.name,
+            target.id,
+            target.parent_id,
+            self.caller.scope,
+            report.adapter,
+            report.observed_generation,
+            self.submissions[0].digest,
+            report.observed_time,
+            self.answer == "report",
+        )
+
+    def _foreign(self) -> list[str]:
+        return self.caller.foreign_among(each.report.adapter for each in self.submissions)
 
     def _decide(self, record: Record, workspace: Workspace) -> dict[str, Decision]:
         now = workspace.time_for(record)
@@ -69,7 +107,7 @@ class TakeReports(Struct, frozen=True, gc=False):
         for submission in self.submissions:
             report = submission.report
             stored = record.reports.get(report.adapter)
-            decisions[report.adapter] = decide(report, record.resource, stored, now, submission.id)
+            decisions[report.adapter] = decide(report, record.resource, stored, now, submission.id, submission.digest)
         return decisions
 
     def _tally(self, record: Record, decisions: Mapping[str, Decision], workspace: Workspace) -> None:
@@ -97,7 +135,7 @@ class TakeReports(Struct, frozen=True, gc=False):
 
 
 class RetireAdapter(Struct, frozen=True):
-    """Forget what an adapter said of a resource, because it will say nothing more."""
+    """Forget an adapter's report on a resource, because it will report no more."""
 
     target: Target
     adapter: str

@@ -13,7 +13,8 @@ from msgspec.structs import replace
 
 from hyperfleet.aggregation import BodyProblem
 from hyperfleet.model.kind import Kind
-from hyperfleet.ports import Record
+from hyperfleet.model.phase import Phase
+from hyperfleet.ports import Heard, Heartbeat, Record
 
 RefusalCode = Literal[
     "NotFound",
@@ -83,7 +84,7 @@ class Written(Struct, frozen=True):
 
 
 class Verdict(Struct, frozen=True, gc=False):
-    """What became of one report."""
+    """The outcome of one report."""
 
     adapter: str
     outcome: str  # aggregated, stored or discarded
@@ -93,16 +94,23 @@ class Verdict(Struct, frozen=True, gc=False):
 
 
 class Reported(Struct, frozen=True, gc=False):
-    """What became of the reports of one request."""
+    """The outcome of the reports of one request."""
 
-    record: Record
+    phase: Phase
     verdicts: tuple[Verdict, ...]
-    is_first: bool = False  # nobody had reported on this resource before
+    record: Record | None = None  # None: it was a heartbeat
+    heard: Heard | None = None  # None: it was not
+    is_first: bool = False  # no adapter had reported on this resource before
     is_gone: bool = False  # the report was the last thing its removal waited for
 
     def at(self, base: int) -> Self:
         """Give the record the position it got when its transaction committed after `base`."""
-        return replace(self, record=_place(self.record, base))
+        return self if self.record is None else replace(self, record=_place(self.record, base))
+
+
+def heard_again(heartbeat: Heartbeat, heard: Heard) -> Reported:
+    """Return the outcome of a heartbeat that was recorded."""
+    return Reported(heard.phase, (Verdict(heartbeat.adapter, "aggregated", "", heard.report_id),), heard=heard)
 
 
 def not_found(target: Target) -> Refusal:

@@ -282,9 +282,9 @@ class Tail:
 
 
 def _make_stretch(after: int, found: Entries) -> Stretch:
-    """Make a stretch of a page of the log; positions have no gaps, so it reaches to the last one on it."""
+    """Make a stretch of a page of the log; it reaches to the last position on it."""
     upto = found.entries[-1].position if found.entries else max(found.head, after)
-    return Stretch(after, upto, tuple([entry for entry in found.entries if entry.type != "Reported"]))
+    return Stretch(after, upto, found.entries)
 
 
 def _freshen(stretches: deque[Stretch], stretch: Stretch) -> None:

@@ -33,7 +33,7 @@ class Interest(Struct, frozen=True):
 
     def move_of(self, entry: Entry) -> Move | None:
         """Return what an event means to this interest; None: nothing."""
-        if entry.type == "Reported" or not self.concerns(entry):
+        if not self.concerns(entry):
             return None
         was, is_now = self._matches(entry)
         if was:

@@ -1,4 +1,4 @@
-"""One transaction's view of the world: what was loaded, what commands made of it, and what must be written.
+"""One transaction: what was loaded, what commands made of it, and what must be written.
 
 Commands run on it one after the other, each as if it were alone. Every change of a resource goes through `settle`,
 so that aggregation, history, events, removal and the parent's re-examination cannot be forgotten.
@@ -6,9 +6,8 @@ so that aggregation, history, events, removal and the parent's re-examination ca
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
-from typing import Protocol
 
 import msgspec
 from msgspec.structs import replace
@@ -18,31 +17,24 @@ from hyperfleet.aggregation import (
     Decision,
     Policy,
     aggregate,
+    can_change_status,
+    is_calm,
     is_removable,
-    means_the_same,
-    refresh,
-    says_the_same,
     transitions_between,
 )
 from hyperfleet.aggregation.policy import PolicySet
 from hyperfleet.model.event import PHASE_SUBJECT, EventType, Transition
 from hyperfleet.model.kind import Kinds
 from hyperfleet.model.report import StoredReport
-from hyperfleet.model.reports import join, leave_out
 from hyperfleet.model.resource import Resource
 from hyperfleet.model.status import Status
-from hyperfleet.ports import Cause, Changes, Draft, Loaded, LoggedReport, NameKey, Record, Remembered, Tally
+from hyperfleet.ports import CalmChange, Cause, Changes, Draft, Loaded, LoggedReport, NameKey, Record, Remembered, Tally
 from hyperfleet.services.callers import Caller
 from hyperfleet.services.facet_book import FacetBook
 from hyperfleet.services.results import Target
 
-
-class Render(Protocol):
-    """How an answer looks."""
-
-    def __call__(self, record: Record, *, before: Record | None = None) -> bytes:
-        """Render a record; `before` is the same so far, if only adapters were heard again since."""
-        ...
+Render = Callable[[Record], bytes]  # how an answer looks
+ReportKey = tuple[str, str]  # resource id, adapter
 
 
 class Rules(msgspec.Struct, frozen=True):
@@ -61,7 +53,7 @@ class Rules(msgspec.Struct, frozen=True):
 
 
 class Workspace:
-    """The records of one transaction and everything that becomes of them."""
+    """The records of one transaction and all changes to them."""
 
     def __init__(self, loaded: Loaded, rules: Rules) -> None:
         """Start from what was loaded."""
@@ -79,11 +71,11 @@ class Workspace:
         self._new_keys: list[Remembered] = []
         self._touched: dict[str, None] = {}  # ids in the order of their first change
         self._edited: set[str] = set()
+        self._saved: set[str] = set()  # ids of which more than the next deadline changed
         self._removed: dict[str, Record] = {}
-        self._moved: set[str] = set()  # of which more than times moved
-        self._reports: dict[tuple[str, str], StoredReport] = {}
-        self._repeated: dict[tuple[str, str], StoredReport] = {}
-        self._retired: dict[tuple[str, str], None] = {}
+        self._reports: dict[ReportKey, StoredReport] = {}
+        self._calm: dict[ReportKey, StoredReport] = {}
+        self._retired: dict[ReportKey, None] = {}
         self._log: list[LoggedReport] = []
         self._events: list[Draft] = []
         self._facets = FacetBook()
@@ -101,7 +93,7 @@ class Workspace:
         return record if caller.scope.admits(record.resource.tenant) else None
 
     def get(self, id_: str) -> Record | None:
-        """Return a resource by id, whoever asks: for work that nobody asked for."""
+        """Return a resource by id, without regard to a caller: for upkeep."""
         return self._records.get(id_)
 
     def children_of(self, id_: str) -> tuple[Record, ...]:
@@ -117,15 +109,16 @@ class Workspace:
         return self._remembered.get(key)
 
     def time_for(self, record: Record) -> datetime:
-        """Return the time of a write to a resource: never earlier than the write before it."""
-        return max(self.now, record.status.memory.written_time)
+        """Return the time of a write to a resource: never earlier than the write or the report before it."""
+        heard = [stored.last_heard for stored in record.reports.values()]
+        return max([self.now, record.status.memory.written_time, *heard])
 
     def policy_for(self, resource: Resource) -> Policy:
         """Return the policy in force for a resource."""
         return self._rules.policies.select(resource)
 
     def blank_status(self, resource: Resource) -> Status:
-        """Return the status of a resource of which nobody has reported."""
+        """Return the status of a resource on which no adapter has reported."""
         return aggregate(resource, {}, self.policy_for(resource), None, self.now)
 
     # changing
@@ -148,56 +141,42 @@ class Workspace:
         return self.settle(before, replace(before, resource=resource), cause, event)
 
     def take(self, before: Record, decisions: Mapping[str, Decision], cause: Cause) -> Record:
-        """Keep what was decided of reports, by adapter, and aggregate if one of them asks for it."""
-        id_, reports = before.resource.id, before.reports
-        policy = self.policy_for(before.resource)
-        changed: dict[str, StoredReport] = {}
-        steady: list[StoredReport] = []
-        repeated: set[str] = set()
-        needs_aggregation = False
-        for adapter, decision in decisions.items():
-            needs_aggregation = needs_aggregation or decision.needs_aggregation
-            stored, known = decision.stored, reports.get(adapter)
-            if stored is None or stored is known:
-                continue
-            changed[adapter] = stored
+        """Keep what was decided on reports, by adapter, and aggregate if one of them asks for it."""
+        id_ = before.resource.id
+        changed = {
+            adapter: decision.stored
+            for adapter, decision in decisions.items()
+            if decision.stored is not None and decision.stored is not before.reports.get(adapter)
+        }
+        for adapter, stored in changed.items():
             self._retired.pop((id_, adapter), None)
-            is_repeated = known is not None and says_the_same(known, stored)
-            if is_repeated:
-                repeated.add(adapter)
-            if is_repeated or (known is not None and means_the_same(known, stored, policy)):
-                steady.append(stored)
-            self._keep((id_, adapter), stored, is_repeated=is_repeated)
+            self._reports[id_, adapter] = stored
+        after = replace(before, reports={**before.reports, **changed})
         first_event = len(self._events)
-        reports = join(reports, changed)
-        if not needs_aggregation:
-            after = self._records[id_] = replace(before, reports=reports)
-            if changed:  # whoever remembers the record can then tell by its row that a report is another
-                self._touched[id_] = None
-        elif len(steady) == len(changed) and (status := self._refresh(before, steady, policy)) is not None:
-            after = self._save_times(before, replace(before, reports=reports, status=status), cause)
+        if any(self._can_change_status(before, decision) for decision in decisions.values()):
+            after = self.settle(before, after, cause)
         else:
-            after = self.settle(before, replace(before, reports=reports), cause)
-        self._log_news(id_, decisions, repeated, first_event)
+            self._records[id_] = after
+        self._log_news(before, decisions, first_event)
         return after
 
     def retire(self, before: Record, adapter: str) -> Record:
         """Forget an adapter's report."""
         key = (before.resource.id, adapter)
         self._reports.pop(key, None)
-        self._repeated.pop(key, None)
+        self._calm.pop(key, None)
         self._retired[key] = None
-        reports = leave_out(before.reports, adapter)
+        reports = {name: stored for name, stored in before.reports.items() if name != adapter}
         return self.settle(before, replace(before, reports=reports), Cause("retired", adapter))
 
     def settle(self, before: Record, after: Record, cause: Cause, event: EventType | None = None) -> Record:
         """Aggregate, keep what changed, and remove the resource if nothing is left to clean up."""
         resource = after.resource
         policy = self.policy_for(resource)
-        status = aggregate(
-            resource, after.reports, policy, before.status, self.now, children=self._as_children(resource)
-        )
-        record = self._save(before, replace(after, status=status), cause, event)
+        now = self.time_for(before)
+        status = aggregate(resource, after.reports, policy, before.status, now, children=self._as_children(resource))
+        reports = self._update_calm(after, status)
+        record = self._save(before, replace(after, status=status, reports=reports), cause, event)
         if resource.is_deleting and is_removable(
             resource, record.reports, policy, has_children=bool(self._children.get(resource.id))
         ):
@@ -232,7 +211,7 @@ class Workspace:
         self._new_keys.append(answer)
 
     def tally(self, record: Record, adapter: str, what: str, skew: timedelta, *, is_discard: bool = False) -> None:
-        """Count what became of a report in the adapter's record."""
+        """Count the outcome of a report in the adapter's record."""
         key = (record.resource.tenant, adapter)
         tallying = self._tallies.get(key)
         if tallying is None:
@@ -249,13 +228,16 @@ class Workspace:
         """Return everything to be written."""
         inserted: list[Record] = []
         updated: list[Record] = []
+        rescheduled: list[Record] = []
         revisions: dict[str, int] = {}
         for id_ in self._touched:
             record = self._records.get(id_)
-            if record is not None:  # it was not removed afterwards
-                (updated if id_ in self._loaded else inserted).append(record)
-                if record.revision < 0:
-                    revisions[id_] = -record.revision - 1
+            if record is None:  # it was removed afterwards
+                continue
+            kept = updated if id_ in self._saved else rescheduled
+            (kept if id_ in self._loaded else inserted).append(record)
+            if record.revision < 0:
+                revisions[id_] = -record.revision - 1
         facets_added, facets_removed = self._facets.totals()
         return Changes(
             inserted=inserted,
@@ -263,9 +245,13 @@ class Workspace:
             removed=[record.resource for id_, record in self._removed.items() if id_ in self._loaded],
             revisions=revisions,
             edited=frozenset(self._edited & self._records.keys() & self._loaded.keys()),
-            steady=frozenset(self._touched.keys() - self._moved - self._edited - self._removed.keys()),
-            reports=self._of_the_living(self._reports),
-            repeated=self._of_the_living(self._repeated),
+            rescheduled=rescheduled,
+            reports=[(id_, stored) for (id_, _), stored in self._reports.items() if id_ in self._records],
+            calm=[
+                CalmChange(id_, stored)
+                for (id_, adapter), stored in self._calm.items()
+                if id_ in self._records and (id_, adapter) not in self._reports
+            ],
             retired=list(self._retired),
             log=self._log,
             events=self._events,
@@ -277,29 +263,33 @@ class Workspace:
 
     # steps
 
-    def _keep(self, key: tuple[str, str], stored: StoredReport, *, is_repeated: bool) -> None:
-        """Keep a report; what repeats words that this transaction has yet to write goes with them."""
-        if is_repeated and key not in self._reports:
-            self._repeated[key] = stored
-        else:
-            self._reports[key] = stored
-            self._repeated.pop(key, None)
+    def _can_change_status(self, record: Record, decision: Decision) -> bool:
+        stored = decision.stored
+        if stored is None or not decision.needs_aggregation:
+            return False
+        policy = self.policy_for(record.resource)
+        return can_change_status(record.reports.get(stored.report.adapter), stored, policy)
 
-    def _of_the_living(self, reports: Mapping[tuple[str, str], StoredReport]) -> list[tuple[str, StoredReport]]:
-        return [(id_, stored) for (id_, _), stored in reports.items() if id_ in self._records]
+    def _update_calm(self, record: Record, status: Status) -> Mapping[str, StoredReport]:
+        """Return the reports with `is_calm` as the new status has it, and keep which of them changed."""
+        changed: dict[str, StoredReport] = {}
+        for adapter, stored in record.reports.items():
+            calm = is_calm(stored, status)
+            if calm is not stored.is_calm:
+                changed[adapter] = replace(stored, is_calm=calm)
+        for adapter, stored in changed.items():
+            key = (record.resource.id, adapter)
+            (self._reports if key in self._reports else self._calm)[key] = stored
+        return {**record.reports, **changed} if changed else record.reports
 
-    def _log_news(
-        self, id_: str, decisions: Mapping[str, Decision], repeated: Container[str], first_event: int
-    ) -> None:
-        """Keep accepted reports for good, each with the event that it made, if it made one."""
-        event: int | None = None
-        for place in range(first_event, len(self._events)):
-            if self._events[place].resource.id == id_:
-                event = place
-                break
+    def _log_news(self, before: Record, decisions: Mapping[str, Decision], first_event: int) -> None:
+        """Log accepted reports that say something new, each with its event, if it made one."""
+        id_ = before.resource.id
+        places = range(first_event, len(self._events))
+        event = next((place for place in places if self._events[place].resource.id == id_), None)
         for adapter, decision in decisions.items():
             if decision.stored is not None and decision.is_news:
-                self._log.append(LoggedReport(id_, decision.stored, event, adapter in repeated))
+                self._log.append(LoggedReport(id_, decision.stored, event, before.reports.get(adapter)))
 
     def _free_name(self, resource: Resource) -> None:
         """Give a name up, unless another resource has taken it since this one was deleted."""
@@ -312,61 +302,40 @@ class Workspace:
         resource, status = after.resource, after.status
         if self._records.get(resource.id) is not before:
             raise RuntimeError(f"{resource.id} has changed since it was looked at")
-        after = replace(
-            after,
-            wake_at=_wake_at(before.wake_at if before else None, status.next_deadline, self.now),
-            policy_version=self._rules.policy_version,
-            revision=before.revision if before else 0,
-            answer=self._rules.render(after),
-        )
+        after = replace(after, policy_version=self._rules.policy_version, answer=self._rules.render(after))
         facets = self._facets.turn(before, after)
         if before is None or facets is not None or after.answer != before.answer:
             moved = transitions_between(before.status if before else None, status)
-            has_news = before is None or facets is not None or _has_news(before.status, status)
-            type_ = event or ("StatusChanged" if has_news else "Reported")
-            answer = None
-            if type_ != "Reported":
-                answer, facets = after.answer, facets or self._facets.keep(after)
+            type_, facets = event or "StatusChanged", facets or self._facets.keep(after)
             written = status.memory.written_time
-            self._events.append(Draft(type_, resource, written, answer, moved, cause, self._policy_version, facets))
+            self._events.append(
+                Draft(type_, resource, written, after.answer, moved, cause, self._policy_version, facets)
+            )
             after = replace(after, revision=-len(self._events))
-        self._moved.add(resource.id)
-        self._touched[resource.id] = None
-        self._records[resource.id] = after
+        if before is None or after.revision != before.revision or not _is_same_status(before.status, status):
+            self._touch(after, is_saved=True)
+        else:
+            after = replace(after, status=replace(before.status, next_deadline=status.next_deadline))
+            self._touch(after, is_saved=False)
         return after
 
-    def _save_times(self, before: Record, after: Record, cause: Cause) -> Record:
-        """Do what `_save` does for a record of which nothing but times moved: all that it would look for is known."""
-        status, revision = after.status, before.revision
-        answer = self._rules.render(after, before=before)
-        if answer != before.answer:
-            written = status.memory.written_time
-            self._events.append(Draft("Reported", after.resource, written, None, (), cause, self._policy_version))
-            revision = -len(self._events)
-        after = replace(
-            after,
-            wake_at=_wake_at(before.wake_at, status.next_deadline, self.now),
-            policy_version=self._rules.policy_version,
-            revision=revision,
-            answer=answer,
-        )
-        id_ = after.resource.id
-        if not _is_steady(before, after):
-            self._moved.add(id_)
+    def _touch(self, record: Record, *, is_saved: bool) -> None:
+        """Keep a new version of a record; unless it is saved, only its next deadline and policy version changed."""
+        id_ = record.resource.id
+        before = self._records.get(id_)
+        self._records[id_] = record
+        if is_saved:
+            self._saved.add(id_)
+        elif (
+            before is not None
+            and before.policy_version == record.policy_version
+            and before.status.next_deadline == record.status.next_deadline
+        ):
+            return
         self._touched[id_] = None
-        self._records[id_] = after
-        return after
-
-    def _refresh(self, before: Record, steady: Iterable[StoredReport], policy: Policy) -> Status | None:
-        """Return the status after nothing but reports that mean the same; None: it must be computed."""
-        status: Status | None = before.status
-        for stored in steady:
-            if status is not None:
-                status = refresh(stored, policy, status, self.now)
-        return status
 
     def _reexamine_parent(self, child: Resource) -> None:
-        """Compute the parent anew if it looks at its children: for its rules, or because it waits for them to go."""
+        """Compute the parent again if it looks at its children: for its rules, or because it waits for them to go."""
         parent = self._records.get(child.parent_id) if child.parent_id else None
         if parent is not None and self._rules.wants_children(parent.resource):
             self.settle(parent, parent, Cause("child", child.id))
@@ -393,28 +362,7 @@ class _Tallying:
         return Tally(*key, now, self.skew, self.counts, self.last_discard)
 
 
-def _wake_at(before: datetime | None, deadline: datetime | None, now: datetime) -> datetime | None:
-    """Keep an earlier alarm: a heartbeat that moves a deadline back need not move the indexed column with it."""
-    if before is not None and deadline is not None and now < before <= deadline:
-        return before
-    return deadline
-
-
-def _is_steady(before: Record, after: Record) -> bool:
-    """Tell whether nothing but times moved, of a record of which nothing but times and what counts in them can move."""
-    return before.wake_at == after.wake_at and before.policy_version == after.policy_version
-
-
-def _has_news(before: Status, after: Status) -> bool:
-    """Tell whether more than times moved."""
-    if before.phase != after.phase or before.conditions != after.conditions or before.raw != after.raw:
-        return True
-    if before.flapping != after.flapping:
-        return True
-    if before.phase_description != after.phase_description or len(before.adapters) != len(after.adapters):
-        return True
-    return any(
-        (old.name, old.available, old.observed_generation, old.state, old.stale)
-        != (new.name, new.available, new.observed_generation, new.state, new.stale)
-        for old, new in zip(before.adapters, after.adapters, strict=True)
-    )
+def _is_same_status(before: Status, after: Status) -> bool:
+    """Tell whether a status differs from the one before in nothing but when it was computed and is due again."""
+    memory = replace(after.memory, written_time=before.memory.written_time)
+    return before == replace(after, memory=memory, next_deadline=before.next_deadline, restless=before.restless)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import UTC, datetime, timedelta
-from typing import Any
+from datetime import datetime, timedelta
 
-import msgspec
 import pytest
 
-from hyperfleet.api.past import restore
-from hyperfleet.ports import EVERYTHING, Entry, Scope, Version
+from hyperfleet.api.past import answer_of
+from hyperfleet.ports import EVERYTHING, Entry, Scope
 from hyperfleet.services.callers import Caller
 from hyperfleet.services.parameters import Parameters
 from hyperfleet.services.past import find_reports, find_version, read_moment
@@ -38,37 +36,10 @@ def test_moments(text: str, expected: datetime | None, because: str) -> None:
     assert [each.code for each in given.errors] == ([] if expected else ["InTheFuture"]), because
 
 
-def version_of(status: dict[str, Any], **more: Any) -> Version:
-    answer = b'{"id":"cls-1","spec":{"a": 1.50,"b":1e2},"status":' + msgspec.json.encode(status) + b',"new":[ ]}'
-    return Version(Entry(3, "StatusChanged", "Cluster", "cls-1", None, "", 1, NOW, answer, None), 5, **more)
-
-
-STATUS = {
-    "phase": "Ready",
-    "adapters": [{"name": "dns", "lastUpdated": "2025-10-17T11:00:00Z"}, {"name": "b", "lastUpdated": "…", "x": 1}],
-    "lastUpdated": "2025-10-17T11:00:00Z",
-}
-
-
-def test_an_answer_without_heartbeats_is_what_was_stored() -> None:
-    version = version_of(STATUS)
-    assert restore(version) == version.entry.answer
-
-
-def test_heartbeats_move_times_and_nothing_else() -> None:
-    heard = {"dns": datetime(2025, 10, 17, 11, 59, 58, 1200, tzinfo=UTC), "retired": NOW}
-    restored = restore(version_of(STATUS, last_updated=NOW, heard=heard))
-    assert restored == (
-        b'{"id":"cls-1","spec":{"a": 1.50,"b":1e2},"status":{"phase":"Ready",'
-        b'"adapters":[{"name":"dns","lastUpdated":"2025-10-17T11:59:58.001200Z"},'
-        b'{"name":"b","lastUpdated":"\xe2\x80\xa6","x":1}],"lastUpdated":"2025-10-17T12:00:00Z"},"new":[ ]}'
-    )
-
-
 def test_what_was_removed_has_no_answer() -> None:
     removed = Entry(3, "Removed", "Cluster", "cls-1", None, "", 1, NOW, None, None)
     with pytest.raises(ValueError, match="was removed"):
-        restore(Version(removed, 3))
+        answer_of(removed)
 
 
 def test_nobody_learns_of_what_they_may_not_see() -> None:
@@ -80,7 +51,7 @@ def test_nobody_learns_of_what_they_may_not_see() -> None:
                 refusal = await find_version(desk.store, target, ours, at)
                 assert refusal == not_found(target)
             found = await find_version(desk.store, target, Scope(frozenset({"theirs"})), NOW)
-            assert isinstance(found, Version)
+            assert isinstance(found, Entry)
 
     asyncio.run(story())
 

@@ -28,7 +28,6 @@ def entry(type_: EventType, kept: str = "", gained: str = "", lost: str = "", te
         ((), entry("Created", gained="p:Pending"), "added"),
         ((), entry("StatusChanged", "w:a"), "modified"),
         ((), entry("Removed", lost="p:Deleting"), "deleted"),
-        ((), entry("Reported"), None),
         ((FAILED,), entry("Created", gained="p:Failed"), "added"),
         ((FAILED,), entry("Created", gained="p:Pending"), None),
         ((FAILED,), entry("StatusChanged", gained="p:Failed", lost="p:Pending"), "added"),

@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 
 import pytest
 from msgspec import Struct
+from msgspec.structs import replace
 
 from hyperfleet.aggregation import load_policies
 from hyperfleet.errors import Overloaded
@@ -45,7 +46,7 @@ def test_a_report_is_aggregated_in_its_own_write() -> None:
         await desk.report("cls-a", "validation", "True")
         result = await desk.report("cls-a", "dns", "True")
         assert isinstance(result, Reported)
-        assert result.record.status.phase == "Ready"
+        assert result.phase == "Ready"
         assert (await desk.must_read("cls-a")) == result.record
 
     run(story)
@@ -71,7 +72,7 @@ def test_every_event_tells_what_became_of_the_tokens() -> None:
             desk.clock.pass_time(timedelta(seconds=1))
             await desk.report("cls-a", adapter, "True", generation=3, extra={"Finalized": "True"})
         entries = (await desk.store.read_events(0, 100)).entries
-        assert [entry.type for entry in entries if entry.facets is None] == ["Reported"]
+        assert [entry.type for entry in entries if entry.facets is None] == []
         tokens: set[str] = set()
         for change in (entry.facets for entry in entries if entry.facets is not None):
             assert {*change.kept, *change.lost} == tokens
@@ -98,9 +99,9 @@ def test_what_moves_a_token_is_more_than_a_heartbeat() -> None:
         await desk.report("cls-a", "dns", "True", generation=2, extra={"Finalized": "True"})
         desk.clock.pass_time(timedelta(seconds=1))
         await desk.report("cls-a", "dns", "True", generation=2, extra={"Finalized": "True"})
-        *_, done, again = (await desk.store.read_events(0, 100)).entries
+        *_, done = (await desk.store.read_events(0, 100)).entries
         assert done.facets is not None
-        assert (done.type, again.type) == ("StatusChanged", "Reported")
+        assert done.type == "StatusChanged"
         assert "b:dns" in done.facets.lost
 
     run(story)
@@ -114,6 +115,7 @@ def test_positions_are_dense_and_a_revision_is_the_last_of_them() -> None:
         assert isinstance(first, Written)
         assert isinstance(second, Written)
         assert isinstance(third, Reported)
+        assert third.record is not None
         assert [first.record.revision, second.record.revision, third.record.revision] == [1, 2, 3]
 
     run(story)
@@ -128,7 +130,7 @@ def test_commands_of_one_batch_are_done_as_if_each_were_alone() -> None:
             desk.reporting("cls-a", "dns", "False/Broken"),
         ]
         results = await desk.committer.submit_all(batch)
-        phases = [result.record.status.phase for result in results if isinstance(result, Reported)]
+        phases = [result.phase for result in results if isinstance(result, Reported)]
         assert phases == ["Provisioning", "Ready", "Failed"]
         record = await desk.must_read("cls-a")
         assert record.revision == 4
@@ -198,39 +200,43 @@ def test_one_bad_entry_of_a_body_rejects_all_of_it() -> None:
     run(story)
 
 
-def test_a_heartbeat_makes_an_event_without_an_answer_and_a_replay_makes_none() -> None:
+def test_neither_a_heartbeat_nor_a_replay_makes_an_event() -> None:
     async def story(desk: Desk) -> None:
         await desk.create("a")
-        await desk.report("cls-a", "dns", "True", observedTime="2025-10-17T11:00:00Z")
-        again = await desk.report("cls-a", "dns", "True", observedTime="2025-10-17T11:00:00Z")
-        assert isinstance(again, Reported)
+        first = await desk.beat("cls-a", "dns", "True", observedTime="2025-10-17T11:00:00Z")
+        before = await desk.must_read("cls-a")
+        again = await desk.beat("cls-a", "dns", "True", observedTime="2025-10-17T11:00:00Z")
         assert again.verdicts[0].is_replay
-        assert again.record.revision == 2
-        beat = await desk.report("cls-a", "dns", "True", observedTime="2025-10-17T11:30:00Z")
-        assert isinstance(beat, Reported)
-        assert beat.record.revision == 3
+        for answer, observed in (("outcome", "11:30"), ("report", "11:31"), ("record", "11:32")):
+            beat = await desk.report("cls-a", "dns", "True", answer=answer, observedTime=f"2025-10-17T{observed}:00Z")
+            assert isinstance(beat, Reported)
+            assert (beat.record is None) is (answer != "record"), "the short way, unless the record was asked for"
+            assert beat.verdicts == first.verdicts
+        after = await desk.must_read("cls-a")
+        assert replace(after, reports={}) == replace(before, reports={})
+        assert await desk.store.position() == 2
 
     run(story)
 
 
-def test_a_heartbeat_does_not_move_the_alarm_and_the_alarm_then_finds_nothing() -> None:
+def test_a_heartbeat_does_not_move_the_deadline_and_then_only_the_next_one_is_stored() -> None:
     async def story(desk: Desk) -> None:
         await desk.create("a")
         await desk.report("cls-a", "dns", "True")
         await desk.report("cls-a", "validation", "True")
         alarm = START + timedelta(minutes=5)
-        assert (await desk.must_read("cls-a")).wake_at == alarm
+        assert (await desk.must_read("cls-a")).status.next_deadline == alarm
         desk.clock.pass_time(timedelta(minutes=3))
-        await desk.report("cls-a", "dns", "True")
-        await desk.report("cls-a", "validation", "True")
+        await desk.beat("cls-a", "dns", "True")
+        await desk.beat("cls-a", "validation", "True")
         before = await desk.must_read("cls-a")
-        assert before.wake_at == alarm
+        assert before.status.next_deadline == alarm
         desk.clock.pass_time(timedelta(minutes=2))
         assert (await desk.store.due(10)).ids == ("cls-a",)
         await desk.wake("cls-a")
         after = await desk.must_read("cls-a")
-        assert after.revision == before.revision
-        assert after.wake_at == START + timedelta(minutes=8)
+        status = replace(before.status, next_deadline=START + timedelta(minutes=8))
+        assert after == replace(before, status=status)
         desk.clock.pass_time(timedelta(minutes=3))
         await desk.wake("cls-a")
         assert (await desk.must_read("cls-a")).status.phase == "Degraded"
@@ -492,7 +498,8 @@ def test_a_policy_that_another_replica_put_in_force_is_used_at_once() -> None:
         await desk.store.activate_policy(NewPolicy(digest_of(load_policies(text, "other")), text, "other"))
         result = await desk.report("cls-a", "dns", "True")
         assert isinstance(result, Reported)
-        assert result.record.status.phase == "Ready"
+        assert result.phase == "Ready"
+        assert result.record is not None
         assert result.record.policy_version == 2
 
     run(story)
@@ -541,6 +548,7 @@ def test_one_and_true_are_not_the_same() -> None:
         await desk.report("cls-a", "dns", "True", generation=2, data={"ready": 1})
         later = await desk.report("cls-a", "dns", "True", generation=2, data={"ready": True})
         assert isinstance(later, Reported)
+        assert later.record is not None
         assert later.record.reports["dns"].report.data == {"ready": True}
 
     run(story)
@@ -603,17 +611,17 @@ def test_merge_patch_follows_its_rfc() -> None:
     assert merge_patch(before, patch) == {"a": {"c": [2]}, "d": {"f": 1}}
 
 
-def test_a_witness_that_fails_ends_nothing(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_observer_that_fails_ends_nothing(caplog: pytest.LogCaptureFixture) -> None:
     class Clumsy:
-        """A witness that cannot take in what it is told."""
+        """An observer that cannot take in what it is told."""
 
         def committed(self, *_: object) -> NoReturn:
             raise KeyError("no such figure")
 
-        failed = hindered = committed
+        failed = hindered = recorded = committed
 
     async def story(desk: Desk) -> None:
-        desk.committer.witness = Clumsy()
+        desk.committer.observer = Clumsy()
         async with asyncio.timeout(5):
             await desk.create("a")
             result = await desk.report("cls-a", "dns", "True")

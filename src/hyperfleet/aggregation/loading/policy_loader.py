@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hyperfleet.aggregation.culprits import mentions_field, mentions_helper
+from hyperfleet.aggregation.culprits import mentions_field
 from hyperfleet.aggregation.linting.lint import lint
 from hyperfleet.aggregation.loading.policy_checks import check_document
 from hyperfleet.aggregation.loading.policy_document import PhasesDocument, PolicyDocument
@@ -31,7 +31,6 @@ from hyperfleet.aggregation.policy import (
     SummaryRule,
     change_reasons,
 )
-from hyperfleet.aggregation.vocabulary import OLDER_THAN
 from hyperfleet.documents import DocumentPlace, DocumentProblem, Places, YamlDocument, bind, has_errors, read, salvage
 from hyperfleet.errors import PolicyError
 from hyperfleet.model.kind import Kinds
@@ -116,7 +115,7 @@ def _policy(content: PolicyDocument, rules: tuple[Rule, ...], limit: FlappingLim
         missing_after=content.default_behavior.timeout,
         reads_conditions=any(mentions_field(tree, "conditions") for tree in trees),
         reads_data=any(mentions_field(tree, "data") for tree in trees),
-        reads_times=any(mentions_field(tree, "lastUpdated") or mentions_helper(tree, OLDER_THAN) for tree in trees),
+        reads_times=any(mentions_field(tree, "lastUpdated") for tree in trees),
         reads_children=any(isinstance(rule.by, SummaryRule) and rule.by.over == "nodePools" for rule in rules),
         waiting_reasons=change_reasons(WAITING_REASONS, settings.waiting_reasons),
         in_progress_reasons=change_reasons(IN_PROGRESS_REASONS, settings.in_progress_reasons),

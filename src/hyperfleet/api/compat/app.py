@@ -17,7 +17,7 @@ from hyperfleet import __version__
 from hyperfleet.api.callers import require
 from hyperfleet.api.compat import resources, statuses
 from hyperfleet.api.compat.description import describe
-from hyperfleet.api.compat.places import answer
+from hyperfleet.api.compat.places import PREFIX, answer
 from hyperfleet.api.compat.problems import NO_ENDPOINT, Declined, answer_declined, from_error, from_problem
 from hyperfleet.api.context import Context
 from hyperfleet.api.envelope import Teller, tell_problems_by
@@ -27,8 +27,6 @@ from hyperfleet.api.traffic import tell_scope
 from hyperfleet.api.wire import BASE
 from hyperfleet.errors import HyperFleetError
 from hyperfleet.services.callers import Role
-
-PREFIX: Final = "/compat"
 
 _LOG: Final = logging.getLogger(__name__)
 _ROOT: Final = "/api/hyperfleet"

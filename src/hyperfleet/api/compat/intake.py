@@ -35,7 +35,7 @@ _REPORT_KEYS: Final = ("adapter", "observed_generation", "observed_time", "condi
 _CONDITION_KEYS: Final = ("type", "status", "reason", "message")
 _NEW_KEYS: Final = ("name", "spec", "labels")
 _PATCH_KEYS: Final = ("spec", "labels", "references")
-_MAX_GENERATION: Final = 2**31 - 1
+MAX_GENERATION: Final = 2**31 - 1
 _NOT_OF_REASON: Final = re.compile(r"[^A-Za-z0-9_,:]+")
 
 
@@ -144,8 +144,8 @@ def _check_mandatory(conditions: list[object]) -> None:
 
 
 def _check_range(report: Report, now: datetime) -> None:
-    if report.observed_generation > _MAX_GENERATION:
-        raise _invalid("observed_generation", f"observed_generation must be at most {_MAX_GENERATION}", "max")
+    if report.observed_generation > MAX_GENERATION:
+        raise _invalid("observed_generation", f"observed_generation must be at most {MAX_GENERATION}", "max")
     observed = report.observed_time
     if observed is not None and not now - BEHIND <= observed <= now + AHEAD:
         message = "observed_time must be within 30 minutes before and 5 minutes after the server's time"

@@ -23,7 +23,8 @@ from hyperfleet.model.kind import Kind
 from hyperfleet.ports import Record
 from hyperfleet.services.results import Refusal, Target
 
-_HEADERS: Final = {"Vary": "Authorization"}
+PREFIX: Final = "/compat"  # where the dialect is mounted
+HEADERS: Final = {"Vary": "Authorization"}
 
 
 class Place(Struct, frozen=True):
@@ -51,6 +52,15 @@ class Place(Struct, frozen=True):
         if record is None:
             raise not_found(self.what, id_)
         return record
+
+    async def find_reported(self, request: Request) -> Target:
+        """Return the resource that a path names, to be reported on; it is read only where the path has no kind."""
+        if self.kind is None:
+            return await self.find_target(request)
+        id_, parent_id = str(request.path_params["id"]), request.path_params.get("parent_id")
+        if not is_id(id_) or not (parent_id is None or is_id(parent_id)):
+            await self.find(request)
+        return Target(self.kind, id_, parent_id)
 
     async def find_target(self, request: Request) -> Target:
         """Return the resource that a path names, to be written to."""
@@ -89,4 +99,4 @@ def list_places(context: Context) -> Iterator[Place]:
 
 def answer(shape: object, status: int = 200) -> Response:
     """Answer with JSON."""
-    return Response(msgspec.json.encode(shape), status, _HEADERS, "application/json")
+    return Response(msgspec.json.encode(shape), status, HEADERS, "application/json")

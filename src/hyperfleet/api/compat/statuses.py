@@ -15,8 +15,9 @@ from hyperfleet.api.compat.paging import read_page
 from hyperfleet.api.compat.places import Place, answer, list_places
 from hyperfleet.api.compat.shapes import Envelope, shape_report
 from hyperfleet.api.context import Context
+from hyperfleet.model.report import StoredReport
 from hyperfleet.services.reports import REPORT_PREFIX, Submission, TakeReports
-from hyperfleet.services.results import Refusal
+from hyperfleet.services.results import Refusal, Reported
 
 # There a discard is invisible; whoever wonders can see its cause here.
 DISCARDED: Final = "HyperFleet-Discarded"
@@ -52,17 +53,29 @@ class _Statuses(Struct, frozen=True):
         context = self.place.context
         body = await read_object(request, context.limits)
         report = read_adapter_report(body, context.clock.now(), context.redactor)
-        target = await self.place.find_target(request)
+        target = await self.place.find_reported(request)
         submission = Submission(report, context.new_id(REPORT_PREFIX), generation_key="observed_generation")
-        result = await context.committer.submit(TakeReports(target, (submission,), caller_of(request)))
+        command = TakeReports(target, (submission,), caller_of(request), answer="report")
+        result = await context.committer.submit(command)
         if isinstance(result, Refusal):
             if result.code == "GenerationAhead":
                 return _answer_discarded(result.code)
+            await self.place.find_parent(request)  # if that is not there, it is what was not found
             raise self.place.decline(result, target.id)
         (verdict,) = result.verdicts
         if verdict.outcome == "discarded":
             return _answer_discarded(verdict.cause)
-        return answer(shape_report(result.record.reports[report.adapter]), 201)
+        return answer(shape_report(stored_of(result, report.adapter)), 201)
+
+
+def stored_of(reported: Reported, adapter: str) -> StoredReport:
+    """Return what is stored of an adapter after its report."""
+    stored = reported.heard.stored if reported.heard else None
+    if stored is None and reported.record is not None:
+        stored = reported.record.reports.get(adapter)
+    if stored is None:
+        raise ValueError(f"{adapter} has reported, and nothing is stored of it")
+    return stored
 
 
 def _answer_discarded(cause: str) -> Response:

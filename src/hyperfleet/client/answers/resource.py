@@ -46,8 +46,7 @@ class AdapterState(Struct, frozen=True, rename="camel"):
     available: str = "Unknown"
     observed_generation: int = 0
     state: str = ""
-    since: datetime | None = None
-    last_updated: datetime | None = None
+    state_since: datetime | None = None
     stale: bool = False
 
 

@@ -3,10 +3,9 @@
 -- ── a transaction: lock, load, write ────────────────────────────────────────────────────────────────────────────────
 
 -- name: lock_resources
--- Parents before children, then by id: everybody locks in this order, so nobody waits in a circle. The ids are put
+-- Parents before children, then by id: every writer locks in this order, so no two wait for each other. The ids are put
 -- together first, because an OR of two conditions would read the whole table.
-select id, xmin as version, number, answer, pulse, revision, wake_at, policy_version, last_beat, beats_passed
-from resources
+select id from resources
 where id = any (array(
     select unnest($1::text[])
     union
@@ -15,47 +14,20 @@ where id = any (array(
 order by parent_id is not null, id
 for update;
 
--- name: peek
--- The same without locks, with the reports: one snapshot. Whoever writes compares the versions.
-select r.id, r.xmin as version, resource, status, r.answer, r.pulse, r.revision, r.wake_at, r.policy_version,
-    r.last_beat, r.beats_passed,
-    coalesce(known.adapters, '{}') as adapters, coalesce(known.reports, '{}') as reports
-from resources r join records using (number) cross join lateral (
-    select array_agg(adapter order by adapter) as adapters, array_agg(body order by adapter) as reports
-    from reports where resource_id = r.id
-) as known
-where r.id = any (array(
-    select unnest($1::text[])
-    union
-    select parent_id from resources where id = any ($1::text[])
-));
-
--- name: peek_sketches
-select xmin as version, id, kind, parent_id, tenant, answer, revision, wake_at, policy_version, pulse, last_beat,
-    beats_passed
-from resources where id = any ($1::text[]);
-
 -- name: lock_children
-select id, xmin as version, number, answer, pulse, revision, wake_at, policy_version, last_beat, beats_passed
-from resources
-where parent_id = any ($1::text[])
-order by id
-for update;
+select id from resources where parent_id = any ($1::text[]) order by id for update;
 
--- name: read_bodies
--- A statement of its own after the locks: only a snapshot taken then sees what the last holder of the locks wrote.
-select number, resource, status from records where number = any ($1::bigint[]);
+-- name: lock_reports
+-- After the resources are locked, in a statement of its own: only a snapshot taken then sees every row there is. From
+-- here on heartbeats of these adapters wait.
+select from reports p join unnest($1::text[], $2::text[]) as mine (resource_id, adapter) using (resource_id, adapter)
+order by resource_id, adapter
+for update of p;
 
--- name: read_head_and_reports
--- The same is true of this one.
--- The head has a row to itself: joined to every report it would cost the driver half as much again.
-select position, policy_version, clock_timestamp() as now, null as resource_id, null as adapter, null as body
-from head
-union all (
-    select null, null, null, resource_id, adapter, body
-    from reports where resource_id = any ($1::text[])
-    order by resource_id, adapter
-);
+-- name: load_records
+-- A statement of its own after the locks, for the same reason. At least one row, for the head and the clock.
+select h.position, h.policy_version as head_policy_version, clock_timestamp() as now, w.*
+from head h left join whole_records w on w.id = any ($1::text[]);
 
 -- name: read_names
 select wanted.tenant, wanted.kind, wanted.parent_id, wanted.name, r.id
@@ -68,39 +40,28 @@ select key, digest, resource_id, answer, time
 from idempotency where key = any ($1::text[]);
 
 -- ── what a transaction writes, in one statement made of the parts that have rows (`postgres_writing`) ──────────────────
--- Every part selects from `raised`, so the head is locked before any row that is not locked yet; and nothing is written
--- if another policy came into force since this one was read. Parameters are counted anew in each part.
+-- Every part selects from `raised`, so nothing is written if another policy came into force since this one was read.
+-- Parameters are counted from 1 in each part.
 
 -- name: raise_head
 raised as (
     update head set position = position + $1 where policy_version = $2 returning position - $1 as base
 )
 
--- name: find_unchanged
--- For what was computed on records that we remember: they are locked now, in the usual order …
-unchanged as materialized (
-    select from resources r join unnest($1::text[], $2::xid[]) as known (id, version)
-        on r.id = known.id and r.xmin = known.version
-    order by r.parent_id is not null, r.id
-    for update of r
-)
-
--- name: raise_head_if_unchanged
--- … and if one of them is no longer the version that we know, nothing is written.
+-- name: check_head
+-- Where there are no events: the head stays as it is, and other writers need not wait for it.
 raised as (
-    update head set position = position + $1
-    where policy_version = $2 and (select count(*) from unchanged) = $3
-    returning position - $1 as base
+    select position + $1 as base from head where policy_version = $2
 )
 
 -- name: save_statuses
 saved_statuses as (
     update resources r
-    set answer = new.answer, pulse = new.pulse, severity = new.severity, wake_at = new.wake_at,
+    set answer = new.answer, severity = new.severity, wake_at = new.wake_at,
         policy_version = new.policy_version, revision = coalesce(raised.base + 1 + new.event, r.revision)
     from raised, unnest(
-        $1::text[], $2::text[], $3::bytea[], $4::bytea[], $5::smallint[], $6::timestamptz[], $7::bigint[], $8::integer[]
-    ) as new (id, status, answer, pulse, severity, wake_at, policy_version, event)
+        $1::text[], $2::text[], $3::bytea[], $4::smallint[], $5::timestamptz[], $6::bigint[], $7::integer[]
+    ) as new (id, status, answer, severity, wake_at, policy_version, event)
     where r.id = new.id
     returning r.number, new.status
 ), recorded_statuses as (
@@ -108,70 +69,69 @@ saved_statuses as (
     from saved_statuses where records.number = saved_statuses.number
 )
 
--- name: beat
--- Heartbeats, which are nearly all reports: what the resource and the event have of one is sent once.
-beats as materialized (
-    select raised.base + 1 + new.event as position, new.*
-    from raised, unnest(
-        $1::text[], $2::bytea[], $3::bytea[], $4::integer[], $5::bigint[], $6::text[], $7::bigint[],
-        $8::timestamptz[], $9::timestamptz[], $10::text[], $11::bigint[], $12::smallint[]
-    ) as new (
-        id, answer, pulse, event, generation, adapter, observed_generation, time, effective_time, report_id, previous,
-        passed
-    )
-), beating as (
-    update resources r
-    set answer = beats.answer, pulse = beats.pulse, revision = beats.position, last_beat = beats.position,
-        beats_passed = beats.passed
-    from beats where r.id = beats.id
-    returning r.id, r.kind, r.parent_id, r.tenant
-), told_beats as (
-    insert into events (
-        position, type, resource_id, kind, parent_id, tenant, generation, time, previous, adapter, observed_generation,
-        effective_time, report_id, pulse
-    )
-    select position, 'Reported', id, kind, parent_id, tenant, generation, time, previous, adapter, observed_generation,
-        effective_time, report_id, case when passed = 0 then pulse end
-    from beats join beating using (id)
-)
-
--- name: save_times
-saved_times as (
-    update resources r
-    set answer = new.answer, pulse = new.pulse, revision = coalesce(raised.base + 1 + new.event, r.revision)
-    from raised, unnest($1::text[], $2::bytea[], $3::bytea[], $4::integer[]) as new (id, answer, pulse, event)
+-- name: reschedule
+rescheduled as (
+    update resources r set wake_at = new.wake_at, policy_version = new.policy_version
+    from raised, unnest($1::text[], $2::timestamptz[], $3::bigint[]) as new (id, wake_at, policy_version)
     where r.id = new.id
 )
 
 -- name: save_reports
 saved_reports as (
-    insert into reports (resource_id, adapter, generation, body)
+    insert into reports (resource_id, adapter, generation, digest, report_id, effective_time, last_heard, is_calm)
     select new.* from raised, unnest(
-        $1::text[], $2::text[], $3::bigint[], $4::text[]
-    ) as new (resource_id, adapter, generation, body)
-    on conflict (resource_id, adapter) do update set generation = excluded.generation, body = excluded.body
+        $1::text[], $2::text[], $3::bigint[], $4::bytea[], $5::text[], $6::timestamptz[], $7::timestamptz[], $8::boolean[]
+    ) as new (resource_id, adapter, generation, digest, report_id, effective_time, last_heard, is_calm)
+    on conflict (resource_id, adapter) do update set
+        generation = excluded.generation, digest = excluded.digest, report_id = excluded.report_id,
+        effective_time = excluded.effective_time, last_heard = excluded.last_heard, is_calm = excluded.is_calm
+)
+
+-- name: save_bodies
+saved_bodies as (
+    insert into report_bodies (resource_id, adapter, body)
+    select new.* from raised, unnest($1::text[], $2::text[], $3::text[]) as new (resource_id, adapter, body)
+    on conflict (resource_id, adapter) do update set body = excluded.body
+)
+
+-- name: set_calm
+-- Rows that are not locked: a heartbeat may have moved one since it was read. Then it must not be cleared unseen.
+calmed as (
+    update reports p set is_calm = new.is_calm
+    from raised, unnest(
+        $1::text[], $2::text[], $3::boolean[], $4::timestamptz[], $5::timestamptz[]
+    ) as new (resource_id, adapter, is_calm, effective_time, last_heard)
+    where p.resource_id = new.resource_id and p.adapter = new.adapter
+        and (new.is_calm or (p.effective_time = new.effective_time and p.last_heard = new.last_heard))
+    returning p.adapter
 )
 
 -- name: log_reports
 logged_reports as (
-    insert into report_log (resource_id, adapter, generation, position, received_time, effective_time, report_id, body)
-    select new.resource_id, new.adapter, new.generation,
-        case when new.event < 0 then 0 else raised.base + 1 + new.event end,
-        new.received_time, new.effective_time, new.report_id, new.body
+    insert into report_log (
+        resource_id, adapter, generation, position, received_time, effective_time, report_id, body, replaced_effective,
+        replaced_heard
+    )
+    select new.resource_id, new.adapter, new.generation, raised.base + 1 + new.event,
+        new.received_time, new.effective_time, new.report_id, new.body, new.replaced_effective, new.replaced_heard
     from raised, unnest(
-        $1::text[], $2::text[], $3::bigint[], $4::integer[], $5::timestamptz[], $6::timestamptz[], $7::text[], $8::text[]
-    ) as new (resource_id, adapter, generation, event, received_time, effective_time, report_id, body)
+        $1::text[], $2::text[], $3::bigint[], $4::integer[], $5::timestamptz[], $6::timestamptz[], $7::text[], $8::text[],
+        $9::timestamptz[], $10::timestamptz[]
+    ) as new (
+        resource_id, adapter, generation, event, received_time, effective_time, report_id, body, replaced_effective,
+        replaced_heard
+    )
 )
 
--- name: tell_events
-told_events as (
-    insert into events (position, type, resource_id, kind, parent_id, tenant, generation, time, answer, facets, previous)
+-- name: insert_events
+inserted_events as (
+    insert into events (position, type, resource_id, kind, parent_id, tenant, generation, time, answer, facets)
     select raised.base + 1 + new.event, new.type, new.resource_id, new.kind, new.parent_id, new.tenant,
-        new.generation, new.time, new.answer, new.facets, new.previous
+        new.generation, new.time, new.answer, new.facets
     from raised, unnest(
         $1::integer[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::bigint[], $8::timestamptz[],
-        $9::bytea[], $10::text[], $11::bigint[]
-    ) as new (event, type, resource_id, kind, parent_id, tenant, generation, time, answer, facets, previous)
+        $9::bytea[], $10::text[]
+    ) as new (event, type, resource_id, kind, parent_id, tenant, generation, time, answer, facets)
 )
 
 -- name: record_transitions
@@ -234,22 +194,31 @@ tallied_accepted as (
         aggregated = known.aggregated + excluded.aggregated
 )
 
--- name: tell_outcome
--- What the rows that were written are known by from now on, and the time.
-select base, pg_current_xact_id()::xid as version, clock_timestamp() as now from raised
+-- name: read_base
+select base from raised
+
+-- name: read_base_and_calm
+select base, (select count(*) from calmed) as calmed from raised
 
 -- What follows is rare. It comes after that, so that the head's lock keeps writers from waiting for one another's
 -- unique keys in a circle.
 
 -- name: remove_reports
-delete from reports using unnest($1::text[], $2::text[]) as gone (resource_id, adapter)
-where reports.resource_id = gone.resource_id and reports.adapter = gone.adapter;
+with gone as (
+    delete from reports using unnest($1::text[], $2::text[]) as gone (resource_id, adapter)
+    where reports.resource_id = gone.resource_id and reports.adapter = gone.adapter
+    returning reports.resource_id, reports.adapter
+)
+delete from report_bodies using gone
+where report_bodies.resource_id = gone.resource_id and report_bodies.adapter = gone.adapter;
 
 -- name: remove_resources
 with gone as (
     delete from resources where id = any ($1::text[]) returning number
 ), gone_records as (
     delete from records using gone where records.number = gone.number
+), gone_bodies as (
+    delete from report_bodies where resource_id = any ($1::text[])
 )
 delete from reports where resource_id = any ($1::text[]);
 
@@ -287,58 +256,67 @@ on conflict do nothing;
 insert into idempotency (key, digest, resource_id, answer, time)
 select * from unnest($1::text[], $2::text[], $3::text[], $4::bytea[], $5::timestamptz[]);
 
+-- ── heartbeats ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+-- name: record_heartbeats
+-- Heartbeats, sorted by resource and adapter so that two batches lock rows in the same order. The only write that does
+-- not touch a resource: it reads whose that is, and moves two times of a small row. See docs/adr/0022.
+with sent as (
+    select *, least(coalesce(observed_time, statement_timestamp()), statement_timestamp()) as effective_time
+    from unnest(
+        $1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::bytea[], $8::timestamptz[],
+        $9::boolean[]
+    ) with ordinality as sent (
+        resource_id, adapter, kind, parent_id, tenants, generation, digest, observed_time, wants_body, place
+    )
+), recorded as (
+    update reports p
+    set effective_time = sent.effective_time, last_heard = greatest(p.last_heard, statement_timestamp())
+    from sent join resources r on r.id = sent.resource_id and r.kind = sent.kind
+        and (sent.parent_id is null or r.parent_id = sent.parent_id)
+        and (sent.tenants is null or sent.tenants::jsonb ? r.tenant)
+    left join report_bodies b
+        on sent.wants_body and b.resource_id = sent.resource_id and b.adapter = sent.adapter
+    where p.resource_id = sent.resource_id and p.adapter = sent.adapter
+        and p.is_calm and p.digest = sent.digest and p.generation = sent.generation
+        and p.effective_time < sent.effective_time
+    returning sent.place, r.name, r.parent_id, r.tenant, r.revision, r.severity, p.report_id, p.adapter,
+        p.effective_time, p.last_heard, b.body,
+        coalesce(sent.observed_time - statement_timestamp(), interval '0') as skew
+), tallied as (
+    insert into adapters as known
+    select tenant, adapter, statement_timestamp(),
+        (extract(epoch from (array_agg(skew order by place desc))[1]) * 1000000)::bigint, count(*), 0, 0, 0, 0, 0, 0, ''
+    from recorded group by tenant, adapter order by tenant, adapter
+    on conflict (tenant, adapter) do update set
+        skew_us = case when excluded.last_seen >= known.last_seen then excluded.skew_us else known.skew_us end,
+        last_seen = greatest(known.last_seen, excluded.last_seen),
+        aggregated = known.aggregated + excluded.aggregated
+)
+select place, name, parent_id, tenant, revision, severity, report_id, skew, effective_time, last_heard, body
+from recorded;
+
 -- ── reads ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 -- Those with a list of tenants, which is null for whoever may see everything. Logs do not say whose their rows are: the
--- newest event of the resource with an answer does, and that of a living resource is never pruned. It is looked up once
+-- newest event of the resource does, and that of a living resource is never pruned. It is looked up once
 -- a statement.
 
 -- name: read_answers
 select id, kind, tenant, parent_id, answer, revision from resources where id = any ($1::text[]);
 
--- name: read_record
+-- name: read_point_records
 -- One statement is one snapshot: the reports are those the status was made from.
-select resource, status, answer, pulse, revision, wake_at, policy_version,
-    array(select adapter from reports where resource_id = id order by adapter) as adapters,
-    array(select body from reports where resource_id = id order by adapter) as reports
-from resources join records using (number)
-where id = $1 and kind = $2
-    and ($3::text[] is null or tenant = any ($3)) and ($4::text is null or parent_id = $4);
+select * from whole_records where id = any ($1::text[]);
 
 -- name: read_records
-select resource, status, answer, pulse, revision, wake_at, policy_version,
-    array(select adapter from reports where resource_id = id order by adapter) as adapters,
-    array(select body from reports where resource_id = id order by adapter) as reports
-from resources join records using (number)
+select * from whole_records
 where id = any ($1::text[]) and ($2::text[] is null or tenant = any ($2))
 order by id;
 
 -- name: read_children
-select resource, status, answer, pulse, revision, wake_at, policy_version,
-    array(select adapter from reports where resource_id = id order by adapter) as adapters,
-    array(select body from reports where resource_id = id order by adapter) as reports
-from resources join records using (number)
+select * from whole_records
 where parent_id = $1 and ($2::text[] is null or tenant = any ($2))
 order by id;
-
--- name: read_reports_now
-select adapter, body, (select pulse from resources where id = $1) from reports
-where resource_id = $1 and generation = $2 and ($3::text[] is null or (
-        select tenant from events where resource_id = $1 and type <> 'Reported' order by position desc limit 1
-    ) = any ($3));
-
--- name: read_reports_then
--- The last logged of each adapter. One without a body said what the nearest before it said that has one.
-select distinct on (adapter) adapter, report_id, effective_time, received_time, coalesce(body, (
-    select said.body from report_log said
-    where said.resource_id = last.resource_id and said.adapter = last.adapter
-        and said.generation = last.generation and said.sequence < last.sequence and said.body is not null
-    order by said.sequence desc limit 1
-)) as body
-from report_log last
-where resource_id = $1 and generation = $2 and ($3::text[] is null or (
-        select tenant from events where resource_id = $1 and type <> 'Reported' order by position desc limit 1
-    ) = any ($3))
-order by adapter, sequence desc;
 
 -- name: read_adapters
 select adapter, last_seen, skew_us, aggregated, stored, replayed, stale_generation, out_of_order,
@@ -360,7 +338,7 @@ where t.resource_id = $1 and ($2::text[] is null or t.subject = any ($2))
     and ($3::timestamptz is null or t.time >= $3) and ($4::timestamptz is null or t.time < $4)
     and (t.position, t.ordinal) < ($5::bigint, $6::integer)
     and ($8::text[] is null or (
-        select tenant from events where resource_id = $1 and type <> 'Reported' order by position desc limit 1
+        select tenant from events where resource_id = $1 order by position desc limit 1
     ) = any ($8))
 order by t.position desc, t.ordinal desc limit $7;
 
@@ -369,7 +347,7 @@ order by t.position desc, t.ordinal desc limit $7;
 select true
 from (
     select kind, parent_id, tenant from events
-    where resource_id = $1 and type <> 'Reported' order by position desc limit 1
+    where resource_id = $1 order by position desc limit 1
 ) as newest
 where kind = $2 and ($3::text[] is null or tenant = any ($3)) and ($4::text is null or parent_id = $4);
 
@@ -438,125 +416,61 @@ from head h join forgotten f on f.log = 'events' left join (
 ) as e on true
 order by e.position;
 
--- Heartbeats are found by walking back from the event after them, or else from the last one, from each to the one before
--- it. The other events and every 32nd heartbeat, the milestones, are found by their resource.
+-- name: read_first_event
+-- The first event of a resource that is kept.
+select type, time from events where resource_id = $1 order by position limit 1;
 
--- name: read_span
--- The first of these and the last one until a time, and where to walk back from to the heartbeats around it. They are in
--- the order of time, so the last one is searched for by halves, for there may be many.
-with recursive first as (
-    select position, type, time from events
-    where resource_id = $1 and (report_id is null or pulse is not null) order by position limit 1
-), search (low, high) as (
-    select first.position, head.position from first, head
-    union all
-    select case when e.time <= $2 then e.position else s.low end,
-        case when e.time <= $2 then s.high else (s.low + s.high + 1) / 2 - 1 end
-    from search s left join lateral (
-        select position, time from events
-        where resource_id = $1 and (report_id is null or pulse is not null) and position >= (s.low + s.high + 1) / 2
-        order by position limit 1
-    ) as e on true
-    where s.low < s.high
-), last as (
-    select position, time, previous from events where position = (select low from search where low = high)
-)
-select first.type, first.time, last.position, last.time, coalesce(
-    (
-        select e.previous from events e
-        where e.resource_id = $1 and (e.report_id is null or e.pulse is not null) and e.position > last.position
-            and e.previous is not null -- an event of a version that knows no heartbeats names none
-        order by e.position limit 1
-    ),
-    (select last_beat from resources where id = $1),
-    last.previous
-)
-from first cross join last;
-
--- name: read_beats
--- The heartbeats until a time, from one on and back to the last milestone until then.
-with recursive walk as (
-    select position, time, adapter, observed_generation, effective_time, report_id, pulse, previous
-    from events where position = $1
-    union all
-    select e.position, e.time, e.adapter, e.observed_generation, e.effective_time, e.report_id, e.pulse, e.previous
-    from walk w join events e on e.position = w.previous
-    where w.time > $2 or w.pulse is null
-)
-select 0::bigint, adapter, observed_generation, position, report_id, effective_time, time, null, pulse from walk
-where time <= $2 order by position;
-
--- name: read_beats_since
--- All heartbeats since a time, from the last one of the resource on.
-with recursive walk as (
-    select position, time, adapter, observed_generation, effective_time, report_id, previous
-    from events where position = $1
-    union all
-    select e.position, e.time, e.adapter, e.observed_generation, e.effective_time, e.report_id, e.previous
-    from walk w join events e on e.position = w.previous
-    where w.time >= $2
-)
-select 0::bigint, adapter, observed_generation, position, report_id, effective_time, time, null from walk
-where time >= $2;
-
--- name: read_full_event
+-- name: read_event_at
+-- Events of a resource are in the order of time, so this passes only those after the moment.
 select position, type, kind, resource_id, parent_id, tenant, generation, time, answer, facets
-from events where resource_id = $1 and position <= $2 and type <> 'Reported' order by position desc limit 1;
+from events where resource_id = $1 and time <= $2 order by position desc limit 1;
 
--- name: read_full_events
+-- name: read_events_since
 select position, type, kind, resource_id, parent_id, tenant, generation, time, answer, facets
-from events where resource_id = $1 and type <> 'Reported' and answer is not null
+from events where resource_id = $1 and answer is not null
     and ($3::text[] is null or tenant = any ($3)) and position >= coalesce((
         select position from events
-        where resource_id = $1 and type <> 'Reported' and answer is not null and time <= $2
+        where resource_id = $1 and answer is not null and time <= $2
         order by position desc limit 1
     ), 0)
 order by position;
 
--- name: read_last_reports
--- The last row of each adapter and generation that was received until a time and whose event came until a position,
--- with the body of the row that it repeats. The index is walked from key to key, for most rows are heartbeats.
-with recursive keys (adapter, generation) as (
-    (
-        select adapter, generation from report_log
-        where resource_id = $1 and ($4::text[] is null or (
-            select tenant from events where resource_id = $1 and type <> 'Reported' order by position desc limit 1
-        ) = any ($4))
-        order by adapter, generation limit 1
-    )
-    union all
-    select n.adapter, n.generation from keys k cross join lateral (
-        select adapter, generation from report_log
-        where resource_id = $1 and (adapter, generation) > (k.adapter, k.generation)
-        order by adapter, generation limit 1
-    ) as n
-)
-select l.sequence, k.adapter, k.generation, l.position, l.report_id, l.effective_time, l.received_time,
-    coalesce(l.body, (
-        select said.body from report_log said
-        where said.resource_id = $1 and said.adapter = k.adapter and said.generation = k.generation
-            and said.sequence < l.sequence and said.body is not null
-        order by said.sequence desc limit 1
+-- name: read_reports_at
+-- The last report of each adapter at a generation, by adapter.
+select received_time, effective_time, last_heard, body from past_reports
+where sequence = any (array(
+        select max(sequence) from report_log where resource_id = $1 and generation = $2 group by adapter
     ))
-from keys k cross join lateral (
-    select sequence, position, report_id, effective_time, received_time, body from report_log
-    where resource_id = $1 and adapter = k.adapter and generation = k.generation
-        and received_time <= $2 and ($3::bigint is null or position <= $3)
-    order by sequence desc limit 1
-) as l;
+    and ($3::text[] is null or (
+        select tenant from events where resource_id = $1 order by position desc limit 1
+    ) = any ($3))
+order by adapter;
 
--- name: read_reports_since
-select sequence, adapter, generation, position, report_id, effective_time, received_time, body
-from report_log
-where resource_id = $1 and received_time >= $2 and ($3::text[] is null or (
-        select tenant from events where resource_id = $1 and type <> 'Reported' order by position desc limit 1
-    ) = any ($3));
+-- name: read_reports_until
+-- The last report of each adapter that was received until a moment, by adapter.
+select received_time, effective_time, last_heard, body from past_reports
+where sequence = any (array(
+        select max(sequence) from report_log where resource_id = $1 and received_time <= $2 group by adapter
+    ))
+    and ($3::text[] is null or (
+        select tenant from events where resource_id = $1 order by position desc limit 1
+    ) = any ($3))
+order by adapter;
+
+-- name: read_report_log
+-- The same before a moment, then all reports from then on, in their order.
+select received_time, effective_time, last_heard, body from past_reports
+where resource_id = $1
+    and (received_time >= $2 or sequence = any (array(
+        select max(sequence) from report_log where resource_id = $1 and received_time < $2 group by adapter
+    )))
+    and ($3::text[] is null or (
+        select tenant from events where resource_id = $1 order by position desc limit 1
+    ) = any ($3))
+order by sequence;
 
 -- name: walk_resources
-select resource, status, answer, pulse, revision, wake_at, policy_version,
-    array(select adapter from reports where resource_id = id order by adapter) as adapters,
-    array(select body from reports where resource_id = id order by adapter) as reports
-from resources join records using (number)
+select * from whole_records
 where id > $1 and ($2::text[] is null or tenant = any ($2))
 order by id limit $3;
 
@@ -566,82 +480,50 @@ order by id limit $3;
 select statement_timestamp() - $1::interval;
 
 -- name: walk_events
--- After each event: one right before it that only moved times, and if it is none itself, the event that it takes the
--- place of. Heartbeats that stand in this log alone go with the reports.
-select e.position, e.time, e.type, e.resource_id,
-    case when e.report_id is null or e.pulse is not null then (
-        select case when p.type = 'Reported' and p.report_id is null then p.position end from events p
-        where p.resource_id = e.resource_id and (p.report_id is null or p.pulse is not null)
-            and p.position < e.position
-        order by p.position desc limit 1
-    ) end,
-    case when e.type <> 'Reported' then (
-        select p.position from events p
-        where p.resource_id = e.resource_id and p.position < e.position and p.type <> 'Reported'
-        order by p.position desc limit 1
-    ) end
+-- After each event: the one of its resource that it replaces.
+select e.position, e.time, e.type, e.resource_id, (
+    select p.position from events p where p.resource_id = e.resource_id and p.position < e.position
+    order by p.position desc limit 1
+)
 from events e
 where e.position > $1
     and e.position <= coalesce((select min(position) from readers where dropped_time is null), 9223372036854775807)
 order by e.position limit $2;
 
--- name: walk_beats
--- After each milestone: the heartbeats before it, back to the milestone before it, that one included.
-with recursive passed as (
-    select position, time, previous, pulse is not null as is_milestone
-    from events where position > $1 and position <= (select walked from forgotten where log = 'events')
-    order by position limit $2
-), walk as (
-    select passed.position as milestone, e.position, e.previous, e.pulse is not null as is_milestone
-    from passed join events e on e.position = passed.previous where passed.is_milestone
-    union all
-    select w.milestone, e.position, e.previous, e.pulse is not null
-    from walk w join events e on e.position = w.previous where not w.is_milestone
-)
-select passed.position, passed.time, walk.position from passed left join walk on walk.milestone = passed.position
-order by passed.position, walk.position;
-
--- name: find_orphan_beats
--- The heartbeats of resources before their removal or a milestone, the oldest first.
-with recursive passed as (
-    select e.previous from events e join events beat on beat.position = e.previous
-    where e.resource_id = any ($1::text[]) and (e.report_id is null or e.pulse is not null)
-        and (e.type = 'Removed' or e.pulse is not null)
-    order by e.position limit $2
-), walk as (
-    select e.position, e.previous, e.pulse is not null as is_milestone
-    from passed join events e on e.position = passed.previous
-    union
-    select e.position, e.previous, e.pulse is not null
-    from walk w join events e on e.position = w.previous where not w.is_milestone
-)
-select position as key from walk order by position limit $2;
-
 -- name: delete_events
 delete from events where position = any ($1::bigint[]);
 
 -- name: walk_reports
--- After each report: a repetition right before it, and if it has words of its own, the one whose words it replaces.
-select l.sequence, l.received_time,
-    (
-        select case when p.body is null then p.sequence end from report_log p
-        where p.resource_id = l.resource_id and p.adapter = l.adapter and p.generation = l.generation
-            and p.sequence < l.sequence
-        order by p.sequence desc limit 1
-    ),
-    case when l.body is not null then (
-        select p.sequence from report_log p
-        where p.resource_id = l.resource_id and p.adapter = l.adapter and p.generation = l.generation
-            and p.sequence < l.sequence and p.body is not null
-        order by p.sequence desc limit 1
-    ) end
+-- After each report: the one of its adapter and generation that it replaces.
+select l.sequence, l.received_time, (
+    select p.sequence from report_log p
+    where p.resource_id = l.resource_id and p.adapter = l.adapter and p.generation = l.generation
+        and p.sequence < l.sequence
+    order by p.sequence desc limit 1
+)
 from report_log l where l.sequence > $1 order by l.sequence limit $2;
 
 -- name: find_orphans
 select sequence as key from report_log where resource_id = any ($1::text[]) limit $2;
 
 -- name: delete_reports
-delete from report_log where sequence = any ($1::bigint[]);
+-- What a report knows of the one that it replaced, the next one that stays knows from now on.
+with gone as (
+    delete from report_log where sequence = any ($1::bigint[])
+    returning sequence, resource_id, adapter, replaced_effective, replaced_heard
+)
+update report_log l set replaced_effective = heirs.replaced_effective, replaced_heard = heirs.replaced_heard
+from (
+    select distinct on (next.sequence) next.sequence, gone.replaced_effective, gone.replaced_heard
+    from gone cross join lateral (
+        select n.sequence from report_log n
+        where n.resource_id = gone.resource_id and n.adapter = gone.adapter and n.sequence > gone.sequence
+            and n.sequence <> all ($1::bigint[])
+        order by n.sequence limit 1
+    ) as next
+    order by next.sequence, gone.sequence
+) as heirs
+where l.sequence = heirs.sequence;
 
 -- name: move_horizon
 update forgotten
@@ -697,7 +579,7 @@ select max(low) from search;
 -- Parameters: the range of positions, the span of time, kinds, tenants, whether there must be a transition, its
 -- subjects, values before and after, causes.
 select e.position from events e
-where e.position > $1 and e.position <= $2 and e.type <> 'Reported'
+where e.position > $1 and e.position <= $2
     and ($3::timestamptz is null or e.time >= $3) and ($4::timestamptz is null or e.time < $4)
     and ($5::text[] is null or e.kind = any ($5)) and ($6::text[] is null or e.tenant = any ($6))
     and (not $7::boolean or exists (
@@ -710,7 +592,7 @@ order by e.position limit $12;
 
 -- name: find_changes_back
 select e.position from events e
-where e.position > $1 and e.position <= $2 and e.type <> 'Reported'
+where e.position > $1 and e.position <= $2
     and ($3::timestamptz is null or e.time >= $3) and ($4::timestamptz is null or e.time < $4)
     and ($5::text[] is null or e.kind = any ($5)) and ($6::text[] is null or e.tenant = any ($6))
     and (not $7::boolean or exists (
@@ -726,7 +608,7 @@ order by e.position desc limit $12;
 select e.position, e.type, e.kind, e.resource_id, e.parent_id, e.tenant, r.name, e.generation, e.time, e.facets,
     case when r.id is null then coalesce(e.answer, (
         select p.answer from events p
-        where p.resource_id = e.resource_id and p.type <> 'Reported' and p.position < e.position
+        where p.resource_id = e.resource_id and p.position < e.position
         order by p.position desc limit 1
     )) end
 from events e left join resources r on r.id = e.resource_id
@@ -747,7 +629,7 @@ order by t.position, t.ordinal;
 -- name: read_token_moves
 -- Tokens that an event kept are not looked at: what it gained and lost comes after the first list.
 select position, time, type, facets from events
-where position > $1 and position <= $2 and time > $3 and kind = $4 and type <> 'Reported'
+where position > $1 and position <= $2 and time > $3 and kind = $4
     and ($5::text is null or parent_id = $5) and ($6::text[] is null or tenant = any ($6))
     and (type in ('Created', 'Removed') or facets is null or exists (
         select from unnest($7::text[]) as wanted where strpos(substr(facets, strpos(facets, '],[')), wanted) > 0
@@ -808,3 +690,14 @@ create table if not exists schema_migrations (
 
 -- name: record_migration
 insert into schema_migrations (version, name) values ($1, $2);
+
+-- ── migrations with rows that are converted (`conversions`) ────────────────────────────────────────────────────────
+
+-- name: read_report_rows
+select b.resource_id, b.adapter, b.body, r.pulse from report_bodies b join resources r on r.id = b.resource_id
+
+-- name: write_report_rows
+insert into reports (resource_id, adapter, generation, digest, report_id, effective_time, last_heard, is_calm)
+select * from unnest(
+    $1::text[], $2::text[], $3::bigint[], $4::bytea[], $5::text[], $6::timestamptz[], $7::timestamptz[], $8::boolean[]
+);

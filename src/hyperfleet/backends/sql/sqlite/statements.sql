@@ -24,16 +24,12 @@ insert into schema_migrations (version, name, applied_time) values (?, ?, ?);
 select position, policy_version from head;
 
 -- name: read_records
-select number, id, revision, wake_at, policy_version, answer, pulse, cast(status as blob), cast(resource as blob),
-       last_beat, beats_passed
+select number, id, revision, wake_at, policy_version, answer, cast(status as blob), cast(resource as blob)
 from resources join records using (number) where id in (select value from json_each(?));
 
--- name: read_sketches
-select number, id, kind, parent_id, tenant, answer, revision, wake_at, policy_version, pulse, last_beat, beats_passed
-from resources where id in (select value from json_each(?));
-
 -- name: read_reports
-select resource_id, adapter, cast(body as blob) from reports
+select resource_id, adapter, cast(body as blob), effective_time, last_heard, digest, is_calm
+from reports join report_bodies using (resource_id, adapter)
 where resource_id in (select value from json_each(?))
 order by resource_id, adapter;
 
@@ -70,13 +66,9 @@ values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 -- name: insert_record
 insert into records (number, status, resource) values (?, ?, ?);
 
--- SQLite maintains every index that has a column named here, changed or not, and writes a whole row for each of its
--- columns: hence so many statements, of which a heartbeat needs the first.
--- name: beat
-update resources set revision = ?1, answer = ?2, pulse = ?3, last_beat = ?1, beats_passed = ?4 where number = ?5;
-
+-- SQLite maintains every index that has a column named here, changed or not: hence so many statements.
 -- name: update_answer
-update resources set revision = coalesce(?, revision), answer = ?, pulse = ? where number = ?;
+update resources set revision = coalesce(?, revision), answer = ? where number = ?;
 
 -- name: update_place
 update resources set severity = ?, wake_at = ?, policy_version = ? where number = ?;
@@ -99,25 +91,49 @@ delete from resources where id = ?;
 -- name: delete_reports
 delete from reports where resource_id = ?;
 
+-- name: delete_bodies
+delete from report_bodies where resource_id = ?;
+
 -- name: save_report
-insert into reports (resource_id, adapter, generation, body) values (?, ?, ?, ?)
-on conflict (resource_id, adapter) do update set generation = excluded.generation, body = excluded.body;
+replace into reports (resource_id, adapter, generation, digest, report_id, effective_time, last_heard, is_calm)
+values (?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: save_body
+insert into report_bodies (resource_id, adapter, body) values (?, ?, ?)
+on conflict (resource_id, adapter) do update set body = excluded.body;
+
+-- name: set_calm
+update reports set is_calm = ? where resource_id = ? and adapter = ?;
 
 -- name: retire_report
 delete from reports where resource_id = ? and adapter = ?;
 
+-- name: retire_body
+delete from report_bodies where resource_id = ? and adapter = ?;
+
 -- name: log_report
-insert into report_log (resource_id, adapter, generation, position, received_time, effective_time, report_id, body)
-values (?, ?, ?, ?, ?, ?, ?, ?);
+insert into report_log (resource_id, adapter, generation, position, received_time, effective_time, report_id, body,
+                        replaced_effective, replaced_heard)
+values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- A heartbeat: the only write that does not touch the resource. See docs/adr/0022.
+-- name: record_heartbeat
+update reports
+set effective_time = ?1, last_heard = max(last_heard, ?2)
+where resource_id = ?3 and adapter = ?4 and is_calm and digest = ?5 and generation = ?6 and effective_time < ?1
+  and exists (select 1 from resources where id = ?3 and kind = ?7 and (?8 is null or parent_id = ?8)
+              and (?9 is null or tenant in (select value from json_each(?9))))
+returning report_id, last_heard;
+
+-- name: read_heard
+select name, parent_id, tenant, revision, severity from resources where id = ?;
+
+-- name: read_body
+select cast(body as blob) from report_bodies where resource_id = ? and adapter = ?;
 
 -- name: insert_event
-insert into events (position, type, resource_id, kind, parent_id, tenant, generation, time, answer, facets, previous)
-values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
-
--- name: insert_beat
-insert into events (position, type, resource_id, kind, parent_id, tenant, generation, time, previous, adapter,
-                    observed_generation, effective_time, report_id, pulse)
-values (?, 'Reported', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+insert into events (position, type, resource_id, kind, parent_id, tenant, generation, time, answer, facets)
+values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: insert_transition
 insert into transitions (position, ordinal, resource_id, subject, before, after, time, reason, message, cause, ref,
@@ -167,32 +183,28 @@ and tenant in (select value from json_each(?));
 select answer, revision from resources where id = ? and kind = ? and parent_id = ?
 and tenant in (select value from json_each(?));
 
--- name: find_record
-select id from resources
+-- One statement is one snapshot. A row for each report, the first with the record too.
+-- name: read_record
+select revision, wake_at, policy_version, answer, cast(status as blob), cast(resource as blob),
+       adapter, cast(body as blob), effective_time, last_heard, digest, is_calm
+from resources join records using (number)
+left join reports on reports.resource_id = id
+left join report_bodies using (resource_id, adapter)
 where id = ?1 and kind = ?2 and (?3 is null or parent_id = ?3)
-and (?4 is null or tenant in (select value from json_each(?4)));
+and (?4 is null or tenant in (select value from json_each(?4)))
+order by adapter;
 
 -- name: find_children
 select id from resources
 where parent_id = ?1 and (?2 is null or tenant in (select value from json_each(?2)));
 
--- name: read_reports_now
-select adapter, cast(body as blob), (select pulse from resources where id = ?1) from reports
-where resource_id = ?1 and generation = ?2
-  and (?3 is null or (select tenant from events where resource_id = ?1 and type <> 'Reported' order by position desc limit 1)
-      in (select value from json_each(?3)));
-
--- The last report of each adapter at a generation; if it said what the one before said, that one's body.
--- name: read_reports_then
-select l.adapter, l.report_id, l.effective_time, l.received_time,
-       (select cast(said.body as blob) from report_log said
-        where said.resource_id = l.resource_id and said.adapter = l.adapter and said.generation = l.generation
-          and said.sequence <= l.sequence and said.body is not null
-        order by said.sequence desc limit 1)
-from report_log l
-where l.sequence in (select max(sequence) from report_log where resource_id = ?1 and generation = ?2 group by adapter)
-  and (?3 is null or (select tenant from events where resource_id = ?1 and type <> 'Reported' order by position desc limit 1)
-      in (select value from json_each(?3)));
+-- The last report of each adapter at a generation, by adapter.
+-- name: read_reports_at
+select received_time, effective_time, last_heard, cast(body as blob) from past_reports
+where sequence in (select max(sequence) from report_log where resource_id = ?1 and generation = ?2 group by adapter)
+  and (?3 is null or (select tenant from events where resource_id = ?1 order by position desc limit 1)
+      in (select value from json_each(?3)))
+order by adapter;
 
 -- name: read_adapters
 select adapter, last_seen, skew_us, last_discard, aggregated, stored, replayed, stale_generation, out_of_order,
@@ -214,14 +226,14 @@ from transitions t
 where t.resource_id = ?1 and (?2 is null or t.subject in (select value from json_each(?2)))
   and (?3 is null or t.time >= ?3) and (?4 is null or t.time < ?4)
   and (t.position, t.ordinal) < (?5, ?6)
-  and (?8 is null or (select tenant from events where resource_id = ?1 and type <> 'Reported' order by position desc limit 1)
+  and (?8 is null or (select tenant from events where resource_id = ?1 order by position desc limit 1)
       in (select value from json_each(?8)))
 order by t.position desc, t.ordinal desc limit ?7;
 
 -- The newest event with an answer tells; that of a living resource is never pruned.
 -- name: remembers
 select 1 from (select kind, parent_id, tenant from events
-               where resource_id = ?1 and type <> 'Reported' order by position desc limit 1)
+               where resource_id = ?1 order by position desc limit 1)
 where kind = ?2 and (?3 is null or parent_id = ?3)
 and (?4 is null or tenant in (select value from json_each(?4)));
 
@@ -275,104 +287,41 @@ select position, time, walked from forgotten where log = ?;
 select position, type, kind, resource_id, parent_id, tenant, generation, time, answer, facets
 from events where position > ? order by position limit ?;
 
--- Heartbeats are found by walking back from the event after them, or else from the last one, from each to the one before
--- it. The other events and every 32nd heartbeat, the milestones, are found by their resource.
+-- The first event of a resource that is kept.
+-- name: read_first_event
+select type, time from events where resource_id = ? order by position limit 1;
 
--- The first of these and the last one until a time, and where to walk back from to the heartbeats around it. They are in
--- the order of time, so the last one is searched for by halves, for there may be many.
--- name: read_span
-with recursive first as (
-    select position, type, time from events
-    where resource_id = ?1 and (report_id is null or pulse is not null) order by position limit 1
-), search (low, high) as (
-    select first.position, head.position from first, head
-    union all
-    select case when e.time <= ?2 then e.position else s.low end,
-           case when e.time <= ?2 then s.high else (s.low + s.high + 1) / 2 - 1 end
-    from search s left join events e on e.position = (
-        select position from events
-        where resource_id = ?1 and (report_id is null or pulse is not null) and position >= (s.low + s.high + 1) / 2
-        order by position limit 1)
-    where s.low < s.high
-), last as (
-    select position, time, previous from events where position = (select low from search where low = high)
-)
-select first.type, first.time, last.position, last.time, coalesce(
-    (select e.previous from events e
-     where e.resource_id = ?1 and (e.report_id is null or e.pulse is not null) and e.position > last.position
-       and e.previous is not null
-     order by e.position limit 1),
-    (select last_beat from resources where id = ?1), last.previous)
-from first cross join last;
-
--- The heartbeats until a time, from one on and back to the last milestone until then.
--- name: read_beats
-with recursive walk (position, time, adapter, generation, effective_time, report_id, pulse, previous) as (
-    select position, time, adapter, observed_generation, effective_time, report_id, pulse, previous
-    from events where position = ?1
-    union all
-    select e.position, e.time, e.adapter, e.observed_generation, e.effective_time, e.report_id, e.pulse, e.previous
-    from walk w cross join events e on e.position = w.previous
-    where w.time > ?2 or w.pulse is null
-)
-select 0, adapter, generation, position, report_id, effective_time, time, null, pulse from walk
-where time <= ?2 order by position;
-
--- All heartbeats since a time, from the last one of the resource on.
--- name: read_beats_since
-with recursive walk (position, time, adapter, generation, effective_time, report_id, previous) as (
-    select position, time, adapter, observed_generation, effective_time, report_id, previous
-    from events where position = ?1
-    union all
-    select e.position, e.time, e.adapter, e.observed_generation, e.effective_time, e.report_id, e.previous
-    from walk w cross join events e on e.position = w.previous
-    where w.time >= ?2
-)
-select 0, adapter, generation, position, report_id, effective_time, time, null from walk where time >= ?2;
-
--- name: read_full_event
+-- Events of a resource are in the order of time, so this passes only those after the moment.
+-- name: read_event_at
 select position, type, kind, resource_id, parent_id, tenant, generation, time, answer, facets
-from events where resource_id = ? and position <= ? and type <> 'Reported' order by position desc limit 1;
+from events where resource_id = ? and time <= ? order by position desc limit 1;
 
--- name: read_full_events
+-- name: read_events_since
 select position, type, kind, resource_id, parent_id, tenant, generation, time, answer, facets
-from events where resource_id = ?1 and type <> 'Reported' and answer is not null
+from events where resource_id = ?1 and answer is not null
   and (?3 is null or tenant in (select value from json_each(?3)))
   and position >= coalesce((select position from events
-                            where resource_id = ?1 and type <> 'Reported' and answer is not null and time <= ?2
+                            where resource_id = ?1 and answer is not null and time <= ?2
                             order by position desc limit 1), 0)
 order by position;
 
--- The last row of each adapter and generation that was received until a time and whose event came until a position,
--- with the body of the row that it repeats. The index is walked from key to key, for most rows are heartbeats.
--- name: read_last_reports
-with recursive keys (adapter, generation) as (
-    select * from (select adapter, generation from report_log
-                   where resource_id = ?1 and (?4 is null or (
-                       select tenant from events where resource_id = ?1 and type <> 'Reported' order by position desc limit 1
-                   ) in (select value from json_each(?4)))
-                   order by adapter, generation limit 1)
-    union all
-    select n.adapter, n.generation from keys k cross join report_log n on n.sequence = (
-        select sequence from report_log where resource_id = ?1 and (adapter, generation) > (k.adapter, k.generation)
-        order by adapter, generation limit 1)
-)
-select l.sequence, l.adapter, l.generation, l.position, l.report_id, l.effective_time, l.received_time,
-       (select cast(said.body as blob) from report_log said
-        where said.resource_id = ?1 and said.adapter = l.adapter and said.generation = l.generation
-          and said.sequence <= l.sequence and said.body is not null
-        order by said.sequence desc limit 1)
-from keys k cross join report_log l on l.sequence = (
-    select sequence from report_log
-    where resource_id = ?1 and adapter = k.adapter and generation = k.generation
-      and received_time <= ?2 and (?3 is null or position <= ?3)
-    order by sequence desc limit 1);
+-- The last report of each adapter that was received until a moment, by adapter.
+-- name: read_reports_until
+select received_time, effective_time, last_heard, cast(body as blob) from past_reports
+where sequence in (select max(sequence) from report_log where resource_id = ?1 and received_time <= ?2 group by adapter)
+  and (?3 is null or (select tenant from events where resource_id = ?1 order by position desc limit 1)
+      in (select value from json_each(?3)))
+order by adapter;
 
--- name: read_reports_since
-select sequence, adapter, generation, position, report_id, effective_time, received_time, cast(body as blob)
-from report_log where resource_id = ?1 and received_time >= ?2
-  and (?3 is null or (select tenant from events where resource_id = ?1 and type <> 'Reported' order by position desc limit 1)
-      in (select value from json_each(?3)));
+-- The same before a moment, then all reports from then on, in their order.
+-- name: read_report_log
+select received_time, effective_time, last_heard, cast(body as blob) from past_reports
+where resource_id = ?1
+  and (received_time >= ?2 or sequence in (
+      select max(sequence) from report_log where resource_id = ?1 and received_time < ?2 group by adapter))
+  and (?3 is null or (select tenant from events where resource_id = ?1 order by position desc limit 1)
+      in (select value from json_each(?3)))
+order by sequence;
 
 -- name: walk_resources
 select id from resources
@@ -381,21 +330,11 @@ order by id limit ?3;
 
 -- ── pruning: what may go is looked for by a reader; the writer then deletes what it is told ──────────────────────
 
--- After each event: one right before it that only moved times, and if it is none itself, the event that it takes the
--- place of. Heartbeats that stand in this log alone go with the reports.
+-- After each event: the one of its resource that it replaces.
 -- name: walk_events
 select e.position, e.time, e.type, e.resource_id,
-       case when e.report_id is null or e.pulse is not null then
-           (select case when p.type = 'Reported' and p.report_id is null then p.position end from events p
-            where p.resource_id = e.resource_id and (p.report_id is null or p.pulse is not null)
-              and p.position < e.position
-            order by p.position desc limit 1)
-       end,
-       case when e.type <> 'Reported' then
-           (select p.position from events p
-            where p.resource_id = e.resource_id and p.position < e.position and p.type <> 'Reported'
-            order by p.position desc limit 1)
-       end
+       (select p.position from events p where p.resource_id = e.resource_id and p.position < e.position
+        order by p.position desc limit 1)
 from events e
 where e.position > ?
   and e.position <= coalesce((select min(position) from readers where dropped_time is null), 9223372036854775807)
@@ -404,54 +343,27 @@ order by e.position limit ?;
 -- name: delete_event
 delete from events where position = ?;
 
--- After each report: a repetition right before it, and if it has words of its own, the one whose words it replaces.
+-- After each report: the one of its adapter and generation that it replaces.
 -- name: walk_reports
 select l.sequence, l.received_time,
-       (select case when p.body is null then p.sequence end from report_log p
+       (select p.sequence from report_log p
         where p.resource_id = l.resource_id and p.adapter = l.adapter and p.generation = l.generation
           and p.sequence < l.sequence
-        order by p.sequence desc limit 1),
-       case when l.body is not null then
-           (select p.sequence from report_log p
-            where p.resource_id = l.resource_id and p.adapter = l.adapter and p.generation = l.generation
-              and p.sequence < l.sequence and p.body is not null
-            order by p.sequence desc limit 1)
-       end
+        order by p.sequence desc limit 1)
 from report_log l where l.sequence > ? order by l.sequence limit ?;
-
--- After each milestone: the heartbeats before it, back to the milestone before it, that one included.
--- name: walk_beats
-with recursive passed as (
-    select position, time, previous, pulse is not null as is_milestone
-    from events where position > ?1 and position <= (select walked from forgotten where log = 'events')
-    order by position limit ?2
-), walk (milestone, position, previous, is_milestone) as (
-    select passed.position, e.position, e.previous, e.pulse is not null
-    from passed cross join events e on e.position = passed.previous where passed.is_milestone
-    union all
-    select w.milestone, e.position, e.previous, e.pulse is not null
-    from walk w cross join events e on e.position = w.previous where not w.is_milestone
-)
-select passed.position, passed.time, walk.position from passed left join walk on walk.milestone = passed.position
-order by passed.position, walk.position;
-
--- The heartbeats of resources before their removal or a milestone, the oldest first.
--- name: find_orphan_beats
-with recursive passed as (
-    select e.previous from events e cross join events beat on beat.position = e.previous
-    where e.resource_id in (select value from json_each(?1)) and (e.report_id is null or e.pulse is not null)
-      and (e.type = 'Removed' or e.pulse is not null)
-    order by e.position limit ?2
-), walk (position, previous, is_milestone) as (
-    select e.position, e.previous, e.pulse is not null from passed cross join events e on e.position = passed.previous
-    union
-    select e.position, e.previous, e.pulse is not null
-    from walk w cross join events e on e.position = w.previous where not w.is_milestone
-)
-select position from walk order by position limit ?2;
 
 -- name: find_orphans
 select sequence from report_log where resource_id in (select value from json_each(?)) limit ?;
+
+-- name: hand_over_report
+-- Before a report is deleted, in the order of sequences: what it knows of the one that it replaced, the next one knows.
+update report_log set (replaced_effective, replaced_heard) = (
+    select replaced_effective, replaced_heard from report_log where sequence = ?1
+)
+where sequence = (
+    select min(n.sequence) from report_log n, report_log gone
+    where gone.sequence = ?1 and n.resource_id = gone.resource_id and n.adapter = gone.adapter and n.sequence > ?1
+);
 
 -- name: delete_report
 delete from report_log where sequence = ?;
@@ -503,7 +415,7 @@ select max(low) from search;
 -- subjects, values before and after, causes.
 -- name: find_changes
 select e.position from events e
-where e.position > ?1 and e.position <= ?2 and e.type <> 'Reported'
+where e.position > ?1 and e.position <= ?2
   and (?3 is null or e.time >= ?3) and (?4 is null or e.time < ?4)
   and (?5 is null or e.kind in (select value from json_each(?5)))
   and (?6 is null or e.tenant in (select value from json_each(?6)))
@@ -518,7 +430,7 @@ order by e.position limit ?12;
 
 -- name: find_changes_back
 select e.position from events e
-where e.position > ?1 and e.position <= ?2 and e.type <> 'Reported'
+where e.position > ?1 and e.position <= ?2
   and (?3 is null or e.time >= ?3) and (?4 is null or e.time < ?4)
   and (?5 is null or e.kind in (select value from json_each(?5)))
   and (?6 is null or e.tenant in (select value from json_each(?6)))
@@ -536,7 +448,7 @@ order by e.position desc limit ?12;
 select e.position, e.type, e.kind, e.resource_id, e.parent_id, e.tenant, r.name, e.generation, e.time, e.facets,
        case when r.id is null then coalesce(e.answer, (
            select p.answer from events p
-           where p.resource_id = e.resource_id and p.type <> 'Reported' and p.position < e.position
+           where p.resource_id = e.resource_id and p.position < e.position
            order by p.position desc limit 1)) end
 from json_each(?) as wanted cross join events e on e.position = wanted.value
 left join resources r on r.id = e.resource_id;
@@ -556,7 +468,7 @@ order by t.position, t.ordinal;
 -- Tokens that an event kept are not looked at: what it gained and lost comes after the first list.
 -- name: read_token_moves
 select position, time, type, facets from events
-where position > ?1 and position <= ?2 and time > ?3 and kind = ?4 and type <> 'Reported'
+where position > ?1 and position <= ?2 and time > ?3 and kind = ?4
   and (?5 is null or parent_id = ?5)
   and (?6 is null or tenant in (select value from json_each(?6)))
   and (type in ('Created', 'Removed') or facets is null or exists (
@@ -584,3 +496,13 @@ delete from readers where name = ?;
 
 -- name: drop_reader
 update readers set dropped_time = ?2 where name = ?1 and dropped_time is null;
+
+-- ── migrations with rows that are converted (`conversions`) ─────────────────────────────────────────────────────
+
+-- name: read_report_rows
+select b.resource_id, b.adapter, cast(b.body as blob), r.pulse
+from report_bodies b join resources r on r.id = b.resource_id;
+
+-- name: write_report_rows
+insert into reports (resource_id, adapter, generation, digest, report_id, effective_time, last_heard, is_calm)
+values (?, ?, ?, ?, ?, ?, ?, ?);

@@ -1,0 +1,90 @@
+"""Point reads from PostgreSQL, gathered: those that arrive while one is under way share the next statement.
+
+`PostgresStore.read_answer` and `read_record` come here. A round trip and the wake-up of a server process cost far more
+than one row, so with many readers this answers ten times as many; a single reader is served at once, by a statement of
+its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Generic, TypeVar
+
+from msgspec import Struct
+
+from hyperfleet.backends.postgres_connections import Connections
+from hyperfleet.backends.postgres_loading import SQL, as_storable, record_of
+from hyperfleet.ports import Record
+
+T = TypeVar("T")
+
+
+class AnswerRow(Struct, frozen=True):
+    """What is stored of an answer, and of who may see it where."""
+
+    id: str
+    kind: str
+    tenant: str
+    parent_id: str | None
+    answer: bytes
+    revision: int
+
+
+class PointReader(Generic[T]):
+    """Reads one thing of each resource, by id, for many readers at once."""
+
+    def __init__(self, connections: Connections, lanes: int, statement: str, read: Callable[[Any], T]) -> None:
+        """Run up to `lanes` statements at once, each on one of `connections`; `read` makes a value of a row."""
+        self._connections = connections
+        self._free_lanes = lanes
+        self._statement = SQL[statement]
+        self._read = read
+        self._tasks: set[asyncio.Task[None]] = set()  # the event loop itself does not keep them alive
+        self._waiting: dict[str, list[asyncio.Future[T | None]]] = {}
+
+    async def read(self, id_: str) -> T | None:
+        """Return what is stored of a resource; None: it is not there."""
+        future: asyncio.Future[T | None] = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(id_, []).append(future)
+        if self._free_lanes:
+            self._free_lanes -= 1
+            task = asyncio.create_task(self._serve())
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+        return await future
+
+    async def _serve(self) -> None:
+        """Answer the readers that wait, until none does."""
+        while self._waiting:
+            batch, self._waiting = self._waiting, {}
+            try:
+                async with self._connections.take() as connection:
+                    rows = await connection.fetch(self._statement, [as_storable(id_) for id_ in batch])
+                self._answer(batch, rows)
+            except Exception as error:  # noqa: BLE001  # whatever it is, those who wait must get it
+                for future in _waiting_in(batch.values()):
+                    future.set_exception(error)
+        # Here and not when the task is found to be done: who comes in between would wait for ever.
+        self._free_lanes += 1
+
+    def _answer(self, batch: dict[str, list[asyncio.Future[T | None]]], rows: Sequence[Any]) -> None:
+        found = {row["id"]: self._read(row) for row in rows}
+        for id_, futures in batch.items():
+            for future in _waiting_in([futures]):
+                future.set_result(found.get(id_))
+
+
+def answer_reader(connections: Connections, lanes: int) -> PointReader[AnswerRow]:
+    """Return what reads stored answers."""
+    return PointReader(connections, lanes, "read_answers", lambda row: AnswerRow(*row))
+
+
+def record_reader(connections: Connections, lanes: int) -> PointReader[Record]:
+    """Return what reads whole records."""
+    return PointReader(connections, lanes, "read_point_records", record_of)
+
+
+def _waiting_in(groups: Iterable[list[asyncio.Future[T | None]]]) -> list[asyncio.Future[T | None]]:
+    """Return the futures whose reader has not gone."""
+    return [future for futures in groups for future in futures if not future.done()]

@@ -1,0 +1,72 @@
+"""Recording heartbeats in an SQLite file: one small update for each, all in one transaction."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+from hyperfleet.backends.rows import COUNTERS, decode_report, from_micros, in_micros, phase_of, to_micros
+from hyperfleet.backends.sqlite_connection import SQL
+from hyperfleet.backends.sqlite_reading import tenants_of
+from hyperfleet.ports import Heard, Heartbeat
+
+_RECORD: Final = SQL["record_heartbeat"]
+_NO_SKEW: Final = timedelta()
+_ONLY_AGGREGATED: Final = (0,) * (len(COUNTERS) - 1)
+
+
+def record(connection: sqlite3.Connection, heartbeats: Sequence[Heartbeat], now: datetime) -> list[Heard | None]:
+    """Record those of some reports that are heartbeats, within a transaction."""
+    heard = [_record_one(connection, sent, now) for sent in heartbeats]
+    _tally(connection, heartbeats, heard, now)
+    return heard
+
+
+def _record_one(connection: sqlite3.Connection, sent: Heartbeat, now: datetime) -> Heard | None:
+    effective = min(sent.observed_time, now) if sent.observed_time else now
+    row = connection.execute(
+        _RECORD,
+        (
+            to_micros(effective),
+            to_micros(now),
+            sent.resource_id,
+            sent.adapter,
+            sent.digest,
+            sent.generation,
+            sent.kind,
+            sent.parent_id,
+            tenants_of(sent.scope),
+        ),
+    ).fetchone()
+    if row is None:
+        return None
+    report_id, last_heard = row
+    name, parent_id, tenant, revision, severity = connection.execute(SQL["read_heard"], (sent.resource_id,)).fetchone()
+    stored = None
+    if sent.wants_report:
+        (body,) = connection.execute(SQL["read_body"], (sent.resource_id, sent.adapter)).fetchone()
+        stored = decode_report(body, effective, from_micros(last_heard), sent.digest, True)
+    skew = sent.observed_time - now if sent.observed_time else _NO_SKEW
+    return Heard(name, parent_id, tenant, revision, phase_of(severity), report_id, skew, stored)
+
+
+def _tally(
+    connection: sqlite3.Connection, heartbeats: Sequence[Heartbeat], heard: Sequence[Heard | None], now: datetime
+) -> None:
+    """Count them in the records of their adapters."""
+    counts: defaultdict[tuple[str, str], int] = defaultdict(int)
+    skews: dict[tuple[str, str], timedelta] = {}
+    for sent, found in zip(heartbeats, heard, strict=True):
+        if found is not None:
+            counts[found.tenant, sent.adapter] += 1
+            skews[found.tenant, sent.adapter] = found.skew
+    connection.executemany(
+        SQL["tally"],
+        [
+            (*key, to_micros(now), in_micros(skews[key]), "", count, *_ONLY_AGGREGATED)
+            for key, count in sorted(counts.items())
+        ],
+    )
