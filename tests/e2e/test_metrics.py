@@ -65,7 +65,7 @@ def test_a_place_of_the_board_outlives_its_worker() -> None:
     board = SharedBoard(2)
     child = os.fork()
     if child == 0:  # pragma: no cover  # another process
-        board.seat(1).write(b"counted")
+        board.take(1).write(b"counted")
         os._exit(0)
     os.waitpid(child, 0)
     assert board.read() == [b"", b"counted"]

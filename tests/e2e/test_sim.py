@@ -17,7 +17,7 @@ import msgspec
 from hyperfleet.api.wire import present
 from hyperfleet.bootstrap import open_store, read_policy
 from hyperfleet.model.kind import Kinds
-from hyperfleet.services.policies import PolicyBook
+from hyperfleet.services.policies import PolicyRegistry
 from hyperfleet.services.verification import Verification
 from tests.e2e.server import PATIENCE, Server, await_state, command, run_command, running
 
@@ -196,7 +196,7 @@ async def find_faults(database: str) -> list[str]:
     store = open_store(database)
     await store.open()
     try:
-        book = PolicyBook(store, Kinds(), present, lambda: read_policy(None))
+        book = PolicyRegistry(store, Kinds(), present, lambda: read_policy(None))
         await book.refresh()
         verification = Verification(store, book.rules)
         findings = [str(finding) async for finding in verification.run()]

@@ -18,7 +18,7 @@ from hyperfleet.api.shapes import AdapterSummary
 from hyperfleet.api.streams import HEARTBEAT, QUIET, EventStream, Frames, frame
 from hyperfleet.errors import StoreError, StoreUnavailable
 from hyperfleet.ports import Scope, Store
-from hyperfleet.services.tail import Tail
+from hyperfleet.services.tail import LogTail
 
 _INTERVAL: Final = 1.0  # seconds between looks …
 _UNMOVED: Final = 10.0  # … and so many if nothing was written to a resource: a discarded report moves counters alone
@@ -46,7 +46,7 @@ class _Failure(Struct, frozen=True):
 class AdapterWatch:
     """The state of all adapters, shared by everybody who watches them."""
 
-    def __init__(self, store: Store, tail: Tail, find: Find) -> None:
+    def __init__(self, store: Store, tail: LogTail, find: Find) -> None:
         """Look with `find`, when the position of `store` has moved."""
         self._store = store
         self._tail = tail

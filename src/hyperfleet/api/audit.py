@@ -25,7 +25,7 @@ from hyperfleet.api.exchanges import remote_of, request_id_in
 from hyperfleet.api.problems import CATALOGUE
 from hyperfleet.api.traffic import route_of
 from hyperfleet.api.wire import path_of
-from hyperfleet.services.audit import ACTS, Act, Journal, Object, Outcome
+from hyperfleet.services.audit import AUDITED_WRITES, AuditedReport, AuditedWrite, AuditTarget, Journal
 from hyperfleet.services.callers import Caller
 
 End = Literal["done", "refused", "failed", "unanswered"]
@@ -60,11 +60,11 @@ class AuditRecord(Struct, frozen=True, rename="camel", omit_defaults=True, kw_on
     path: str = ""
     status: int = 0
     code: str = ""
-    target: Object | UnsetType = UNSET
+    target: AuditTarget | UnsetType = UNSET
     adapter: str = ""  # that the path names
     generation: int | UnsetType = UNSET
     revision: int | UnsetType = UNSET
-    reports: tuple[Outcome, ...] = ()
+    reports: tuple[AuditedReport, ...] = ()
     dry_run: bool = False
 
 
@@ -96,11 +96,11 @@ class Audit:
             await self._app(scope, receive, send)
             return
         answering = _Answering(self, scope, send)
-        former = ACTS.set(answering.acts)
+        former = AUDITED_WRITES.set(answering.acts)
         try:
             await self._app(scope, receive, answering)
         finally:
-            ACTS.reset(former)
+            AUDITED_WRITES.reset(former)
             answering.record_unanswered()
 
     def record(self, answering: _Answering, status: int, request_id: str, code: str) -> None:
@@ -109,21 +109,21 @@ class Audit:
         route = route_of(scope)
         if status == _HASTE or not (answering.acts or (scope["method"], route) in self._writes):
             return
-        acts = answering.acts or [Act(self._aim_of(scope["path"]), code)]
+        acts = answering.acts or [AuditedWrite(self._aim_of(scope["path"]), code)]
         acts = [replace(act, code=code) if act.is_open else act for act in acts]
         told = [act for act in acts if self._has_reports or act.code or not act.reports]
         lines = [_encode(_describe(scope, route, status, request_id, act, time)) for act in told]
         if lines:
             self._journal.write(lines)
 
-    def _aim_of(self, path: str) -> Object | UnsetType:
+    def _aim_of(self, path: str) -> AuditTarget | UnsetType:
         """Return what a request was about that never became a command."""
-        aim: Object | UnsetType = UNSET
+        aim: AuditTarget | UnsetType = UNSET
         parts = path.split("/")
         for place, part in enumerate(parts):
             if part in self._collections:
-                parent = aim.id if isinstance(aim, Object) else None
-                aim = Object(self._collections[part], "".join(parts[place + 1 : place + 2])[:_SHOWN], parent)
+                parent = aim.id if isinstance(aim, AuditTarget) else None
+                aim = AuditTarget(self._collections[part], "".join(parts[place + 1 : place + 2])[:_SHOWN], parent)
         return aim
 
 
@@ -136,7 +136,7 @@ class _Answering:
         self._held: Message | None = None  # the start of a refusal, until the code in its body is known
         self._is_recorded = False
         self.scope = scope
-        self.acts: list[Act] = []
+        self.acts: list[AuditedWrite] = []
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -166,7 +166,7 @@ def describe_event(event: str, time: datetime, *, is_done: bool) -> bytes:
     return _encode(AuditRecord(time=time, outcome="done" if is_done else "refused", event=event))
 
 
-def _describe(scope: Scope, route: str, status: int, request_id: str, act: Act, time: datetime) -> AuditRecord:
+def _describe(scope: Scope, route: str, status: int, request_id: str, act: AuditedWrite, time: datetime) -> AuditRecord:
     return AuditRecord(
         time=time,
         request_id=request_id,
@@ -195,7 +195,7 @@ def _author_of(scope: Scope) -> Author | None:
     return Author(caller.name, tuple(sorted(caller.roles)), None if tenants is None else tuple(sorted(tenants)))
 
 
-def _end_of(status: int, act: Act) -> End:
+def _end_of(status: int, act: AuditedWrite) -> End:
     if act.is_open or not (status or act.code):
         return "unanswered"
     if status >= _FAILURE or (act.code in CATALOGUE and CATALOGUE[act.code].status >= _FAILURE):

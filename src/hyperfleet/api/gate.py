@@ -105,6 +105,6 @@ def _is_bad_token(found: Caller | Problem) -> bool:
 
 
 def _turn_away(rejection: Rejection) -> Problem:
-    if rejection.is_passing:
+    if rejection.is_temporary:
         return Problem("IssuerUnavailable", rejection.reason, headers={"Retry-After": RETRY_AFTER})
     return Problem("InvalidToken", rejection.reason, headers=challenge("invalid_token", rejection.reason))

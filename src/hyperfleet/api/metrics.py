@@ -27,37 +27,39 @@ from hyperfleet.api.responses import answer_in
 from hyperfleet.errors import HyperFleetError
 from hyperfleet.ports import EVERYTHING, Scope
 from hyperfleet.services.fleet_figures import OF_ALL, OF_TENANTS, FleetFigures
-from hyperfleet.services.instruments import Family, Values
+from hyperfleet.services.instruments import MetricFamily, Values
 from hyperfleet.services.measures import Measures
-from hyperfleet.services.tallies import Tallies
+from hyperfleet.services.worker_totals import WorkerTotals
 
 PATH: Final = "/metrics"
 
 _LOG: Final = logging.getLogger(__name__)
 _PATIENCE: Final = 8.0  # seconds for the store; Prometheus gives up after ten
 
-BUILD: Final = Family("hyperfleet_build_info", "gauge", "Which version answers; always 1.", ("version",))
-POLICY: Final = Family(
+BUILD: Final = MetricFamily("hyperfleet_build_info", "gauge", "Which version answers; always 1.", ("version",))
+POLICY: Final = MetricFamily(
     "hyperfleet_policy_info", "gauge", "Which policy is in force here; always 1.", ("version", "digest")
 )
-ACTIVATED: Final = Family("hyperfleet_policy_activated_timestamp_seconds", "gauge", "When that policy came into force.")
-READINESS: Final = Family(
+ACTIVATED: Final = MetricFamily(
+    "hyperfleet_policy_activated_timestamp_seconds", "gauge", "When that policy came into force."
+)
+READINESS: Final = MetricFamily(
     "hyperfleet_ready",
     "gauge",
     "1 if nothing stands in the way of reads and writes, as /readyz tells; check is store, queue or policy.",
     ("check",),
 )
-STORE_UP: Final = Family(
+STORE_UP: Final = MetricFamily(
     "hyperfleet_store_up", "gauge", "1 if the store could be written to at the time of this scrape."
 )
-FLEET_UP: Final = Family(
+FLEET_UP: Final = MetricFamily(
     "hyperfleet_fleet_figures_up", "gauge", "1 if the figures of the fleet are in this scrape; 0: the store was away."
 )
 
 _OF_SERVER: Final = (BUILD, POLICY, ACTIVATED, READINESS, STORE_UP)
 
 
-def list_families() -> list[Family]:
+def list_families() -> list[MetricFamily]:
     """Return everything that a scrape may have but the figures of Python and the system, for the documentation."""
     measures = Measures()
     counted = [*(each.family for each in measures.counters), *(each.family for each in measures.histograms)]
@@ -75,7 +77,7 @@ class _View(Struct, frozen=True):
 def routes(context: Context) -> list[Route]:
     """Return the routes of this module; their paths are absolute."""
     options = context.metrics
-    tallies = context.tallies or Tallies(context.measures, look_at_process)
+    tallies = context.tallies or WorkerTotals(context.measures, look_at_process)
     fleet = FleetFigures(context.store, context.policies, context.kinds, options.refresh_interval, options.max_adapters)
     resources = ResourceMetrics(context.store, context.kinds, options.max_resources) if options.per_resource else None
 
@@ -86,7 +88,7 @@ def routes(context: Context) -> list[Route]:
         text = b""
         if view.of_server:
             text += await form.write(await _describe_server(context))
-            text += await form.write(metrics_of(tallies.add_up(), context.measures))
+            text += await form.write(metrics_of(tallies.total(), context.measures))
         if view.fleet is not None:
             text += await form.write(await _describe_fleet(fleet, view.fleet))
         if resources is None or view.fleet is None:

@@ -26,9 +26,9 @@ from hyperfleet.api.responses import GZIP, accepts_gzip
 from hyperfleet.errors import StoreError
 from hyperfleet.model.condition import FALSE, TRUE, UNKNOWN
 from hyperfleet.model.kind import CLUSTER, NODE_POOL, Kind, Kinds
-from hyperfleet.ports import Answer, Query, Scope, Store
-from hyperfleet.services.instruments import Family
-from hyperfleet.services.pacing import Pace
+from hyperfleet.ports import Query, Scope, Store, StoredAnswer
+from hyperfleet.services.instruments import MetricFamily
+from hyperfleet.services.time_slices import TimeSlices
 
 _LOG: Final = logging.getLogger(__name__)
 _PAGE: Final = 200  # resources read at once
@@ -36,14 +36,14 @@ _COMPLAINT: Final = 600.0  # seconds between two warnings of the same
 _STATUSES: Final = (TRUE, FALSE, UNKNOWN)
 
 
-def _family_of(kind: Kind) -> Family:
+def _family_of(kind: Kind) -> MetricFamily:
     noun = kind.name.lower()
     help_ = f"A state set: 1 for the status that a condition of a {noun} has, 0 for the two others."
-    return Family(f"hyperfleet_{noun}_status_condition", "gauge", help_, (noun, "name", "condition", "status"))
+    return MetricFamily(f"hyperfleet_{noun}_status_condition", "gauge", help_, (noun, "name", "condition", "status"))
 
 
 STATE_SETS: Final = tuple(_family_of(kind) for kind in (CLUSTER, NODE_POOL))
-CUT_OFF: Final = Family(
+CUT_OFF: Final = MetricFamily(
     "hyperfleet_resource_metrics_cut_off",
     "gauge",
     "1 if resources of a kind are not in this scrape: there are more than metrics.maxResources, or the store was away.",
@@ -109,7 +109,7 @@ class ResourceMetrics:
         self._complain([kind for kind, is_cut in cut_off if is_cut])
         yield end
 
-    async def _read(self, kind: Kind, scope: Scope) -> AsyncIterator[Sequence[Answer]]:
+    async def _read(self, kind: Kind, scope: Scope) -> AsyncIterator[Sequence[StoredAnswer]]:
         """Yield the resources of a kind, a page at a time, until there are more than may be told."""
         query, seen = Query(kind.name, scope, limit=_PAGE), 0
         while seen <= self._most and (page := await self._store.find(query)):
@@ -138,16 +138,16 @@ class _Stream(Response):
         await send({"type": "http.response.body", "body": b""})
 
 
-async def _write_lines(family: Family, page: Sequence[Answer]) -> bytes:
+async def _write_lines(family: MetricFamily, page: Sequence[StoredAnswer]) -> bytes:
     """Write the lines of some resources, and let others have their turn in between."""
-    pace, lines, noun = Pace(), [], family.labels[0]
+    slices, lines, noun = TimeSlices(), [], family.labels[0]
     for answer in page:
         glance = _decode(answer.body)
         begin = f'{family.name}{{{noun}="{escape(glance.id)}",name="{escape(glance.name)}",condition="'
         for condition in glance.status.conditions:
             middle = f'{begin}{escape(condition.type)}",status="'
             lines += [f'{middle}{status}"}} {int(status == condition.status)}.0\n' for status in _STATUSES]
-        await pace.keep()
+        await slices.yield_if_due()
     return "".join(lines).encode()
 
 

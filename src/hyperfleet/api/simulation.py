@@ -34,9 +34,9 @@ from hyperfleet.ports import PolicyVersion, Query
 from hyperfleet.services.parameters import Parameters
 from hyperfleet.services.policies import digest_of
 from hyperfleet.services.policy_warnings import PolicyWarnings
-from hyperfleet.services.replay import Replay, Span
+from hyperfleet.services.replay import Replay, ReplayRange
 from hyperfleet.services.search import read_query
-from hyperfleet.services.simulation import Progress, Simulation, candidate_rules
+from hyperfleet.services.simulation import PolicySimulation, SimulatedProgress, candidate_rules
 from hyperfleet.services.workspace import Rules
 
 _MOST_AT_ONCE: Final = 2  # simulations of one process: each takes a share of the processor from requests
@@ -62,7 +62,7 @@ class Room:
         self._taken = 0
 
     @contextmanager
-    def seat(self, caller: str = "") -> Iterator[None]:  # there are so few that nobody has a share
+    def admit(self, caller: str = "") -> Iterator[None]:  # there are so few that nobody has a share
         """Take a seat for the length of a block."""
         if self._taken >= self._most:
             raise Overloaded(f"{self._most} simulations are under way already")
@@ -92,7 +92,7 @@ class _Simulations(Struct, frozen=True):
     async def simulate(self, request: Request) -> Response:
         """Answer what a policy would change, at once or with progress."""
         question = await self._read(request)
-        with self.room.seat():  # also while the policy is loaded: a long one takes seconds
+        with self.room.admit():  # also while the policy is loaded: a long one takes seconds
             trial = await self._prepare(question)
             if not prefers(request, EVENT_STREAM):
                 answer = await attend(request.receive, trial.answer())
@@ -113,14 +113,14 @@ class _Simulations(Struct, frozen=True):
         except DocumentError as error:
             raise Refused(refuse_policy(error)) from error
         rules = candidate_rules(policies, context.kinds)
-        simulation = Simulation(context.store, rules, question.queries, question.now)
+        simulation = PolicySimulation(context.store, rules, question.queries, question.now)
         replay = await self._prepare_replay(question, question.since, rules) if question.since else None
         version = PolicyVersion(0, digest_of(policies), question.text, BODY, _NEVER)
         return _Trial(context, version, simulation, replay, self.warnings)
 
     async def _prepare_replay(self, question: _Question, since: datetime, rules: Rules) -> Replay:
         await self.context.policies.refresh()  # another replica may have put another one in force
-        present, span, asked = self.context.policies.rules, Span(since, question.now), question.queries[0]
+        present, span, asked = self.context.policies.rules, ReplayRange(since, question.now), question.queries[0]
         return Replay(self.context.store, asked.scope, present, rules, span, recaller(present), asked.limit)
 
 
@@ -129,7 +129,7 @@ class _Trial(Struct, frozen=True):
 
     context: Context
     version: PolicyVersion
-    simulation: Simulation
+    simulation: PolicySimulation
     replay: Replay | None
     warnings: PolicyWarnings
 
@@ -163,7 +163,7 @@ class _Trial(Struct, frozen=True):
         )
 
 
-async def _now_and_then(progress: AsyncIterator[Progress]) -> AsyncIterator[SimulationProgress]:
+async def _now_and_then(progress: AsyncIterator[SimulatedProgress]) -> AsyncIterator[SimulationProgress]:
     """Let a word of progress pass several times a second."""
     told = float("-inf")
     async for each in progress:

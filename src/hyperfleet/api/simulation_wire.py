@@ -12,9 +12,9 @@ from hyperfleet.api.shapes import Count, PolicyFault, Time
 from hyperfleet.api.wire import href_of
 from hyperfleet.model.kind import Kinds
 from hyperfleet.model.resource import Resource
-from hyperfleet.services.lives import Stretch
-from hyperfleet.services.replay import Account, Differing, Replay, Story
-from hyperfleet.services.simulation import Change, Findings, Move
+from hyperfleet.services.replay import DifferingResource, Replay, SubjectDifference, SubjectTotals
+from hyperfleet.services.simulation import PredictedChange, PredictedMove, SimulationFindings
+from hyperfleet.services.timelines import StatePeriod
 
 _SHOWN_MESSAGE: Final = 1_000  # characters
 
@@ -143,7 +143,7 @@ class SimulationProgress(Struct, frozen=True, rename="camel"):
     changed: Count
 
 
-def present_findings(findings: Findings, digest: str, kinds: Kinds) -> SimulationAnswer:
+def present_findings(findings: SimulationFindings, digest: str, kinds: Kinds) -> SimulationAnswer:
     """Write down what a simulation found, without warnings and replay."""
     return SimulationAnswer(
         policy=digest,
@@ -157,7 +157,7 @@ def present_findings(findings: Findings, digest: str, kinds: Kinds) -> Simulatio
     )
 
 
-def _present_summary(findings: Findings) -> Iterator[SimulatedCount]:
+def _present_summary(findings: SimulationFindings) -> Iterator[SimulatedCount]:
     for (subject, before, after), number in findings.summary.items():
         yield SimulatedCount(subject, before, after, number)
 
@@ -167,11 +167,11 @@ def _by_weight(row: SimulatedCount) -> tuple[bool, int, str]:
     return row.from_ == row.to, -row.count, row.subject
 
 
-def _present_change(change: Change, kinds: Kinds) -> SimulatedChange:
+def _present_change(change: PredictedChange, kinds: Kinds) -> SimulatedChange:
     return SimulatedChange(*_identify(change.resource, kinds), tuple([_present_move(move) for move in change.moves]))
 
 
-def _present_move(move: Move) -> SimulatedTransition:
+def _present_move(move: PredictedMove) -> SimulatedTransition:
     message = move.message[:_SHOWN_MESSAGE]
     return SimulatedTransition(move.subject, move.before, move.after, move.reason, message, move.why)
 
@@ -179,8 +179,8 @@ def _present_move(move: Move) -> SimulatedTransition:
 def present_replay(replay: Replay, kinds: Kinds) -> ReplayAnswer:
     """Write down what became of the past."""
     return ReplayAnswer(
-        from_=replay.span.begin,
-        to=replay.span.end,
+        from_=replay.range_.begin,
+        to=replay.range_.end,
         complete=replay.is_complete,
         resources=replay.resources,
         reports=replay.reports,
@@ -188,33 +188,33 @@ def present_replay(replay: Replay, kinds: Kinds) -> ReplayAnswer:
         subjects=tuple(
             [
                 ReplayedSubject(subject, _present_account(each.present), _present_account(each.candidate))
-                for subject, each in replay.accounts.items()
+                for subject, each in replay.totals.items()
             ]
         ),
-        lives=tuple([_present_life(each, kinds) for each in replay.told]),
+        lives=tuple([_present_life(each, kinds) for each in replay.shown]),
     )
 
 
-def _present_account(account: Account) -> ReplayedAccount:
-    seconds = {state: lasted / timedelta(seconds=1) for state, lasted in sorted(account.lasted.items())}
+def _present_account(account: SubjectTotals) -> ReplayedAccount:
+    seconds = {state: lasted / timedelta(seconds=1) for state, lasted in sorted(account.durations.items())}
     return ReplayedAccount(account.transitions, seconds)
 
 
-def _present_life(differing: Differing, kinds: Kinds) -> ReplayedLife:
-    stories = tuple([_present_story(story) for story in differing.stories])
+def _present_life(differing: DifferingResource, kinds: Kinds) -> ReplayedLife:
+    stories = tuple([_present_story(story) for story in differing.differences])
     return ReplayedLife(*_identify(differing.resource, kinds), stories)
 
 
-def _present_story(story: Story) -> ReplayedStory:
+def _present_story(story: SubjectDifference) -> ReplayedStory:
     return ReplayedStory(
         story.subject,
-        story.gist,
-        _present_stretches(story.present.stretches),
-        _present_stretches(story.candidate.stretches),
+        story.summary,
+        _present_stretches(story.present.periods),
+        _present_stretches(story.candidate.periods),
     )
 
 
-def _present_stretches(stretches: Iterable[Stretch]) -> tuple[ReplayedStretch, ...]:
+def _present_stretches(stretches: Iterable[StatePeriod]) -> tuple[ReplayedStretch, ...]:
     return tuple([ReplayedStretch(each.state, each.begin, each.seconds) for each in stretches])
 
 

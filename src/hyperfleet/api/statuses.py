@@ -59,7 +59,7 @@ from hyperfleet.ports import Record
 from hyperfleet.services.audit import note_refusal
 from hyperfleet.services.callers import Caller
 from hyperfleet.services.past import AT
-from hyperfleet.services.reports import REPORT_PREFIX, RetireAdapter, Submission, TakeReports
+from hyperfleet.services.reports import REPORT_PREFIX, AcceptReports, RetireAdapter, Submission
 from hyperfleet.services.results import Refusal, Reported, Target, not_found
 
 _GENERATION: Final = re.compile(r"[1-9][0-9]{0,17}")
@@ -163,7 +163,7 @@ class _Statuses(Struct, frozen=True):
         preferred = preferred_return(request)
         is_brief = preferred == "minimal" or (is_brief and not reading.is_bundle and not preferred)
         submissions = tuple([_submission(sent, self.context) for sent in reading.sent])
-        command = TakeReports(target, submissions, caller_of(request), answer="outcome" if is_brief else "record")
+        command = AcceptReports(target, submissions, caller_of(request), answer="outcome" if is_brief else "record")
         result = await self.context.committer.submit(command)
         if isinstance(result, Refusal):
             raise Refused(from_refusal(result))
@@ -175,7 +175,7 @@ class _Statuses(Struct, frozen=True):
 
     def _render(self, reported: Reported, reading: Reading, *, is_brief: bool) -> bytes:
         notes = {sent.report.adapter: sent.notes for sent in reading.sent}
-        outcomes = tuple([outcome_of(verdict, notes[verdict.adapter]) for verdict in reported.verdicts])
+        outcomes = tuple([outcome_of(verdict, notes[verdict.adapter]) for verdict in reported.results])
         if is_brief:
             return msgspec.json.encode(brief_report_answer(reported, outcomes))
         return msgspec.json.encode(report_answer(reported, outcomes, self.context.kinds))
@@ -230,7 +230,7 @@ class _Batches(Struct, frozen=True):
     async def _submit(self, request: Request, entries: list[BatchEntry]) -> list[BatchResult]:
         caller = caller_of(request)
         results: dict[int, BatchResult] = {}
-        commands: dict[int, TakeReports] = {}
+        commands: dict[int, AcceptReports] = {}
         for index, entry in enumerate(entries):
             try:
                 commands[index] = self._command(entry, caller)
@@ -242,11 +242,11 @@ class _Batches(Struct, frozen=True):
             results[index] = _result(index, entries[index], answer)
         return [results[index] for index in range(len(entries))]
 
-    def _command(self, entry: BatchEntry, caller: Caller) -> TakeReports:
+    def _command(self, entry: BatchEntry, caller: Caller) -> AcceptReports:
         if entry.errors or entry.target is None or entry.sent is None:
             raise Refused(from_body(entry.errors))
         submission = _submission(entry.sent, self.context)
-        return TakeReports(checked_target(entry.target), (submission,), caller, answer="outcome")
+        return AcceptReports(checked_target(entry.target), (submission,), caller, answer="outcome")
 
 
 def _submission(sent: Sent, context: Context) -> Submission:
@@ -258,7 +258,7 @@ def _result(index: int, entry: BatchEntry, answer: Reported | Refusal | BaseExce
     if isinstance(answer, Refusal):
         return _refused(index, from_refusal(answer))
     if isinstance(answer, Reported):
-        outcome = outcome_of(answer.verdicts[0], entry.sent.notes if entry.sent else ())
+        outcome = outcome_of(answer.results[0], entry.sent.notes if entry.sent else ())
         return BatchResult(index=index, status=200, **asdict(outcome), phase=answer.phase)
     if isinstance(answer, Exception):
         return _refused(index, from_error(answer))

@@ -40,7 +40,7 @@ T = TypeVar("T")
 class Seats(Protocol):
     """Where those sit who are served for long; there are only so many."""
 
-    def seat(self, caller: str) -> AbstractContextManager[None]:
+    def admit(self, caller: str) -> AbstractContextManager[None]:
         """Let a caller take a seat for the length of a block; raise `Overloaded` if none is left."""
         ...
 
@@ -65,7 +65,7 @@ class EventStream(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send the frames until they end or the caller has gone."""
-        with self._seats.seat(caller_of_scope(scope).name):
+        with self._seats.admit(caller_of_scope(scope).name):
             lift_time_limit(scope)
             await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
             if scope["method"] != "HEAD":

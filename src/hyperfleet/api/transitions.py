@@ -22,9 +22,9 @@ from hyperfleet.api.watch import AFTER, Passage, follow_log, is_watch, read_star
 from hyperfleet.api.wire import BASE, href_of
 from hyperfleet.documents.durations import format_duration
 from hyperfleet.model.kind import Kinds
-from hyperfleet.ports import LoggedChange, Recorded
+from hyperfleet.ports import LoggedChange, RecordedTransition
 from hyperfleet.services.facets import phase_in
-from hyperfleet.services.tail import Stretch
+from hyperfleet.services.tail import LogSegment
 from hyperfleet.services.transitions import (
     TransitionSearch,
     changes_in,
@@ -109,12 +109,12 @@ class _View:
         # The position at which it begins stands for these two; without them equal ones write the same.
         self._search = replace(search, query=replace(search.query, after=None, since=None), digest="")
 
-    async def follow(self, stretch: Stretch) -> Passage:
+    async def follow(self, stretch: LogSegment) -> Passage:
         """Write the transitions of a stretch of the log."""
         changes = await changes_in(self._context.store, stretch)
         return stretch.share((_EVENT, self._search), lambda: self._write_all(changes))
 
-    def is_over(self, stretch: Stretch) -> bool:
+    def is_over(self, stretch: LogSegment) -> bool:
         """Go on for ever."""
         return False
 
@@ -155,7 +155,7 @@ def _present(change: LoggedChange, kinds: Kinds) -> ResourceTransitions:
     )
 
 
-def _present_move(recorded: Recorded) -> MovedSubject:
+def _present_move(recorded: RecordedTransition) -> MovedSubject:
     moved = recorded.transition
     lasted = format_duration(moved.time - recorded.since) if recorded.since else UNSET
     return MovedSubject(moved.subject, moved.before, moved.after, moved.reason, moved.message, lasted)

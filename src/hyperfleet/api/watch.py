@@ -26,11 +26,11 @@ from hyperfleet.api.wire import href_of
 from hyperfleet.documents.wording import quote
 from hyperfleet.errors import HistoryPruned
 from hyperfleet.model.kind import Kind, Kinds
-from hyperfleet.ports import Answer, Entry, Query, Scope
-from hyperfleet.services.masks import FieldMask, mask_answer
+from hyperfleet.ports import LoggedEvent, Query, Scope, StoredAnswer
+from hyperfleet.services.field_masks import FieldMask, mask_answer
 from hyperfleet.services.results import Target, not_found
-from hyperfleet.services.tail import Stretch, Tail
-from hyperfleet.services.watching import Interest, Move
+from hyperfleet.services.tail import LogSegment, LogTail
+from hyperfleet.services.watch_filter import WatchChange, WatchFilter
 
 WATCH: Final = "watch"
 AFTER: Final = "after"
@@ -43,7 +43,7 @@ _PAGE: Final = 200  # resources of the initial list that are read at once
 
 _END_OF_TIME: Final = datetime(9999, 1, 1, tzinfo=UTC)
 
-Page = tuple[Answer, ...]
+Page = tuple[StoredAnswer, ...]
 
 
 # ── what is asked for ────────────────────────────────────────────────────────────────────────────────────────────
@@ -113,11 +113,11 @@ class Passage(Struct, frozen=True):
 class LogView(Protocol):
     """What somebody who follows the log is sent of it."""
 
-    async def follow(self, stretch: Stretch) -> Passage:
+    async def follow(self, stretch: LogSegment) -> Passage:
         """Write what a stretch of the log means."""
         ...
 
-    def is_over(self, stretch: Stretch) -> bool:
+    def is_over(self, stretch: LogSegment) -> bool:
         """Tell whether nothing can follow a stretch."""
         ...
 
@@ -125,43 +125,43 @@ class LogView(Protocol):
 class View(Struct, frozen=True):
     """How somebody sees the log. Equal views make the same of it, so what one of them made serves all."""
 
-    interest: Interest
+    interest: WatchFilter
     kind: Kind
     kinds: Kinds
     mask: FieldMask
 
-    def list(self, answers: Collection[Answer]) -> bytes:
+    def list(self, answers: Collection[StoredAnswer]) -> bytes:
         """Write what there is."""
         return b"".join([frame("added", mask_answer(answer.body, self.mask)) for answer in answers])
 
-    def amend(self, stretch: Stretch, listed: Mapping[str, int]) -> bytes:
+    def amend(self, stretch: LogSegment, listed: Mapping[str, int]) -> bytes:
         """Write what happened while a list was made; of what was listed in a later state (id → revision), nothing."""
         return b"".join(
             [
                 frame(move, self._tell(entry, move))
                 for entry in stretch.entries
-                if entry.position > listed.get(entry.resource_id, 0) and (move := self.interest.move_of(entry))
+                if entry.position > listed.get(entry.resource_id, 0) and (move := self.interest.classify(entry))
             ]
         )
 
-    async def follow(self, stretch: Stretch) -> Passage:
+    async def follow(self, stretch: LogSegment) -> Passage:
         """Write what a stretch of the log means to this view, each event with its position."""
         return stretch.share(self, lambda: self._follow(stretch))
 
-    def is_over(self, stretch: Stretch) -> bool:
+    def is_over(self, stretch: LogSegment) -> bool:
         """Tell whether nothing can follow a stretch: the one resource that is watched was removed."""
         return self.interest.resource_id is not None and any(
             entry.type == "Removed" and self.interest.concerns(entry) for entry in stretch.entries
         )
 
-    def _follow(self, stretch: Stretch) -> Passage:
-        moves = [(entry, move) for entry in stretch.entries if (move := self.interest.move_of(entry))]
+    def _follow(self, stretch: LogSegment) -> Passage:
+        moves = [(entry, move) for entry in stretch.entries if (move := self.interest.classify(entry))]
         if not moves:
             return Passage()
         frames = [frame(move, self._tell(entry, move), entry.position) for entry, move in moves]
         return Passage(b"".join(frames), moves[-1][0].position)
 
-    def _tell(self, entry: Entry, move: Move) -> bytes:
+    def _tell(self, entry: LoggedEvent, move: WatchChange) -> bytes:
         answer = mask_answer(entry.answer, self.mask) if entry.answer is not None else None
         if move != "deleted" and answer is not None:
             return answer
@@ -180,7 +180,7 @@ class View(Struct, frozen=True):
 
 async def watch_list(request: Request, context: Context, kind: Kind, query: Query, mask: FieldMask) -> EventStream:
     """Answer with all resources of a query and with what becomes of them."""
-    view = View(Interest.of(query), kind, context.kinds, mask)
+    view = View(WatchFilter.of(query), kind, context.kinds, mask)
     start = await read_start(request, context)
     if start is not None:
         return EventStream(context.tail, follow_log(context.tail, view, start))
@@ -191,7 +191,7 @@ async def watch_list(request: Request, context: Context, kind: Kind, query: Quer
 
 async def watch_one(request: Request, context: Context, target: Target, scope: Scope, mask: FieldMask) -> EventStream:
     """Answer with one resource and with what becomes of it, up to its removal."""
-    interest = Interest(target.kind.name, scope, target.parent_id, target.id)
+    interest = WatchFilter(target.kind.name, scope, target.parent_id, target.id)
     view = View(interest, target.kind, context.kinds, mask)
     start = await read_start(request, context)
     if start is not None:
@@ -262,7 +262,7 @@ class _Listing:
             yield frame("synced", b"{}", self.position)
 
 
-async def follow_log(tail: Tail, view: LogView, start: int) -> Frames:
+async def follow_log(tail: LogTail, view: LogView, start: int) -> Frames:
     """Write everything that happens after a position and, when nothing does, how far we are."""
     time = asyncio.get_running_loop().time
     cursor = told = start
@@ -277,14 +277,14 @@ async def follow_log(tail: Tail, view: LogView, start: int) -> Frames:
         cursor = stretch.upto if stretch else cursor
         frames, told = passage.frames, max(passage.last, told)
         if not frames and time() >= spoken + QUIET:
-            place = tail.place_after(cursor)
+            place = tail.known_until(cursor)
             frames, told = (_bookmark(place), place) if place > told else (HEARTBEAT, told)
         if frames:
             yield frames
             spoken = time()
         if stretch and view.is_over(stretch):
             return
-    yield _bookmark(tail.place_after(cursor))
+    yield _bookmark(tail.known_until(cursor))
 
 
 def _bookmark(position: int) -> bytes:

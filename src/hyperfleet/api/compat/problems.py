@@ -21,7 +21,7 @@ from hyperfleet.api.callers import OTHER_SCHEME
 from hyperfleet.api.problems import Fault, Problem
 from hyperfleet.api.traffic import tell_problem
 from hyperfleet.services.callers import EXPIRED
-from hyperfleet.services.tracing import HERE
+from hyperfleet.services.tracing import CURRENT_SPAN
 
 PREFIX: Final = "HYPERFLEET-"
 TYPES: Final = "https://api.hyperfleet.io/errors/"  # a name, not an address: clients compare it
@@ -172,7 +172,7 @@ def from_error(error: Exception) -> Declined:
 def answer_declined(declined: Declined, request: Request, now: datetime) -> Response:
     """Answer a request with a problem."""
     tell_problem(request.scope, declined.counts_as)
-    entry, state, here = CATALOGUE[declined.code], request.scope.get("state", {}), HERE.get()
+    entry, state, here = CATALOGUE[declined.code], request.scope.get("state", {}), CURRENT_SPAN.get()
     body = ErrorBody(
         f"{TYPES}{entry.slug}",
         entry.title,

@@ -35,7 +35,7 @@ from unnest($1::text[], $2::text[], $3::text[], $4::text[]) as wanted (tenant, k
 join resources r on r.kind = wanted.kind and r.name = wanted.name and not r.is_deleting
     and coalesce(r.parent_id, '') = wanted.parent_id and (r.parent_id is not null or r.tenant = wanted.tenant);
 
--- name: read_remembered
+-- name: read_idempotency_records
 select key, digest, resource_id, answer, time
 from idempotency where key = any ($1::text[]);
 
@@ -252,7 +252,7 @@ insert into facets (token, number)
 select new.token, r.number from unnest($1::text[], $2::text[]) as new (id, token) join resources r on r.id = new.id
 on conflict do nothing;
 
--- name: insert_remembered
+-- name: insert_idempotency_records
 insert into idempotency (key, digest, resource_id, answer, time)
 select * from unnest($1::text[], $2::text[], $3::text[], $4::bytea[], $5::timestamptz[]);
 
@@ -342,7 +342,7 @@ where t.resource_id = $1 and ($2::text[] is null or t.subject = any ($2))
     ) = any ($8))
 order by t.position desc, t.ordinal desc limit $7;
 
--- name: remembers
+-- name: existed
 -- The newest event with an answer tells; that of a living resource is never pruned.
 select true
 from (
