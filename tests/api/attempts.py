@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from hyperfleet.api.compat.places import PREFIX
 from hyperfleet.api.compat.description import describe
+from hyperfleet.api.compat.places import PREFIX
 from hyperfleet.api.description.operations import Body, Operation, Parameter
 from tests.api.compat_client import report_body
 from tests.api.fleet import Fleet
