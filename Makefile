@@ -13,7 +13,7 @@ help:  ## this list
 $(READY): pyproject.toml uv.lock .ci/setup
 	@.ci/setup $(VENV) && touch $@
 
-run: $(READY)  ## the whole system on its embedded default, with a fleet that lives
+run: $(READY)  ## the whole system on its embedded default, with a simulated fleet
 	@$(RUN)hyperfleet demo $(ARGS)
 
 test: $(READY)  ## the tests, without the long ones
