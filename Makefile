@@ -20,7 +20,7 @@ test: $(READY)  ## the tests, without the long ones
 	@.ci/servers
 	$(RUN)pytest -n auto --dist worksteal $(ARGS)
 
-test-long: $(READY)  ## the long tests: crashes, fuzzing, random histories
+test-long: $(READY)  ## the long tests: crashes, fuzzing, hostile texts, concurrency
 	@.ci/servers
 	$(RUN)pytest -n auto --dist worksteal -m long $(ARGS)
 

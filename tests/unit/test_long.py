@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -31,3 +32,9 @@ def test_they_are_selected(selection: tuple[str, ...]) -> None:
     printed = run_pytest("--collect-only", *selection)
     assert f"{FILE}::" in printed
     assert "LEFT OUT" not in printed
+
+
+def test_the_docs_list_every_file_with_long_tests() -> None:
+    marked = {path for path in (ROOT / "tests").rglob("test_*.py") if "pytest.mark.long\n" in path.read_text("utf-8")}
+    listed = re.findall(r"^\| `(tests/\S+\.py)` \|", (ROOT / "docs/quality.md").read_text("utf-8"), re.MULTILINE)
+    assert sorted(listed) == sorted(str(path.relative_to(ROOT)) for path in marked)
