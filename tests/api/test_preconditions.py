@@ -8,7 +8,7 @@ import json
 import pytest
 import zstandard
 
-from hyperfleet.api.context import Limits
+from hyperfleet.api.context import RequestLimits
 from hyperfleet.api.responses import WORTHWHILE
 from tests.api.fleet import SPEC, Fleet, errors_of, path_of, problem_of
 
@@ -188,8 +188,8 @@ class TestLimits:
     """With limits that are quick to reach."""
 
     @pytest.fixture
-    def limits(self) -> Limits:
-        return Limits(body_bytes=2_000, batch_bytes=4_000, depth=5, batch=3)
+    def limits(self) -> RequestLimits:
+        return RequestLimits(body_bytes=2_000, batch_bytes=4_000, depth=5, batch=3)
 
     @pytest.mark.parametrize("encoding", ["gzip", "zstd", "identity"])
     def test_a_large_body_is_refused_however_small_it_was_made(self, memory_client: Fleet, encoding: str) -> None:

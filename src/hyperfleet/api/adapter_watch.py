@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hyperfleet.api.shapes import AdapterSummary
+from hyperfleet.api.shapes import AdapterSummaryBody
 from hyperfleet.api.streams import HEARTBEAT, QUIET, EventStream, Frames, frame
 from hyperfleet.errors import StoreError, StoreUnavailable
 from hyperfleet.ports import Scope, Store
@@ -23,7 +23,7 @@ from hyperfleet.services.tail import Tail
 _INTERVAL: Final = 1.0  # seconds between looks …
 _UNMOVED: Final = 10.0  # … and so many if nothing was written to a resource: a discarded report moves counters alone
 
-Find = Callable[[Scope], Awaitable[tuple[AdapterSummary, ...]]]
+Find = Callable[[Scope], Awaitable[tuple[AdapterSummaryBody, ...]]]
 State = Mapping[str, bytes]  # name → what is told of it
 
 

@@ -23,10 +23,10 @@ from hyperfleet.api.responses import answer_made
 from hyperfleet.api.shapes import (
     AdapterDetail,
     AdapterList,
-    AdapterSummary,
-    BlockedResource,
-    LostReport,
-    ReportCounts,
+    AdapterSummaryBody,
+    BlockedResourceBody,
+    LostReportBody,
+    ReportCountsBody,
 )
 from hyperfleet.api.watch import WATCH, is_watch
 from hyperfleet.ports import AdapterRecord, Query, Scope
@@ -62,7 +62,7 @@ def routes(context: Context) -> list[Route]:
     return [Route("/adapters", list_all, methods=["GET"]), Route("/adapters/{adapter}", read, methods=["GET"])]
 
 
-async def _find_all(context: Context, scope: Scope) -> tuple[AdapterSummary, ...]:
+async def _find_all(context: Context, scope: Scope) -> tuple[AdapterSummaryBody, ...]:
     """Return all adapters by name, with one query for their records and one per kind for whom they block."""
     records = {record.name: record for record in await context.store.adapters(scope)}
     blocks = await _count_blocked(context, scope)
@@ -82,12 +82,12 @@ async def _count_blocked(context: Context, scope: Scope) -> dict[str, dict[str, 
     return blocks
 
 
-def _summarize(name: str, record: AdapterRecord | None, blocks: Blocks) -> AdapterSummary:
+def _summarize(name: str, record: AdapterRecord | None, blocks: Blocks) -> AdapterSummaryBody:
     counts = record.counts if record else {}
     discards = {key: count for key, count in counts.items() if key not in (*_TAKEN_IN, *_REJECTIONS) and count}
-    summary = AdapterSummary(
+    summary = AdapterSummaryBody(
         name,
-        ReportCounts(*(counts.get(key, 0) for key in _TAKEN_IN)),
+        ReportCountsBody(*(counts.get(key, 0) for key in _TAKEN_IN)),
         discards,
         {key: counts[key] for key in _REJECTIONS if counts.get(key)},
         dict(blocks),
@@ -97,7 +97,7 @@ def _summarize(name: str, record: AdapterRecord | None, blocks: Blocks) -> Adapt
     summary = replace(summary, last_seen=record.last_seen, clock_skew_seconds=record.skew.total_seconds())
     if not record.last_discard:
         return summary
-    lost = msgspec.json.decode(record.last_discard, type=LostReport)
+    lost = msgspec.json.decode(record.last_discard, type=LostReportBody)
     return replace(summary, last_refusal=lost) if lost.cause in _REJECTIONS else replace(summary, last_discard=lost)
 
 
@@ -114,12 +114,12 @@ class _Glance(Struct):
     status: _Phase
 
 
-async def _find_blocked(context: Context, scope: Scope, adapter: str) -> tuple[BlockedResource, ...]:
+async def _find_blocked(context: Context, scope: Scope, adapter: str) -> tuple[BlockedResourceBody, ...]:
     """Return the resources that wait for an adapter, the worst of each kind first."""
-    blocked: list[BlockedResource] = []
+    blocked: list[BlockedResourceBody] = []
     for kind in context.kinds:
         query = Query(kind.name, scope, terms=(blocked_by(adapter),), order="severity", limit=_SHOWN - len(blocked))
         for answer in await context.store.find(query) if query.limit else ():
             glance = msgspec.json.decode(answer.body, type=_Glance)
-            blocked.append(BlockedResource(glance.id, glance.name, glance.status.phase, glance.href))
+            blocked.append(BlockedResourceBody(glance.id, glance.name, glance.status.phase, glance.href))
     return tuple(blocked)

@@ -32,18 +32,18 @@ from hyperfleet.api import (
     waiting,
 )
 from hyperfleet.api.audit import Audit
+from hyperfleet.api.authentication import Authentication
+from hyperfleet.api.boundary import RequestBoundary
 from hyperfleet.api.compat import app as compat
-from hyperfleet.api.compat.lane import CompatLane
+from hyperfleet.api.compat.fast_path import CompatFastPath
 from hyperfleet.api.context import Context
 from hyperfleet.api.description.table import list_operations
-from hyperfleet.api.envelope import Envelope
 from hyperfleet.api.exchanges import list_templates
-from hyperfleet.api.fastlane import FastLane
-from hyperfleet.api.gate import Gate
 from hyperfleet.api.problems import Problem, Refused, answer_problem, from_error, from_http_error
-from hyperfleet.api.report_lane import ReportLane
+from hyperfleet.api.read_fast_path import ReadFastPath
+from hyperfleet.api.report_fast_path import ReportFastPath
+from hyperfleet.api.request_metrics import RequestMetrics
 from hyperfleet.api.routing import below_base
-from hyperfleet.api.traffic import Traffic
 from hyperfleet.api.wire import BASE
 from hyperfleet.errors import HyperFleetError
 
@@ -77,8 +77,10 @@ def create_app(context: Context, lifespan: Lifespan[Any] | None = None) -> ASGIA
     routes.append(compat.mount(context))  # the dialect of the existing Go clients
     router = Starlette(routes=routes, exception_handlers=dict.fromkeys(_ERRORS, _answer_error), lifespan=lifespan)
     router.router.redirect_slashes = False  # a redirected POST is lost on many clients
-    lanes = FastLane(ReportLane(CompatLane(Envelope(router, context), context), context), context)
-    app = Traffic(Gate(lanes, context.authenticator, context.pace), context.measures, list_templates(context))
+    lanes = ReadFastPath(ReportFastPath(CompatFastPath(RequestBoundary(router, context), context), context), context)
+    app = RequestMetrics(
+        Authentication(lanes, context.authenticator, context.rate_limiter), context.measures, list_templates(context)
+    )
     if context.journal is None:
         return app
     return Audit(app, context, context.journal, has_reports=context.journals_reports)

@@ -18,17 +18,17 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hyperfleet.api.callers import CALLER
 from hyperfleet.api.compat.description import describe
-from hyperfleet.api.compat.places import PREFIX as COMPAT
+from hyperfleet.api.compat.resource_collections import PREFIX as COMPAT
 from hyperfleet.api.context import Context
 from hyperfleet.api.description.table import list_operations
 from hyperfleet.api.exchanges import remote_of, request_id_in
 from hyperfleet.api.problems import CATALOGUE
-from hyperfleet.api.traffic import route_of
+from hyperfleet.api.request_metrics import route_of
 from hyperfleet.api.wire import path_of
 from hyperfleet.services.audit import ACTS, Act, Journal, Object, Outcome
 from hyperfleet.services.callers import Caller
 
-End = Literal["done", "refused", "failed", "unanswered"]
+AuditOutcome = Literal["done", "refused", "failed", "unanswered"]
 
 _WRITES: Final = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 _SHOWN: Final = 1_024  # characters of a path
@@ -38,7 +38,7 @@ _FAILURE: Final = 500
 _UNANSWERED: Final = 0  # status of a request that was never answered: its caller had gone
 
 
-class Author(Struct, frozen=True, omit_defaults=True):
+class AuditedCaller(Struct, frozen=True, omit_defaults=True):
     """Who asked."""
 
     name: str
@@ -50,10 +50,10 @@ class AuditRecord(Struct, frozen=True, rename="camel", omit_defaults=True, kw_on
     """One line of the audit log: a request or, with an `event`, something else that was told us."""
 
     time: datetime
-    outcome: End
+    outcome: AuditOutcome
     event: str = ""
     request_id: str = ""
-    caller: Author | UnsetType | None = UNSET  # None: nobody that we know
+    caller: AuditedCaller | UnsetType | None = UNSET  # None: nobody that we know
     remote: str = ""
     method: str = ""
     route: str = ""
@@ -187,15 +187,15 @@ def _describe(scope: Scope, route: str, status: int, request_id: str, act: Act, 
     )
 
 
-def _author_of(scope: Scope) -> Author | None:
+def _author_of(scope: Scope) -> AuditedCaller | None:
     caller = scope.get(CALLER)
     if not isinstance(caller, Caller):
         return None
     tenants = caller.scope.tenants
-    return Author(caller.name, tuple(sorted(caller.roles)), None if tenants is None else tuple(sorted(tenants)))
+    return AuditedCaller(caller.name, tuple(sorted(caller.roles)), None if tenants is None else tuple(sorted(tenants)))
 
 
-def _end_of(status: int, act: Act) -> End:
+def _end_of(status: int, act: Act) -> AuditOutcome:
     if act.is_open or not (status or act.code):
         return "unanswered"
     if status >= _FAILURE or (act.code in CATALOGUE and CATALOGUE[act.code].status >= _FAILURE):

@@ -31,13 +31,13 @@ def caller_of_scope(scope: Scope) -> Caller:
     return found
 
 
-def guest_of(scope: Scope) -> Caller | None:
+def caller_or_none(scope: Scope) -> Caller | None:
     """Return who sent a request; None if they are not let in, which the ordinary way tells them."""
     found: Caller | Problem = scope[CALLER]
     return found if isinstance(found, Caller) else None
 
 
-async def is_still_welcome(scope: Scope) -> bool:
+async def is_still_authorized(scope: Scope) -> bool:
     """Tell whether who sent a request that lasts would be let in now as they were then."""
     recheck: Callable[[Scope], Awaitable[bool]] | None = scope.get(RECHECK)
     return recheck is None or await recheck(scope)

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from msgspec import Struct, field
 
-from hyperfleet.api.pace import Pace
+from hyperfleet.api.rate_limits import RateLimiter
 from hyperfleet.model.kind import Kinds
 from hyperfleet.ports import Clock, Store
 from hyperfleet.services.audit import Journal
@@ -22,7 +22,7 @@ from hyperfleet.services.tallies import Tallies
 from hyperfleet.services.tenancy import Tenancy
 
 
-class Limits(Struct, frozen=True):
+class RequestLimits(Struct, frozen=True):
     """How much one request may ask for."""
 
     body_bytes: int = 1024 * 1024
@@ -53,10 +53,10 @@ class Context(Struct, frozen=True):
     new_id: Callable[[str], str]  # prefix → id
     clock: Clock
     tail: Tail
-    limits: Limits = Limits()
+    limits: RequestLimits = RequestLimits()
     redactor: Redactor = Redactor()
     authenticator: Authenticator | None = None  # None: nobody is asked who they are
-    pace: Pace | None = None  # None: everybody may ask as fast as they can
+    rate_limiter: RateLimiter | None = None  # None: everybody may ask as fast as they can
     journal: Journal | None = None  # of the audit log; None: there is none
     journals_reports: bool = True  # it has also the reports that were taken
     measures: Measures = field(default_factory=Measures)

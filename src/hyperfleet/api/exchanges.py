@@ -13,10 +13,10 @@ from starlette.types import Message, Scope, Send
 
 from hyperfleet.api.callers import CALLER
 from hyperfleet.api.compat.description import describe
-from hyperfleet.api.compat.places import PREFIX as COMPAT
+from hyperfleet.api.compat.resource_collections import PREFIX as COMPAT
 from hyperfleet.api.context import Context
 from hyperfleet.api.description.table import list_operations
-from hyperfleet.api.traffic import route_of
+from hyperfleet.api.request_metrics import route_of
 from hyperfleet.services.callers import Caller
 
 PROBES: Final = frozenset({"/healthz", "/readyz", "/metrics"})  # asked so often that nobody wants to see it

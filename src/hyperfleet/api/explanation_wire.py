@@ -35,7 +35,7 @@ class TermAnswer(Struct, frozen=True, rename="camel"):
     parts: tuple[TermAnswer, ...] | UnsetType = UNSET
 
 
-class ExplainedAdapter(Struct, frozen=True, rename="camel"):
+class ExplainedAdapterBody(Struct, frozen=True, rename="camel"):
     """What one adapter contributes."""
 
     name: str
@@ -51,7 +51,7 @@ class ExplainedAdapter(Struct, frozen=True, rename="camel"):
     since: Annotated[Time | UnsetType, Meta(description="Since when it has been in this state.")] = UNSET
 
 
-class RemedyReport(Struct, frozen=True, rename="camel"):
+class RemedyReportBody(Struct, frozen=True, rename="camel"):
     """A report that would help."""
 
     adapter: str
@@ -67,7 +67,7 @@ class RemediesAnswer(Struct, frozen=True, rename="camel"):
 
     wanted: ConditionStatus
     sets: Annotated[
-        tuple[tuple[RemedyReport, ...], ...],
+        tuple[tuple[RemedyReportBody, ...], ...],
         Meta(description="Each would do. An empty one: nothing need change, it waits out its damping."),
     ]
     exhaustive: Annotated[bool, Meta(description="If false, the search was cut short: there may be other sets.")]
@@ -81,20 +81,20 @@ class ExplainedMove(Struct, frozen=True, rename="camel"):
     to: Annotated[str, Meta(description="A status, or a phase; of a damped condition what its rule said.")]
 
 
-class ExplainedFlapping(FlappingAnswer, frozen=True, rename="camel"):
+class ExplainedFlappingBody(FlappingAnswer, frozen=True, rename="camel"):
     """How something moves that moves too often."""
 
     moves: Annotated[tuple[ExplainedMove, ...], Meta(description="The last ones that still count, the oldest first.")]
 
 
-class ExplainedCondition(Struct, frozen=True, rename="camel"):
+class ExplainedConditionBody(Struct, frozen=True, rename="camel"):
     """Why a condition has its status."""
 
     type: str
     status: ConditionStatus
     reason: str
     message: str
-    culprits: Annotated[tuple[ExplainedAdapter, ...], Meta(description="The adapters that made it so.")]
+    culprits: Annotated[tuple[ExplainedAdapterBody, ...], Meta(description="The adapters that made it so.")]
     since: Time | UnsetType = UNSET
     rule: Annotated[
         str | UnsetType, Meta(description="The rule as written; Available and Ready have none in the policy.")
@@ -102,7 +102,7 @@ class ExplainedCondition(Struct, frozen=True, rename="camel"):
     terms: TermAnswer | UnsetType = UNSET
     raw: Annotated[RawAnswer | UnsetType, Meta(description="What a damped rule says now, if it differs.")] = UNSET
     remedies: Annotated[RemediesAnswer | UnsetType, Meta(description="What would make it good; absent: it is.")] = UNSET
-    flapping: Annotated[ExplainedFlapping | UnsetType, Meta(description="It moves too often.")] = UNSET
+    flapping: Annotated[ExplainedFlappingBody | UnsetType, Meta(description="It moves too often.")] = UNSET
 
 
 class ExplanationAnswer(Struct, frozen=True, rename="camel"):
@@ -113,8 +113,8 @@ class ExplanationAnswer(Struct, frozen=True, rename="camel"):
     phase: Phase
     phase_since: Time
     because: Annotated[tuple[str, ...], Meta(description="What decided the phase.")]
-    conditions: tuple[ExplainedCondition, ...]
-    adapters: tuple[ExplainedAdapter, ...]
+    conditions: tuple[ExplainedConditionBody, ...]
+    adapters: tuple[ExplainedAdapterBody, ...]
     policy: Annotated[str, Meta(description="The version of the policy that this is explained with.")]
     current: Annotated[
         bool,
@@ -126,7 +126,7 @@ class ExplanationAnswer(Struct, frozen=True, rename="camel"):
     next_deadline: Annotated[
         Time | UnsetType, Meta(description="When time alone will next change something; absent: never.")
     ] = UNSET
-    phase_flapping: Annotated[ExplainedFlapping | UnsetType, Meta(description="The phase moves too often.")] = UNSET
+    phase_flapping: Annotated[ExplainedFlappingBody | UnsetType, Meta(description="The phase moves too often.")] = UNSET
 
 
 def present_explanation(told: StatusExplanation, evidence: Evidence) -> ExplanationAnswer:
@@ -146,9 +146,9 @@ def present_explanation(told: StatusExplanation, evidence: Evidence) -> Explanat
     )
 
 
-def _present_condition(told: ConditionExplanation) -> ExplainedCondition:
+def _present_condition(told: ConditionExplanation) -> ExplainedConditionBody:
     raw = told.raw
-    return ExplainedCondition(
+    return ExplainedConditionBody(
         told.type,
         told.status,
         told.reason,
@@ -163,10 +163,10 @@ def _present_condition(told: ConditionExplanation) -> ExplainedCondition:
     )
 
 
-def _present_flapping(told: FlappingExplanation) -> ExplainedFlapping:
+def _present_flapping(told: FlappingExplanation) -> ExplainedFlappingBody:
     mark = told.mark
     moves = tuple(ExplainedMove(flip.time, flip.after) for flip in told.recent)
-    return ExplainedFlapping(mark.transitions, format_duration(mark.window), mark.since, moves)
+    return ExplainedFlappingBody(mark.transitions, format_duration(mark.window), mark.since, moves)
 
 
 def _present_term(term: ExplainedTerm) -> TermAnswer:
@@ -179,9 +179,9 @@ def _present_term(term: ExplainedTerm) -> TermAnswer:
     )
 
 
-def _present_adapters(told: Iterable[AdapterExplanation]) -> tuple[ExplainedAdapter, ...]:
+def _present_adapters(told: Iterable[AdapterExplanation]) -> tuple[ExplainedAdapterBody, ...]:
     return tuple(
-        ExplainedAdapter(
+        ExplainedAdapterBody(
             each.name,
             each.state,
             each.available,
@@ -203,9 +203,9 @@ def _present_remedies(told: RemedySet) -> RemediesAnswer:
     return RemediesAnswer(told.wanted, sets, told.is_exhaustive, told.is_minimal)
 
 
-def _present_change(change: AdapterChange) -> RemedyReport:
+def _present_change(change: AdapterChange) -> RemedyReportBody:
     further = {condition.type: condition.status for condition in change.conditions}
-    return RemedyReport(change.adapter, change.state, change.generation, further or UNSET)
+    return RemedyReportBody(change.adapter, change.state, change.generation, further or UNSET)
 
 
 def _or_unset(instant: datetime | None) -> datetime | UnsetType:

@@ -26,14 +26,14 @@ _END: Final = b"# EOF\n"  # of OpenMetrics
 _TOTAL: Final = "_total"
 
 
-class Format(Struct, frozen=True):
+class ExpositionFormat(Struct, frozen=True):
     """One of the formats that a reader may want."""
 
     encode: Callable[[Collector], bytes]
     media_type: str
 
     @classmethod
-    def choose(cls, accept: str) -> Format:
+    def choose(cls, accept: str) -> ExpositionFormat:
         """Return what a reader prefers."""
         return cls(*choose_encoder(accept))
 

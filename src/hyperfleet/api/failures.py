@@ -16,7 +16,7 @@ from hyperfleet.api.context import Context
 from hyperfleet.api.problems import Refused, from_query
 from hyperfleet.api.requests import parameters_of
 from hyperfleet.api.responses import answer_made
-from hyperfleet.api.shapes import AffectedResource, CauseGrowth, MostlyShared, SharedCause, SharedCauses
+from hyperfleet.api.shapes import AffectedResourceBody, CauseGrowth, MostlyShared, SharedCauseBody, SharedCauses
 from hyperfleet.api.wire import href_of
 from hyperfleet.model.kind import Kinds
 from hyperfleet.ports import Query
@@ -59,11 +59,11 @@ def _read_queries(request: Request, context: Context, now: datetime) -> list[Que
     return [search.query for search in searches if search.query is not None]
 
 
-def _present(group: CauseGroup, kinds: Kinds) -> SharedCause:
+def _present(group: CauseGroup, kinds: Kinds) -> SharedCauseBody:
     oldest, newest = group.failures[0], group.failures[-1]
     shared = {label.key: label.value for label in group.labels if label.share == 1}
     mostly = [label for label in group.labels if label.share < 1][:_SHOWN_LABELS]
-    return SharedCause(
+    return SharedCauseBody(
         group.adapter,
         group.reason,
         group.message,
@@ -79,8 +79,8 @@ def _present(group: CauseGroup, kinds: Kinds) -> SharedCause:
     )
 
 
-def _present_resource(failure: Failure, kinds: Kinds) -> AffectedResource:
+def _present_resource(failure: Failure, kinds: Kinds) -> AffectedResourceBody:
     resource = failure.resource
     kind = kinds.get(resource.kind)
     href = href_of(kind, resource.id, resource.parent_id, kinds) if kind else ""
-    return AffectedResource(resource.id, resource.name, resource.kind, href, failure.since)
+    return AffectedResourceBody(resource.id, resource.name, resource.kind, href, failure.since)

@@ -15,7 +15,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from hyperfleet.api.context import Context
-from hyperfleet.api.shapes import Liveness, Readiness, Unreadiness
+from hyperfleet.api.shapes import LivenessBody, ReadinessBody, Unreadiness
 from hyperfleet.errors import HyperFleetError
 
 _PATIENCE: Final = 2.0  # seconds; whoever asks usually gives up soon after
@@ -27,14 +27,14 @@ def routes(context: Context) -> list[Route]:
 
     async def live(_: Request) -> Response:
         """Say that the process answers."""
-        return _answer(Liveness())
+        return _answer(LivenessBody())
 
     async def ready(_: Request) -> Response:
         """Say whether reads and writes can be taken now, and if not, why."""
         reasons = await find_reasons(context)
         if reasons:
-            return _answer(Readiness("notReady", reasons), 503)
-        return _answer(Readiness("ready"))
+            return _answer(ReadinessBody("notReady", reasons), 503)
+        return _answer(ReadinessBody("ready"))
 
     return [Route("/healthz", live), Route("/readyz", ready)]
 
@@ -63,5 +63,5 @@ async def _ask_store(context: Context) -> str:
     return ""
 
 
-def _answer(shape: Liveness | Readiness, status: int = 200) -> Response:
+def _answer(shape: LivenessBody | ReadinessBody, status: int = 200) -> Response:
     return Response(msgspec.json.encode(shape), status, _HEADERS, "application/json")

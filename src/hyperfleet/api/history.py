@@ -13,7 +13,7 @@ from hyperfleet.api.context import Context
 from hyperfleet.api.problems import Refused, from_query, from_refusal
 from hyperfleet.api.requests import parameters_of, target_of
 from hyperfleet.api.responses import answer_made
-from hyperfleet.api.shapes import HistoryCause, HistoryEntry, HistoryPage
+from hyperfleet.api.shapes import HistoryCause, HistoryEntryBody, HistoryPage
 from hyperfleet.api.wire import href_of, path_of
 from hyperfleet.documents.durations import format_duration
 from hyperfleet.model.kind import Kind
@@ -57,9 +57,9 @@ class _History(Struct, frozen=True):
         )
 
 
-def _present_entry(recorded: Recorded) -> HistoryEntry:
+def _present_entry(recorded: Recorded) -> HistoryEntryBody:
     moved, cause = recorded.transition, recorded.cause
-    return HistoryEntry(
+    return HistoryEntryBody(
         recorded.position,
         moved.time,
         moved.subject,

@@ -21,7 +21,7 @@ from hyperfleet.api.context import Context
 from hyperfleet.api.problems import Refused, from_query, from_refusal
 from hyperfleet.api.requests import checked_target, parameters_of
 from hyperfleet.api.responses import answer_made
-from hyperfleet.api.shapes import ResourceList, Summary, TrendPoint
+from hyperfleet.api.shapes import ResourceList, SummaryBody, TrendPointBody
 from hyperfleet.api.watch import PARAMETERS as WATCHING
 from hyperfleet.api.watch import is_watch, watch_list
 from hyperfleet.api.wire import BASE, RESOURCE_KEYS, path_of
@@ -104,11 +104,11 @@ class _Collection(Struct, frozen=True):
             return answer_made(request, await self._summarize_past(given, search.query, group_by, moments, now))
         groups = await self.context.store.summarize(search.query, group_by.prefixes)
         total = await self.context.store.count(search.query)
-        return answer_made(request, Summary(group_by.names, total, _rows(group_by, groups)))
+        return answer_made(request, SummaryBody(group_by.names, total, _rows(group_by, groups)))
 
     async def _summarize_past(
         self, given: Parameters, query: Query, group_by: GroupBy, moments: Moments, now: datetime
-    ) -> Summary:
+    ) -> SummaryBody:
         """Count resources as they were at the moments that are asked for."""
         if query.updated_since is not None:
             message = "updatedSince cannot be given with at or trend: what was updated since is only known of now"
@@ -122,8 +122,8 @@ class _Collection(Struct, frozen=True):
         if isinstance(counts, TooFar):
             refuse_too_far(given, moments, counts)
             raise Refused(from_query(given.errors))
-        points = [TrendPoint(each.at, each.total, _rows(group_by, each.groups)) for each in counts]
-        shown = Summary(group_by.names, points[-1].total, points[-1].groups, moments.at or UNSET)
+        points = [TrendPointBody(each.at, each.total, _rows(group_by, each.groups)) for each in counts]
+        shown = SummaryBody(group_by.names, points[-1].total, points[-1].groups, moments.at or UNSET)
         return replace(shown, trend=tuple(points)) if moments.trend else shown
 
     # steps

@@ -19,7 +19,7 @@ from starlette.routing import Route
 from hyperfleet import __version__
 from hyperfleet.api.callers import CALLER, caller_of, require
 from hyperfleet.api.context import Context
-from hyperfleet.api.exposition import Format, look_at_process, metric_of, metrics_of
+from hyperfleet.api.exposition import ExpositionFormat, look_at_process, metric_of, metrics_of
 from hyperfleet.api.health import find_reasons
 from hyperfleet.api.problems import Problem
 from hyperfleet.api.resource_metrics import CUT_OFF, STATE_SETS, ResourceMetrics
@@ -82,7 +82,7 @@ def routes(context: Context) -> list[Route]:
     async def read(request: Request) -> Response:
         """Answer all figures that the caller may see."""
         view = _view_of(request, is_public=options.public)
-        form = Format.choose(request.headers.get("accept", ""))
+        form = ExpositionFormat.choose(request.headers.get("accept", ""))
         text = b""
         if view.of_server:
             text += await form.write(await _describe_server(context))

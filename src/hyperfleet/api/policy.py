@@ -12,12 +12,12 @@ from starlette.routing import Route
 
 from hyperfleet.aggregation import BodyProblem, PolicySet
 from hyperfleet.api.callers import caller_of, require_everything
-from hyperfleet.api.context import Context, Limits
-from hyperfleet.api.intake import read_rollback
+from hyperfleet.api.context import Context, RequestLimits
 from hyperfleet.api.problems import Problem, Refused, from_body, from_query, from_refusal
 from hyperfleet.api.requests import parameters_of, read_body, read_json, replaced_versions
+from hyperfleet.api.resource_bodies import read_rollback
 from hyperfleet.api.responses import answer_new_version, answer_versioned, answer_written
-from hyperfleet.api.shapes import PolicyCheck, PolicyFault, PolicyInForce, Recomputing
+from hyperfleet.api.shapes import PolicyCheckBody, PolicyFault, PolicyInForce, Recomputing
 from hyperfleet.document_problem import DocumentProblem
 from hyperfleet.errors import DocumentError
 from hyperfleet.ports import NewPolicy, PolicyVersion
@@ -116,7 +116,7 @@ class _Policy(Struct, frozen=True):
         found = await self.trial_warnings.find(PolicyVersion(0, digest, text, BODY, active.time))
         warnings = UNSET if found is None else tuple([locate(warning) for warning in found])
         note_dry_run()
-        check = PolicyCheck(True, digest, digest != active.digest, active.version, warnings)
+        check = PolicyCheckBody(True, digest, digest != active.digest, active.version, warnings)
         return answer_written(request, 200, msgspec.json.encode(check))
 
     async def _answer(self, request: Request, version: PolicyVersion) -> Response:
@@ -146,7 +146,7 @@ class _Policy(Struct, frozen=True):
         )
 
 
-async def read_policy_text(request: Request, limits: Limits) -> str:
+async def read_policy_text(request: Request, limits: RequestLimits) -> str:
     """Read a body that is a policy, in YAML or JSON."""
     body = await read_body(request, limits, MEDIA_TYPES)
     try:

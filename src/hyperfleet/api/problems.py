@@ -17,17 +17,17 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from hyperfleet.aggregation import BodyProblem
-from hyperfleet.api.traffic import tell_problem
+from hyperfleet.api.request_metrics import note_problem
 from hyperfleet.errors import HyperFleetError
 from hyperfleet.services.results import Refusal
 
 MEDIA_TYPE: Final = "application/problem+json"
 RETRY_AFTER: Final = "1"  # seconds; queues drain and databases fail over within a few of them
 
-Place = Literal["pointer", "parameter", "header"]
+FaultLocation = Literal["pointer", "parameter", "header"]
 
 
-class Entry(Struct, frozen=True):
+class ProblemType(Struct, frozen=True):
     """What a code means: its HTTP status, a title that never varies, and what to do about it."""
 
     status: int
@@ -35,77 +35,89 @@ class Entry(Struct, frozen=True):
     remedy: str
 
 
-CATALOGUE: Final[Mapping[str, Entry]] = {
-    "InvalidBody": Entry(400, "The body is not what it should be", "Correct what `errors` lists; it lists everything."),
-    "InvalidQuery": Entry(400, "A query parameter is wrong", "Correct the parameters that `errors` names."),
-    "InvalidHeader": Entry(400, "A header is wrong", "Correct the header that `errors` names."),
-    "InvalidRequest": Entry(400, "The request is not understood", "Compare it with /openapi.json."),
-    "Unauthenticated": Entry(401, "Nobody knows who you are", "Send a token in the header `Authorization`."),
-    "InvalidToken": Entry(401, "The token is not accepted", "Get a new token from whoever gave you this one."),
-    "Forbidden": Entry(403, "You may not do this", "Ask an administrator for the role or tenant that `detail` names."),
-    "NotYourAdapter": Entry(
+CATALOGUE: Final[Mapping[str, ProblemType]] = {
+    "InvalidBody": ProblemType(
+        400, "The body is not what it should be", "Correct what `errors` lists; it lists everything."
+    ),
+    "InvalidQuery": ProblemType(400, "A query parameter is wrong", "Correct the parameters that `errors` names."),
+    "InvalidHeader": ProblemType(400, "A header is wrong", "Correct the header that `errors` names."),
+    "InvalidRequest": ProblemType(400, "The request is not understood", "Compare it with /openapi.json."),
+    "Unauthenticated": ProblemType(401, "Nobody knows who you are", "Send a token in the header `Authorization`."),
+    "InvalidToken": ProblemType(401, "The token is not accepted", "Get a new token from whoever gave you this one."),
+    "Forbidden": ProblemType(
+        403, "You may not do this", "Ask an administrator for the role or tenant that `detail` names."
+    ),
+    "NotYourAdapter": ProblemType(
         403, "You may not report as this adapter", "Report under the names that your token is bound to."
     ),
-    "NotFound": Entry(404, "There is no such thing", "Check the path and the id; it may have been removed."),
-    "MethodNotAllowed": Entry(405, "This path has no such method", "Use one of those in the `Allow` header."),
-    "RequestTimeout": Entry(408, "The body did not come in time", "Send the request again; nothing was done."),
-    "GenerationAhead": Entry(
+    "NotFound": ProblemType(404, "There is no such thing", "Check the path and the id; it may have been removed."),
+    "MethodNotAllowed": ProblemType(405, "This path has no such method", "Use one of those in the `Allow` header."),
+    "RequestTimeout": ProblemType(408, "The body did not come in time", "Send the request again; nothing was done."),
+    "GenerationAhead": ProblemType(
         409, "The report is about a generation that does not exist yet", "Read the resource again, then report."
     ),
-    "GenerationConflict": Entry(
+    "GenerationConflict": ProblemType(
         409, "The resource has changed since", "Read it again, make the change anew and send it with that generation."
     ),
-    "NameTaken": Entry(409, "The name is taken", "Choose another name, or use the resource that has it."),
-    "BeingDeleted": Entry(
+    "NameTaken": ProblemType(409, "The name is taken", "Choose another name, or use the resource that has it."),
+    "BeingDeleted": ProblemType(
         409, "The resource is being deleted", "It can no longer change. Its name is free again: create another one."
     ),
-    "ParentBeingDeleted": Entry(409, "The parent is being deleted", "Nothing can be added to it any more."),
-    "NotBeingDeleted": Entry(409, "The resource is not being deleted", "DELETE it first; force it only if that hangs."),
-    "TooManyAdapters": Entry(
+    "ParentBeingDeleted": ProblemType(409, "The parent is being deleted", "Nothing can be added to it any more."),
+    "NotBeingDeleted": ProblemType(
+        409, "The resource is not being deleted", "DELETE it first; force it only if that hangs."
+    ),
+    "TooManyAdapters": ProblemType(
         409, "Too many adapters report on the resource", "Retire those that report no more, or use fewer names."
     ),
-    "WaitFailed": Entry(
+    "WaitFailed": ProblemType(
         409,
         "What was waited for will not be",
         "What `failOn` names has happened; `errors` says why. Mend it, wait again.",
     ),
-    "Gone": Entry(410, "The resource was removed meanwhile", "Stop waiting; to wait for that, ask for `deleted`."),
-    "Forgotten": Entry(
+    "Gone": ProblemType(
+        410, "The resource was removed meanwhile", "Stop waiting; to wait for that, ask for `deleted`."
+    ),
+    "Forgotten": ProblemType(
         410, "The past that was asked for is no longer kept", "Ask for a later time or position, or list anew."
     ),
-    "PreconditionFailed": Entry(
+    "PreconditionFailed": ProblemType(
         412, "The resource is not the one you know", "Read it again and retry with the ETag of that answer."
     ),
-    "BodyTooLarge": Entry(413, "The body is too large", "Send less, or several requests."),
-    "UriTooLong": Entry(414, "The address is too long", "Use fewer or shorter query parameters."),
-    "UnsupportedMediaType": Entry(415, "The body is in a form we do not read", "Send JSON: `application/json`."),
-    "InvalidLabels": Entry(422, "The labels are not allowed", "Correct what `errors` lists."),
-    "InvalidSpec": Entry(422, "The spec does not fit the schema of its kind", "Correct what `errors` lists."),
-    "IdempotencyKeyReused": Entry(
+    "BodyTooLarge": ProblemType(413, "The body is too large", "Send less, or several requests."),
+    "UriTooLong": ProblemType(414, "The address is too long", "Use fewer or shorter query parameters."),
+    "UnsupportedMediaType": ProblemType(415, "The body is in a form we do not read", "Send JSON: `application/json`."),
+    "InvalidLabels": ProblemType(422, "The labels are not allowed", "Correct what `errors` lists."),
+    "InvalidSpec": ProblemType(422, "The spec does not fit the schema of its kind", "Correct what `errors` lists."),
+    "IdempotencyKeyReused": ProblemType(
         422, "The idempotency key belongs to another request", "Use a new key for every new request."
     ),
-    "InvalidPolicy": Entry(422, "The policy has problems", "Correct what `errors` lists; the old one stays in force."),
-    "PreconditionRequired": Entry(
+    "InvalidPolicy": ProblemType(
+        422, "The policy has problems", "Correct what `errors` lists; the old one stays in force."
+    ),
+    "PreconditionRequired": ProblemType(
         428, "The request must name the version it replaces", "Read it, and send the ETag of that answer as `If-Match`."
     ),
-    "RateLimited": Entry(429, "You ask too fast", "Wait for the time in `Retry-After`; send many reports as a batch."),
-    "TooManyWatches": Entry(
+    "RateLimited": ProblemType(
+        429, "You ask too fast", "Wait for the time in `Retry-After`; send many reports as a batch."
+    ),
+    "TooManyWatches": ProblemType(
         429, "You watch too much at once", "Close what you no longer need, or watch a list in place of each resource."
     ),
-    "InternalError": Entry(500, "Something went wrong here", "Retry; if it stays, tell us the `requestId`."),
-    "Overloaded": Entry(503, "More is asked than can be done now", "Retry after the time in `Retry-After`."),
-    "IssuerUnavailable": Entry(
+    "InternalError": ProblemType(500, "Something went wrong here", "Retry; if it stays, tell us the `requestId`."),
+    "Overloaded": ProblemType(503, "More is asked than can be done now", "Retry after the time in `Retry-After`."),
+    "IssuerUnavailable": ProblemType(
         503, "Whoever issued the token cannot be asked now", "Retry; the token may be good, nobody can tell yet."
     ),
-    "StoreUnavailable": Entry(
+    "StoreUnavailable": ProblemType(
         503, "The database cannot be reached", "Retry; a write may have happened, and repeating it does no harm."
     ),
-    "WaitTimeout": Entry(
+    "WaitTimeout": ProblemType(
         504,
         "What was waited for did not come in time",
         "`errors` says what is missing and why. Wait again, or look there.",
     ),
-    "Timeout": Entry(503, "It took too long", "Retry; a write may have happened, and repeating it does no harm."),
+    "Timeout": ProblemType(503, "It took too long", "Retry; a write may have happened, and repeating it does no harm."),
 }
 
 _STATUS_CODES: Final[Mapping[int, str]] = {  # what the framework raises
@@ -119,7 +131,7 @@ _STATUS_CODES: Final[Mapping[int, str]] = {  # what the framework raises
 _ERROR_CODES: Final[Mapping[str, str]] = {"Contended": "Overloaded"}  # ours whose code is not for callers
 
 
-class Fault(Struct, frozen=True, rename="camel"):
+class FaultBody(Struct, frozen=True, rename="camel"):
     """One thing that is wrong, and where."""
 
     code: str
@@ -129,7 +141,7 @@ class Fault(Struct, frozen=True, rename="camel"):
     header: Annotated[str | UnsetType, Meta(description="Which header.")] = UNSET
 
 
-class ProblemDocument(Struct, frozen=True, rename="camel"):
+class ProblemDocumentBody(Struct, frozen=True, rename="camel"):
     """What went wrong."""
 
     type: Annotated[str, Meta(description="A reference to what `code` means and what to do about it.")]
@@ -139,7 +151,7 @@ class ProblemDocument(Struct, frozen=True, rename="camel"):
     code: Annotated[str, Meta(description="Stable: programs may depend on it.")]
     instance: Annotated[str | UnsetType, Meta(description="The path of the request.")] = UNSET
     request_id: str | UnsetType = UNSET
-    errors: tuple[Fault, ...] | UnsetType = UNSET
+    errors: tuple[FaultBody, ...] | UnsetType = UNSET
 
 
 class Problem(Struct, frozen=True):
@@ -147,7 +159,7 @@ class Problem(Struct, frozen=True):
 
     code: str
     detail: str
-    errors: tuple[Fault, ...] = ()
+    errors: tuple[FaultBody, ...] = ()
     headers: Mapping[str, str] = {}
 
     @property
@@ -155,10 +167,10 @@ class Problem(Struct, frozen=True):
         """Return the HTTP status."""
         return CATALOGUE[self.code].status
 
-    def document(self, instance: str | UnsetType = UNSET, request_id: str | UnsetType = UNSET) -> ProblemDocument:
+    def document(self, instance: str | UnsetType = UNSET, request_id: str | UnsetType = UNSET) -> ProblemDocumentBody:
         """Write it down."""
         entry = CATALOGUE[self.code]
-        return ProblemDocument(
+        return ProblemDocumentBody(
             f"/problems/{self.code}",
             entry.title,
             entry.status,
@@ -198,7 +210,7 @@ def from_query(errors: Iterable[BodyProblem]) -> Problem:
 
 def from_header(name: str, message: str) -> Problem:
     """Tell what is wrong with a header."""
-    return Problem("InvalidHeader", f"the header {name} is wrong", (Fault("BadFormat", message, header=name),))
+    return Problem("InvalidHeader", f"the header {name} is wrong", (FaultBody("BadFormat", message, header=name),))
 
 
 def from_http_error(error: HTTPException) -> Problem:
@@ -220,19 +232,19 @@ def from_code(code: str) -> Problem:
     return Problem(code, entry.title, headers=headers)
 
 
-def faults(errors: Iterable[BodyProblem], place: Place = "pointer") -> tuple[Fault, ...]:
+def faults(errors: Iterable[BodyProblem], place: FaultLocation = "pointer") -> tuple[FaultBody, ...]:
     """Say where each error is."""
-    return tuple([Fault(error.code, error.message, **{place: error.pointer}) for error in errors])
+    return tuple([FaultBody(error.code, error.message, **{place: error.pointer}) for error in errors])
 
 
 def answer_problem(problem: Problem, request: Request) -> Response:
     """Answer a request with a problem."""
-    tell_problem(request.scope, problem.code)
+    note_problem(request.scope, problem.code)
     state = request.scope.get("state", {})
     document = problem.document(state.get("path", request.scope["path"]), state.get("request_id", UNSET))
     headers = {**problem.headers, "Cache-Control": "no-store"}
     return Response(msgspec.json.encode(document), problem.status, headers, MEDIA_TYPE)
 
 
-def _count(found: tuple[Fault, ...], one: str, many: str) -> str:
+def _count(found: tuple[FaultBody, ...], one: str, many: str) -> str:
     return f"{len(found)} {one if len(found) == 1 else many}"

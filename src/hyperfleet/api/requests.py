@@ -18,7 +18,7 @@ import zstandard
 from starlette.requests import Request
 
 from hyperfleet.aggregation import BodyProblem
-from hyperfleet.api.context import Limits
+from hyperfleet.api.context import RequestLimits
 from hyperfleet.api.problems import Problem, Refused, from_body, from_header, from_query, from_refusal
 from hyperfleet.documents import pointer
 from hyperfleet.documents.wording import quote
@@ -103,18 +103,22 @@ def refuse_parameters(request: Request, known: Sequence[str] = ()) -> None:
 # ── the body ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def read_json(request: Request, limits: Limits, media_types: tuple[str, ...] = JSON, most: int = 0) -> object:
+async def read_json(
+    request: Request, limits: RequestLimits, media_types: tuple[str, ...] = JSON, most: int = 0
+) -> object:
     """Read the body as JSON: of these media types, of `most` bytes after inflation, nested as deep as allowed."""
     return parse_json(await read_body(request, limits, media_types, most), limits)
 
 
-async def read_body(request: Request, limits: Limits, media_types: tuple[str, ...] = JSON, most: int = 0) -> bytes:
+async def read_body(
+    request: Request, limits: RequestLimits, media_types: tuple[str, ...] = JSON, most: int = 0
+) -> bytes:
     """Read the body as it was sent, without its content encoding."""
     _check_media_type(request, media_types)
     return _inflate(request, await _read_bytes(request, most or limits.body_bytes), most or limits.body_bytes)
 
 
-def parse_json(raw: bytes, limits: Limits) -> object:
+def parse_json(raw: bytes, limits: RequestLimits) -> object:
     """Read JSON; whatever cannot be stored, or is nested too deep, is told at once."""
     errors: tuple[BodyProblem, ...]
     try:
@@ -203,7 +207,7 @@ def is_suspicious(raw: bytes, depth: int) -> bool:
     return opened > depth or has_nul or _LONG_NUMBER in shape
 
 
-def _find_unreadable(value: object, at: str, limits: Limits, depth: int = 0) -> Iterator[BodyProblem]:
+def _find_unreadable(value: object, at: str, limits: RequestLimits, depth: int = 0) -> Iterator[BodyProblem]:
     """Find what is JSON and yet not to be stored: deep nesting, NUL, numbers that others would read otherwise."""
     if isinstance(value, dict | list):
         if depth == limits.depth:
@@ -221,7 +225,7 @@ def _find_unreadable(value: object, at: str, limits: Limits, depth: int = 0) -> 
         yield BodyProblem(at, "OutOfRange", f"an integer of more than 64 bits{advice}")
 
 
-def _too_deep(at: str, limits: Limits) -> BodyProblem:
+def _too_deep(at: str, limits: RequestLimits) -> BodyProblem:
     return BodyProblem(at, "TooDeep", f"nested too deeply; at most {limits.depth} levels are allowed")
 
 

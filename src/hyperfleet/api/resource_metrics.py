@@ -21,7 +21,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Send
 from starlette.types import Scope as Connection
 
-from hyperfleet.api.exposition import Format, escape, head_of
+from hyperfleet.api.exposition import ExpositionFormat, escape, head_of
 from hyperfleet.api.responses import GZIP, accepts_gzip
 from hyperfleet.errors import StoreError
 from hyperfleet.model.condition import FALSE, TRUE, UNKNOWN
@@ -81,7 +81,7 @@ class ResourceMetrics:
         self._most = most
         self._complained = -_COMPLAINT
 
-    def stream(self, request: Request, text: bytes, form: Format, scope: Scope) -> Response:
+    def stream(self, request: Request, text: bytes, form: ExpositionFormat, scope: Scope) -> Response:
         """Answer a text, then the lines of all resources of a scope, then the end."""
         headers = {"Cache-Control": "no-store", "Vary": "Accept, Accept-Encoding"}
         pieces = self._write(text, form.end, scope)

@@ -14,7 +14,6 @@ from starlette.routing import Route
 from hyperfleet.aggregation import BodyProblem
 from hyperfleet.api.callers import caller_of
 from hyperfleet.api.context import Context
-from hyperfleet.api.intake import ChangedResource, read_creation, read_force_reason, read_merge_patch, read_replacement
 from hyperfleet.api.past import answer_past
 from hyperfleet.api.problems import Refused, from_body, from_query, from_refusal
 from hyperfleet.api.requests import (
@@ -26,6 +25,13 @@ from hyperfleet.api.requests import (
     read_json,
     refuse_parameters,
     target_of,
+)
+from hyperfleet.api.resource_bodies import (
+    ChangedResource,
+    read_creation,
+    read_force_reason,
+    read_merge_patch,
+    read_replacement,
 )
 from hyperfleet.api.responses import answer_stored, answer_written
 from hyperfleet.api.watch import PARAMETERS as WATCHING

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final, Literal
 
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 
-from hyperfleet.api.problems import Fault
+from hyperfleet.api.problems import FaultBody
 from hyperfleet.model.event import EventType
 from hyperfleet.ports import CauseKind
 
@@ -54,7 +54,7 @@ class WaitAnswer(Struct, frozen=True, rename="camel"):
     ] = UNSET
 
 
-class TrendPoint(Struct, frozen=True, rename="camel"):
+class TrendPointBody(Struct, frozen=True, rename="camel"):
     """How many resources there were of each sort at one moment."""
 
     at: Time
@@ -62,7 +62,7 @@ class TrendPoint(Struct, frozen=True, rename="camel"):
     groups: Annotated[tuple[dict[str, str | int | None], ...], Meta(description="As in the summary.")]
 
 
-class Summary(Struct, frozen=True, rename="camel"):
+class SummaryBody(Struct, frozen=True, rename="camel"):
     """How many resources there are of each sort."""
 
     group_by: Annotated[tuple[str, ...], Meta(description="What they are grouped by, as it was asked for.")]
@@ -78,12 +78,12 @@ class Summary(Struct, frozen=True, rename="camel"):
     ]
     at: Annotated[Time | UnsetType, Meta(description="Of which moment this is; absent: of now.")] = UNSET
     trend: Annotated[
-        tuple[TrendPoint, ...] | UnsetType,
+        tuple[TrendPointBody, ...] | UnsetType,
         Meta(description="If one was asked for: the oldest point first, the last one is the summary itself."),
     ] = UNSET
 
 
-class ReportCounts(Struct, frozen=True, rename="camel"):
+class ReportCountsBody(Struct, frozen=True, rename="camel"):
     """How many reports of an adapter were taken in, by what became of them."""
 
     aggregated: Annotated[Count, Meta(description="Stored, and the status computed anew with them.")]
@@ -91,7 +91,7 @@ class ReportCounts(Struct, frozen=True, rename="camel"):
     replayed: Annotated[Count, Meta(description="Sent again, word for word; nothing changed.")]
 
 
-class LostReport(Struct, frozen=True, rename="camel"):
+class LostReportBody(Struct, frozen=True, rename="camel"):
     """A report of an adapter that was not stored."""
 
     cause: str
@@ -99,11 +99,11 @@ class LostReport(Struct, frozen=True, rename="camel"):
     time: Time
 
 
-class AdapterSummary(Struct, frozen=True, rename="camel"):
+class AdapterSummaryBody(Struct, frozen=True, rename="camel"):
     """What is known of one adapter over all resources."""
 
     name: str
-    reports: ReportCounts
+    reports: ReportCountsBody
     discards: Annotated[dict[str, Count], Meta(description="Reports answered, counted and not stored, by cause.")]
     rejected: Annotated[dict[str, Count], Meta(description="Reports answered with an error, by its code.")]
     blocks: Annotated[
@@ -116,20 +116,20 @@ class AdapterSummary(Struct, frozen=True, rename="camel"):
         float | UnsetType, Meta(description="By how much its clock was ahead of ours in its last report.")
     ] = UNSET
     last_discard: Annotated[
-        LostReport | UnsetType, Meta(description="The last report that was not stored, if it was discarded.")
+        LostReportBody | UnsetType, Meta(description="The last report that was not stored, if it was discarded.")
     ] = UNSET
     last_refusal: Annotated[
-        LostReport | UnsetType, Meta(description="The last report that was not stored, if it was an error.")
+        LostReportBody | UnsetType, Meta(description="The last report that was not stored, if it was an error.")
     ] = UNSET
 
 
 class AdapterList(Struct, frozen=True, rename="camel"):
     """Every adapter that was ever heard of or is waited for, by name."""
 
-    items: tuple[AdapterSummary, ...]
+    items: tuple[AdapterSummaryBody, ...]
 
 
-class BlockedResource(Struct, frozen=True, rename="camel"):
+class BlockedResourceBody(Struct, frozen=True, rename="camel"):
     """A resource that is not Ready because an adapter has not done its part."""
 
     id: str
@@ -138,11 +138,11 @@ class BlockedResource(Struct, frozen=True, rename="camel"):
     href: str
 
 
-class AdapterDetail(AdapterSummary, frozen=True, rename="camel", kw_only=True):
+class AdapterDetail(AdapterSummaryBody, frozen=True, rename="camel", kw_only=True):
     """One adapter, and which resources wait for it."""
 
     blocked: Annotated[
-        tuple[BlockedResource, ...],
+        tuple[BlockedResourceBody, ...],
         Meta(description="The first 100 of them, worst first; the list filter `blockedBy` gives all."),
     ]
 
@@ -156,7 +156,7 @@ class HistoryCause(Struct, frozen=True, rename="camel"):
     ] = UNSET
 
 
-class HistoryEntry(Struct, frozen=True, rename="camel"):
+class HistoryEntryBody(Struct, frozen=True, rename="camel"):
     """One move of the phase or of a condition's status."""
 
     position: Annotated[int, Meta(ge=1, description="The revision of the resource that it made.")]
@@ -178,13 +178,13 @@ class HistoryPage(Struct, frozen=True, rename="camel"):
     """One page of a resource's history, the newest first."""
 
     href: str
-    items: tuple[HistoryEntry, ...]
+    items: tuple[HistoryEntryBody, ...]
     continue_: Annotated[
         str | UnsetType, Meta(description="Send it as `continue` for the next page; absent: this was the last one.")
     ] = field(default=UNSET, name="continue")
 
 
-class MovedSubject(Struct, frozen=True, rename="camel"):
+class MovedSubjectBody(Struct, frozen=True, rename="camel"):
     """One move of the phase or of a condition's status, among those that one change made."""
 
     subject: Annotated[str, Meta(description="`phase`, or the type of a condition.")]
@@ -198,7 +198,7 @@ class MovedSubject(Struct, frozen=True, rename="camel"):
     ] = UNSET
 
 
-class ResourceTransitions(Struct, frozen=True, rename="camel", kw_only=True):
+class ResourceTransitionsBody(Struct, frozen=True, rename="camel", kw_only=True):
     """One change of one resource, with the transitions that it made."""
 
     position: Annotated[int, Meta(ge=1, description="Its place in the order of all changes; the resource's revision.")]
@@ -213,14 +213,16 @@ class ResourceTransitions(Struct, frozen=True, rename="camel", kw_only=True):
     phase: Annotated[str | None, Meta(description="After the change; null: the resource was removed.")]
     cause: HistoryCause
     policy: Annotated[str, Meta(description="The version of the policy that it was computed with.")]
-    transitions: Annotated[tuple[MovedSubject, ...], Meta(description="Those that the filters leave, at least one.")]
+    transitions: Annotated[
+        tuple[MovedSubjectBody, ...], Meta(description="Those that the filters leave, at least one.")
+    ]
 
 
 class TransitionPage(Struct, frozen=True, rename="camel"):
     """One page of changes over the whole fleet."""
 
     href: str
-    items: tuple[ResourceTransitions, ...]
+    items: tuple[ResourceTransitionsBody, ...]
     position: Annotated[
         int, Meta(ge=0, description="How far the log was read: `after` this position comes what happens next.")
     ]
@@ -232,7 +234,7 @@ class TransitionPage(Struct, frozen=True, rename="camel"):
     ] = field(default=UNSET, name="continue")
 
 
-class AffectedResource(Struct, frozen=True, rename="camel"):
+class AffectedResourceBody(Struct, frozen=True, rename="camel"):
     """A resource for which an adapter fails."""
 
     id: str
@@ -257,7 +259,7 @@ class CauseGrowth(Struct, frozen=True, rename="camel"):
     last_24h: Count = field(name="last24h")
 
 
-class SharedCause(Struct, frozen=True, rename="camel"):
+class SharedCauseBody(Struct, frozen=True, rename="camel"):
     """Failures that look as if they had one cause: same adapter, same reason, same words."""
 
     adapter: str
@@ -268,7 +270,7 @@ class SharedCause(Struct, frozen=True, rename="camel"):
     example: Annotated[str, Meta(description="The newest message as it came.")]
     count: Annotated[int, Meta(ge=1, description="How many resources.")]
     kinds: Annotated[dict[str, Count], Meta(description="How many of each kind.")]
-    resources: Annotated[tuple[AffectedResource, ...], Meta(description="The first 20, the oldest failure first.")]
+    resources: Annotated[tuple[AffectedResourceBody, ...], Meta(description="The first 20, the oldest failure first.")]
     shared_labels: Annotated[dict[str, str], Meta(description="The labels that all of them have.")]
     mostly_shared_labels: Annotated[tuple[MostlyShared, ...], Meta(description="Up to 20, the most shared first.")]
     since: Annotated[Time, Meta(description="When the first of them began.")]
@@ -279,7 +281,7 @@ class SharedCause(Struct, frozen=True, rename="camel"):
 class SharedCauses(Struct, frozen=True, rename="camel"):
     """What fails, grouped by cause."""
 
-    items: Annotated[tuple[SharedCause, ...], Meta(description="Those with the most resources first.")]
+    items: Annotated[tuple[SharedCauseBody, ...], Meta(description="Those with the most resources first.")]
     total: Annotated[Count, Meta(description="How many causes there are, shown or not.")]
     examined: Annotated[Count, Meta(description="How many resources were looked at: those that may have a failure.")]
     complete: Annotated[
@@ -293,7 +295,7 @@ class Recomputing(Struct, frozen=True, rename="camel"):
     remaining: Annotated[Count, Meta(description="Resources whose status is still that of an earlier policy.")]
 
 
-class PolicyFault(Fault, frozen=True, rename="camel", kw_only=True):
+class PolicyFault(FaultBody, frozen=True, rename="camel", kw_only=True):
     """One problem of a policy file."""
 
     line: Annotated[int, Meta(ge=0, description="In the file, from 1.")]
@@ -332,7 +334,7 @@ class PolicyInForce(Struct, frozen=True, rename="camel"):
     restores: PolicyRestored = UNSET
 
 
-class PolicyCheck(Struct, frozen=True, rename="camel"):
+class PolicyCheckBody(Struct, frozen=True, rename="camel"):
     """What a `PUT` with `dryRun=true` found: the policy compiles. Nothing was changed."""
 
     dry_run: bool
@@ -381,7 +383,7 @@ class PolicyVersionAnswer(Struct, frozen=True, rename="camel"):
     restores: PolicyRestored = UNSET
 
 
-class Liveness(Struct, frozen=True, rename="camel"):
+class LivenessBody(Struct, frozen=True, rename="camel"):
     """The process answers."""
 
     status: Literal["alive"] = "alive"
@@ -394,7 +396,7 @@ class Unreadiness(Struct, frozen=True, rename="camel"):
     message: str
 
 
-class Readiness(Struct, frozen=True, rename="camel"):
+class ReadinessBody(Struct, frozen=True, rename="camel"):
     """Whether this server can take reads and writes now."""
 
     status: Literal["ready", "notReady"]

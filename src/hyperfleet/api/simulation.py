@@ -19,14 +19,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from hyperfleet.api.answer_decoding import answer_decoder
 from hyperfleet.api.callers import caller_of
 from hyperfleet.api.context import Context
 from hyperfleet.api.policy import BODY, locate, read_policy_text, refuse_policy
 from hyperfleet.api.problems import Refused, from_error, from_query
-from hyperfleet.api.recall import recaller
 from hyperfleet.api.requests import parameters_of
 from hyperfleet.api.responses import answer_written, prefers
-from hyperfleet.api.simulation_wire import SimulationAnswer, SimulationProgress, present_findings, present_replay
+from hyperfleet.api.simulation_wire import SimulationAnswer, SimulationProgressBody, present_findings, present_replay
 from hyperfleet.api.streams import EVENT_STREAM, EventStream, attend, frame
 from hyperfleet.documents.durations import parse_duration
 from hyperfleet.errors import DocumentError, HyperFleetError, Overloaded
@@ -49,11 +49,11 @@ _DAYS: Final = re.compile(r"([0-9]{1,4})d")
 
 def routes(context: Context) -> list[Route]:
     """Return the routes of this module, below the base path."""
-    simulations = _Simulations(context, Room(_MOST_AT_ONCE), PolicyWarnings(context.kinds, is_logged=False))
+    simulations = _Simulations(context, ConcurrencyLimit(_MOST_AT_ONCE), PolicyWarnings(context.kinds, is_logged=False))
     return [Route("/policy:simulate", simulations.simulate, methods=["POST"])]
 
 
-class Room:
+class ConcurrencyLimit:
     """Seats for a few who ask for much."""
 
     def __init__(self, most: int) -> None:
@@ -86,7 +86,7 @@ class _Simulations(Struct, frozen=True):
     """The handler."""
 
     context: Context
-    room: Room
+    room: ConcurrencyLimit
     warnings: PolicyWarnings
 
     async def simulate(self, request: Request) -> Response:
@@ -121,7 +121,7 @@ class _Simulations(Struct, frozen=True):
     async def _prepare_replay(self, question: _Question, since: datetime, rules: Rules) -> Replay:
         await self.context.policies.refresh()  # another replica may have put another one in force
         present, span, asked = self.context.policies.rules, Span(since, question.now), question.queries[0]
-        return Replay(self.context.store, asked.scope, present, rules, span, recaller(present), asked.limit)
+        return Replay(self.context.store, asked.scope, present, rules, span, answer_decoder(present), asked.limit)
 
 
 class _Trial(Struct, frozen=True):
@@ -163,13 +163,13 @@ class _Trial(Struct, frozen=True):
         )
 
 
-async def _now_and_then(progress: AsyncIterator[Progress]) -> AsyncIterator[SimulationProgress]:
+async def _now_and_then(progress: AsyncIterator[Progress]) -> AsyncIterator[SimulationProgressBody]:
     """Let a word of progress pass several times a second."""
     told = float("-inf")
     async for each in progress:
         if perf_counter() >= told + _BEAT:
             told = perf_counter()
-            yield SimulationProgress(each.examined, each.total, each.changed)
+            yield SimulationProgressBody(each.examined, each.total, each.changed)
 
 
 def _read_parameters(request: Request, context: Context, now: datetime) -> tuple[tuple[Query, ...], datetime | None]:

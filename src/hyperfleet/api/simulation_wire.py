@@ -21,7 +21,7 @@ _SHOWN_MESSAGE: Final = 1_000  # characters
 Seconds = Annotated[float, Meta(ge=0)]
 
 
-class SimulatedCount(Struct, frozen=True, rename="camel"):
+class SimulatedCountBody(Struct, frozen=True, rename="camel"):
     """How many resources would make the same move."""
 
     subject: Annotated[str, Meta(description="`phase`, or the type of a condition.")]
@@ -30,7 +30,7 @@ class SimulatedCount(Struct, frozen=True, rename="camel"):
     count: Annotated[int, Meta(ge=1)]
 
 
-class SimulatedTransition(Struct, frozen=True, rename="camel"):
+class SimulatedTransitionBody(Struct, frozen=True, rename="camel"):
     """What would become of the phase or of one condition."""
 
     subject: Annotated[str, Meta(description="`phase`, or the type of a condition.")]
@@ -41,14 +41,14 @@ class SimulatedTransition(Struct, frozen=True, rename="camel"):
     why: Annotated[str, Meta(description="Which rule would say so, and which adapters are behind it.")]
 
 
-class SimulatedChange(Struct, frozen=True, rename="camel"):
+class SimulatedChangeBody(Struct, frozen=True, rename="camel"):
     """A resource whose phase or conditions would change."""
 
     id: str
     name: str
     kind: str
     href: str
-    transitions: tuple[SimulatedTransition, ...]
+    transitions: tuple[SimulatedTransitionBody, ...]
 
 
 class ReplayedAccount(Struct, frozen=True, rename="camel"):
@@ -58,7 +58,7 @@ class ReplayedAccount(Struct, frozen=True, rename="camel"):
     seconds: Annotated[dict[str, Seconds], Meta(description="How long it was in each state, all resources together.")]
 
 
-class ReplayedSubject(Struct, frozen=True, rename="camel"):
+class ReplayedSubjectBody(Struct, frozen=True, rename="camel"):
     """The phase, or a condition, under both policies."""
 
     subject: str
@@ -108,7 +108,7 @@ class ReplayAnswer(Struct, frozen=True, rename="camel"):
     resources: Annotated[Count, Meta(description="How many lives were lived again.")]
     reports: Annotated[Count, Meta(description="How many reports went into them.")]
     differing: Annotated[Count, Meta(description="How many of the lives would have been others.")]
-    subjects: tuple[ReplayedSubject, ...]
+    subjects: tuple[ReplayedSubjectBody, ...]
     lives: Annotated[tuple[ReplayedLife, ...], Meta(description="Those that would have been others, up to `limit`.")]
 
 
@@ -121,11 +121,11 @@ class SimulationAnswer(Struct, frozen=True, rename="camel"):
     reworded: Annotated[Count, Meta(description="Of how many only reasons or messages would change.")]
     unchanged: Count
     summary: Annotated[
-        tuple[SimulatedCount, ...],
+        tuple[SimulatedCountBody, ...],
         Meta(description="Which moves there would be, the most frequent first; then rewordings."),
     ]
     changes: Annotated[
-        tuple[SimulatedChange, ...], Meta(description="Up to `limit`; those that move something come first.")
+        tuple[SimulatedChangeBody, ...], Meta(description="Up to `limit`; those that move something come first.")
     ]
     truncated: Annotated[bool, Meta(description="There are more changes than are told; all are counted.")]
     warnings: Annotated[
@@ -135,7 +135,7 @@ class SimulationAnswer(Struct, frozen=True, rename="camel"):
     replay: Annotated[ReplayAnswer | UnsetType, Meta(description="If it was asked for.")] = UNSET
 
 
-class SimulationProgress(Struct, frozen=True, rename="camel"):
+class SimulationProgressBody(Struct, frozen=True, rename="camel"):
     """How far a simulation is; told several times a second to those who prefer a stream."""
 
     examined: Count
@@ -157,23 +157,25 @@ def present_findings(findings: Findings, digest: str, kinds: Kinds) -> Simulatio
     )
 
 
-def _present_summary(findings: Findings) -> Iterator[SimulatedCount]:
+def _present_summary(findings: Findings) -> Iterator[SimulatedCountBody]:
     for (subject, before, after), number in findings.summary.items():
-        yield SimulatedCount(subject, before, after, number)
+        yield SimulatedCountBody(subject, before, after, number)
 
 
-def _by_weight(row: SimulatedCount) -> tuple[bool, int, str]:
+def _by_weight(row: SimulatedCountBody) -> tuple[bool, int, str]:
     """Put what moves before what is only said in other words, and what is frequent before what is rare."""
     return row.from_ == row.to, -row.count, row.subject
 
 
-def _present_change(change: Change, kinds: Kinds) -> SimulatedChange:
-    return SimulatedChange(*_identify(change.resource, kinds), tuple([_present_move(move) for move in change.moves]))
+def _present_change(change: Change, kinds: Kinds) -> SimulatedChangeBody:
+    return SimulatedChangeBody(
+        *_identify(change.resource, kinds), tuple([_present_move(move) for move in change.moves])
+    )
 
 
-def _present_move(move: Move) -> SimulatedTransition:
+def _present_move(move: Move) -> SimulatedTransitionBody:
     message = move.message[:_SHOWN_MESSAGE]
-    return SimulatedTransition(move.subject, move.before, move.after, move.reason, message, move.why)
+    return SimulatedTransitionBody(move.subject, move.before, move.after, move.reason, message, move.why)
 
 
 def present_replay(replay: Replay, kinds: Kinds) -> ReplayAnswer:
@@ -187,7 +189,7 @@ def present_replay(replay: Replay, kinds: Kinds) -> ReplayAnswer:
         differing=replay.differing,
         subjects=tuple(
             [
-                ReplayedSubject(subject, _present_account(each.present), _present_account(each.candidate))
+                ReplayedSubjectBody(subject, _present_account(each.present), _present_account(each.candidate))
                 for subject, each in replay.accounts.items()
             ]
         ),

@@ -21,6 +21,16 @@ from hyperfleet.api.callers import caller_of
 from hyperfleet.api.context import Context
 from hyperfleet.api.past import answer_past_reports
 from hyperfleet.api.problems import Problem, Refused, from_body, from_error, from_query, from_refusal
+from hyperfleet.api.report_bodies import (
+    BatchItem,
+    Reading,
+    Sent,
+    generation_key_of,
+    read_batch,
+    read_batch_entry,
+    read_report_of,
+    read_reports,
+)
 from hyperfleet.api.requests import (
     MERGE_PATCH,
     adapter_of,
@@ -32,19 +42,9 @@ from hyperfleet.api.requests import (
     target_of,
 )
 from hyperfleet.api.responses import answer_made, answer_written, preferred_return
-from hyperfleet.api.submissions import (
-    BatchEntry,
-    Reading,
-    Sent,
-    generation_key_of,
-    read_batch,
-    read_batch_entry,
-    read_report_of,
-    read_reports,
-)
 from hyperfleet.api.wire import (
     BatchAnswer,
-    BatchResult,
+    BatchResultBody,
     adapter_status,
     brief_report_answer,
     href_of,
@@ -227,9 +227,9 @@ class _Batches(Struct, frozen=True):
         answer = BatchAnswer(tuple(results), len(results) - refused, refused)
         return answer_written(request, 200, msgspec.json.encode(answer))
 
-    async def _submit(self, request: Request, entries: list[BatchEntry]) -> list[BatchResult]:
+    async def _submit(self, request: Request, entries: list[BatchItem]) -> list[BatchResultBody]:
         caller = caller_of(request)
-        results: dict[int, BatchResult] = {}
+        results: dict[int, BatchResultBody] = {}
         commands: dict[int, TakeReports] = {}
         for index, entry in enumerate(entries):
             try:
@@ -242,7 +242,7 @@ class _Batches(Struct, frozen=True):
             results[index] = _result(index, entries[index], answer)
         return [results[index] for index in range(len(entries))]
 
-    def _command(self, entry: BatchEntry, caller: Caller) -> TakeReports:
+    def _command(self, entry: BatchItem, caller: Caller) -> TakeReports:
         if entry.errors or entry.target is None or entry.sent is None:
             raise Refused(from_body(entry.errors))
         submission = _submission(entry.sent, self.context)
@@ -253,20 +253,20 @@ def _submission(sent: Sent, context: Context) -> Submission:
     return Submission(sent.report, context.new_id(REPORT_PREFIX), sent.pointer, sent.generation_key)
 
 
-def _result(index: int, entry: BatchEntry, answer: Reported | Refusal | BaseException) -> BatchResult:
+def _result(index: int, entry: BatchItem, answer: Reported | Refusal | BaseException) -> BatchResultBody:
     """Say what became of one entry of a batch."""
     if isinstance(answer, Refusal):
         return _refused(index, from_refusal(answer))
     if isinstance(answer, Reported):
         outcome = outcome_of(answer.verdicts[0], entry.sent.notes if entry.sent else ())
-        return BatchResult(index=index, status=200, **asdict(outcome), phase=answer.phase)
+        return BatchResultBody(index=index, status=200, **asdict(outcome), phase=answer.phase)
     if isinstance(answer, Exception):
         return _refused(index, from_error(answer))
     raise answer
 
 
-def _refused(index: int, problem: Problem) -> BatchResult:
-    return BatchResult(index=index, status=problem.status, problem=problem.document())
+def _refused(index: int, problem: Problem) -> BatchResultBody:
+    return BatchResultBody(index=index, status=problem.status, problem=problem.document())
 
 
 def _generation_asked(request: Request) -> int | None:

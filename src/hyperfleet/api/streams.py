@@ -16,8 +16,8 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from hyperfleet.api.callers import caller_of_scope, is_still_welcome
-from hyperfleet.api.envelope import lift_time_limit
+from hyperfleet.api.boundary import lift_time_limit
+from hyperfleet.api.callers import caller_of_scope, is_still_authorized
 from hyperfleet.errors import StoreError
 
 EVENT_STREAM: Final = "text/event-stream"
@@ -79,7 +79,7 @@ class EventStream(Response):
         try:
             async for frames in self._frames:
                 if time() >= recheck_at:
-                    if not await is_still_welcome(scope):
+                    if not await is_still_authorized(scope):
                         return  # who comes back is told why
                     recheck_at = time() + RECHECK
                 if frames:  # an empty piece could be taken for the end

@@ -13,7 +13,7 @@ from msgspec import Struct
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from hyperfleet.api.exchanges import PROBES, Exchange
-from hyperfleet.api.traffic import METHODS, UNMATCHED
+from hyperfleet.api.request_metrics import METHODS, UNMATCHED
 from hyperfleet.services.tracing import Attributes, Span
 
 _OTHER: Final = "_OTHER"  # any word can be a method

@@ -16,9 +16,9 @@ from hyperfleet.api.context import Context
 from hyperfleet.api.problems import Refused, from_query
 from hyperfleet.api.requests import parameters_of
 from hyperfleet.api.responses import answer_made
-from hyperfleet.api.shapes import HistoryCause, MovedSubject, ResourceTransitions, TransitionPage
+from hyperfleet.api.shapes import HistoryCause, MovedSubjectBody, ResourceTransitionsBody, TransitionPage
 from hyperfleet.api.streams import EventStream, Frames, frame
-from hyperfleet.api.watch import AFTER, Passage, follow_log, is_watch, read_start
+from hyperfleet.api.watch import AFTER, LogFrames, follow_log, is_watch, read_start
 from hyperfleet.api.wire import BASE, href_of
 from hyperfleet.documents.durations import format_duration
 from hyperfleet.model.kind import Kinds
@@ -109,7 +109,7 @@ class _View:
         # The position at which it begins stands for these two; without them equal ones write the same.
         self._search = replace(search, query=replace(search.query, after=None, since=None), digest="")
 
-    async def follow(self, stretch: Stretch) -> Passage:
+    async def follow(self, stretch: Stretch) -> LogFrames:
         """Write the transitions of a stretch of the log."""
         changes = await changes_in(self._context.store, stretch)
         return stretch.share((_EVENT, self._search), lambda: self._write_all(changes))
@@ -123,22 +123,22 @@ class _View:
         data = msgspec.json.encode(_present(change, self._context.kinds))
         return frame(_EVENT, data, change.position)
 
-    def _write_all(self, changes: tuple[LoggedChange, ...]) -> Passage:
+    def _write_all(self, changes: tuple[LoggedChange, ...]) -> LogFrames:
         chosen = [each for change in changes if (each := self._search.select(change))]
         if not chosen:
-            return Passage()
-        return Passage(b"".join(map(self.write, chosen)), chosen[-1].position)
+            return LogFrames()
+        return LogFrames(b"".join(map(self.write, chosen)), chosen[-1].position)
 
 
 # ── shapes ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _present(change: LoggedChange, kinds: Kinds) -> ResourceTransitions:
+def _present(change: LoggedChange, kinds: Kinds) -> ResourceTransitionsBody:
     kind = kinds.get(change.kind)
     if kind is None:
         raise ValueError(f"{change.resource_id} is a {change.kind}, and there is no such kind")
     first = change.transitions[0]
-    return ResourceTransitions(
+    return ResourceTransitionsBody(
         position=change.position,
         time=change.time,
         event=change.type,
@@ -155,7 +155,7 @@ def _present(change: LoggedChange, kinds: Kinds) -> ResourceTransitions:
     )
 
 
-def _present_move(recorded: Recorded) -> MovedSubject:
+def _present_move(recorded: Recorded) -> MovedSubjectBody:
     moved = recorded.transition
     lasted = format_duration(moved.time - recorded.since) if recorded.since else UNSET
-    return MovedSubject(moved.subject, moved.before, moved.after, moved.reason, moved.message, lasted)
+    return MovedSubjectBody(moved.subject, moved.before, moved.after, moved.reason, moved.message, lasted)

@@ -15,10 +15,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from hyperfleet.api.boundary import lift_time_limit
 from hyperfleet.api.callers import caller_of
 from hyperfleet.api.context import Context
-from hyperfleet.api.envelope import lift_time_limit
-from hyperfleet.api.problems import Fault, Problem, Refused, from_error, from_query, from_refusal
+from hyperfleet.api.problems import FaultBody, Problem, Refused, from_error, from_query, from_refusal
 from hyperfleet.api.requests import parameters_of, target_of
 from hyperfleet.api.responses import answer_written, prefers
 from hyperfleet.api.shapes import WaitAnswer
@@ -179,5 +179,5 @@ def _write_failure(problem: Problem) -> bytes:
 def _problem(code: str, parameter: str, shortfalls: tuple[Shortfall, ...]) -> Problem:
     told = [f"{each.wish.text}: {each.why}" for each in shortfalls]
     is_failure = parameter == FAIL_ON
-    faults = [Fault("Met" if is_failure else "NotMet", message, parameter=parameter) for message in told]
+    faults = [FaultBody("Met" if is_failure else "NotMet", message, parameter=parameter) for message in told]
     return Problem(code, "; ".join(told), tuple(faults))

@@ -93,7 +93,7 @@ async def read_start(request: Request, context: Context) -> int | None:
 # ── what is sent ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-class Departure(Struct, frozen=True):
+class DepartedResource(Struct, frozen=True):
     """What is told of a resource that left: it was removed, or the filters no longer hold for it as it is now."""
 
     id: str
@@ -103,7 +103,7 @@ class Departure(Struct, frozen=True):
     object: Raw | UnsetType = UNSET
 
 
-class Passage(Struct, frozen=True):
+class LogFrames(Struct, frozen=True):
     """What a stretch of the log is to a view: frames, and the position of the last one; without any, that is 0."""
 
     frames: bytes = b""
@@ -113,7 +113,7 @@ class Passage(Struct, frozen=True):
 class LogView(Protocol):
     """What somebody who follows the log is sent of it."""
 
-    async def follow(self, stretch: Stretch) -> Passage:
+    async def follow(self, stretch: Stretch) -> LogFrames:
         """Write what a stretch of the log means."""
         ...
 
@@ -122,7 +122,7 @@ class LogView(Protocol):
         ...
 
 
-class View(Struct, frozen=True):
+class ResourceView(Struct, frozen=True):
     """How somebody sees the log. Equal views make the same of it, so what one of them made serves all."""
 
     interest: Interest
@@ -144,7 +144,7 @@ class View(Struct, frozen=True):
             ]
         )
 
-    async def follow(self, stretch: Stretch) -> Passage:
+    async def follow(self, stretch: Stretch) -> LogFrames:
         """Write what a stretch of the log means to this view, each event with its position."""
         return stretch.share(self, lambda: self._follow(stretch))
 
@@ -154,18 +154,18 @@ class View(Struct, frozen=True):
             entry.type == "Removed" and self.interest.concerns(entry) for entry in stretch.entries
         )
 
-    def _follow(self, stretch: Stretch) -> Passage:
+    def _follow(self, stretch: Stretch) -> LogFrames:
         moves = [(entry, move) for entry in stretch.entries if (move := self.interest.move_of(entry))]
         if not moves:
-            return Passage()
+            return LogFrames()
         frames = [frame(move, self._tell(entry, move), entry.position) for entry, move in moves]
-        return Passage(b"".join(frames), moves[-1][0].position)
+        return LogFrames(b"".join(frames), moves[-1][0].position)
 
     def _tell(self, entry: Entry, move: Move) -> bytes:
         answer = mask_answer(entry.answer, self.mask) if entry.answer is not None else None
         if move != "deleted" and answer is not None:
             return answer
-        departure = Departure(
+        departure = DepartedResource(
             entry.resource_id,
             self.kind.name,
             href_of(self.kind, entry.resource_id, entry.parent_id, self.kinds),
@@ -180,7 +180,7 @@ class View(Struct, frozen=True):
 
 async def watch_list(request: Request, context: Context, kind: Kind, query: Query, mask: FieldMask) -> EventStream:
     """Answer with all resources of a query and with what becomes of them."""
-    view = View(Interest.of(query), kind, context.kinds, mask)
+    view = ResourceView(Interest.of(query), kind, context.kinds, mask)
     start = await read_start(request, context)
     if start is not None:
         return EventStream(context.tail, follow_log(context.tail, view, start))
@@ -192,7 +192,7 @@ async def watch_list(request: Request, context: Context, kind: Kind, query: Quer
 async def watch_one(request: Request, context: Context, target: Target, scope: Scope, mask: FieldMask) -> EventStream:
     """Answer with one resource and with what becomes of it, up to its removal."""
     interest = Interest(target.kind.name, scope, target.parent_id, target.id)
-    view = View(interest, target.kind, context.kinds, mask)
+    view = ResourceView(interest, target.kind, context.kinds, mask)
     start = await read_start(request, context)
     if start is not None:
         await _check_unfinished(context, target, scope, start)
@@ -224,7 +224,7 @@ async def _pages(context: Context, query: Query, first: Page) -> AsyncIterator[P
         page = await context.store.find(replace(query, limit=_PAGE, after=after)) if len(page) == _PAGE else ()
 
 
-async def _list_and_follow(context: Context, view: View, start: int, pages: AsyncIterator[Page]) -> Frames:
+async def _list_and_follow(context: Context, view: ResourceView, start: int, pages: AsyncIterator[Page]) -> Frames:
     """Write a list as it is at one position, then follow the log from there.
 
     Nothing before that position has an id: nobody can go on from the midst of a list.
@@ -240,7 +240,7 @@ async def _list_and_follow(context: Context, view: View, start: int, pages: Asyn
 class _Listing:
     """A list that is being told. What it needs meanwhile goes with it: a watch may last for months."""
 
-    def __init__(self, context: Context, view: View, start: int) -> None:
+    def __init__(self, context: Context, view: ResourceView, start: int) -> None:
         self._context = context
         self._view = view
         self._start = start
@@ -270,7 +270,7 @@ async def follow_log(tail: Tail, view: LogView, start: int) -> Frames:
     while not tail.is_closing:
         try:
             stretch = await tail.read(cursor, spoken + QUIET - time())
-            passage = await view.follow(stretch) if stretch else Passage()
+            passage = await view.follow(stretch) if stretch else LogFrames()
         except HistoryPruned:
             yield frame("gone", msgspec.json.encode(from_code("Forgotten").document()))
             return

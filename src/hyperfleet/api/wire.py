@@ -15,7 +15,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import asdict, replace
 
 from hyperfleet.aggregation import BodyProblem
-from hyperfleet.api.problems import ProblemDocument
+from hyperfleet.api.problems import ProblemDocumentBody
 from hyperfleet.documents.durations import format_duration
 from hyperfleet.model.condition import Condition, ConditionStatus
 from hyperfleet.model.event import PHASE_SUBJECT
@@ -274,7 +274,7 @@ class OutcomeAnswer(Struct, frozen=True, rename="camel", kw_only=True, gc=False)
     notes: tuple[Note, ...] | UnsetType = UNSET
 
 
-class ReportAnswer(StatusObject, frozen=True, rename="camel", kw_only=True):
+class ReportAnswerBody(StatusObject, frozen=True, rename="camel", kw_only=True):
     """What became of the reports of one request, and what every adapter has reported now."""
 
     phase: Phase
@@ -365,13 +365,13 @@ def outcome_of(verdict: Verdict, notes: Sequence[BodyProblem]) -> OutcomeAnswer:
     )
 
 
-def report_answer(reported: Reported, outcomes: tuple[OutcomeAnswer, ...], kinds: Kinds = KINDS) -> ReportAnswer:
+def report_answer(reported: Reported, outcomes: tuple[OutcomeAnswer, ...], kinds: Kinds = KINDS) -> ReportAnswerBody:
     """Answer a request with reports."""
     record = reported.record
     if record is None:
         raise ValueError("a heartbeat is answered with its outcome only")
     status = _status_fields(record.resource, record.reports.values(), None, kinds)
-    return ReportAnswer(**status, **asdict(brief_report_answer(reported, outcomes)))
+    return ReportAnswerBody(**status, **asdict(brief_report_answer(reported, outcomes)))
 
 
 def brief_report_answer(reported: Reported, outcomes: tuple[OutcomeAnswer, ...]) -> BriefReportAnswer:
@@ -389,7 +389,7 @@ def brief_report_answer(reported: Reported, outcomes: tuple[OutcomeAnswer, ...])
 # ── many reports at once ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-class BatchResult(Struct, frozen=True, rename="camel", kw_only=True):
+class BatchResultBody(Struct, frozen=True, rename="camel", kw_only=True):
     """What became of one entry of a batch: the same as in `outcomes` and a phase or, if it was refused, a problem."""
 
     index: Annotated[int, Meta(description="Its place in the batch, from 0.")]
@@ -402,12 +402,12 @@ class BatchResult(Struct, frozen=True, rename="camel", kw_only=True):
     replayed: bool | UnsetType = UNSET
     notes: tuple[Note, ...] | UnsetType = UNSET
     phase: Phase | UnsetType = UNSET
-    problem: ProblemDocument | UnsetType = UNSET
+    problem: ProblemDocumentBody | UnsetType = UNSET
 
 
 class BatchAnswer(Struct, frozen=True, rename="camel"):
     """What became of a batch."""
 
-    results: tuple[BatchResult, ...]
+    results: tuple[BatchResultBody, ...]
     accepted: Annotated[int, Meta(description="How many were answered, be it with a discard.")]
     refused: int

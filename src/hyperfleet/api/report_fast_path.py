@@ -16,14 +16,14 @@ from msgspec import Struct
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hyperfleet.aggregation import BodyProblem, read_plain
-from hyperfleet.api.callers import guest_of
+from hyperfleet.api.boundary import id_of, send_problem
+from hyperfleet.api.callers import caller_or_none
 from hyperfleet.api.context import Context
-from hyperfleet.api.envelope import id_of, send_problem
-from hyperfleet.api.patience import Patience
 from hyperfleet.api.problems import Problem, from_code, from_error, from_refusal
+from hyperfleet.api.report_bodies import generation_key_of
+from hyperfleet.api.request_metrics import note_template
 from hyperfleet.api.requests import ID, is_suspicious
-from hyperfleet.api.submissions import generation_key_of
-from hyperfleet.api.traffic import tell_template
+from hyperfleet.api.shared_timeout import SharedTimeout
 from hyperfleet.api.wire import ALIASES, BASE, brief_report_answer, outcome_of, path_of
 from hyperfleet.model.kind import Kind
 from hyperfleet.model.report import ADAPTER_PATTERN, Report
@@ -41,14 +41,14 @@ _encode: Final = msgspec.json.Encoder().encode
 _HEADERS: Final = ((b"content-type", b"application/json"), (b"cache-control", b"no-store"))
 
 
-class ReportLane:
+class ReportFastPath:
     """An application whose plain reports are taken in at once: `POST …/statuses`, `PUT …/statuses/adapters/{name}`."""
 
     def __init__(self, app: ASGIApp, context: Context) -> None:
         """Take what is usual off `app`."""
         self._app = app
         self._context = context
-        self._patience = Patience(context.limits.time.total_seconds())
+        self._timeout = SharedTimeout(context.limits.time.total_seconds())
         self._places = [(kind, _pattern_of(kind, context)) for kind in context.kinds]
         self._templates = {
             (kind.name, is_put): f"{BASE}{path_of(kind, context.kinds)}/{{id}}/statuses{'/adapters/{adapter}' * is_put}"
@@ -59,7 +59,7 @@ class ReportLane:
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         """Take in a plain report; pass everything else on."""
         place = self._find(scope) if scope["type"] == "http" else None
-        caller = guest_of(scope) if place is not None else None
+        caller = caller_or_none(scope) if place is not None else None
         if place is None or caller is None or not caller.may("reporter"):
             return self._app(scope, receive, send)
         promised = length_of(scope)
@@ -69,9 +69,9 @@ class ReportLane:
 
     async def _serve(self, place: _Place, caller: Caller, upload: Upload, scope: Scope, send: Send) -> None:
         target, adapter = place
-        tell_template(scope, self._templates[target.kind.name, bool(adapter)])
+        note_template(scope, self._templates[target.kind.name, bool(adapter)])
         try:
-            with self._patience:
+            with self._timeout:
                 raw = await upload.read()
                 redacted = self._context.redactor.clean(raw)
                 report = read_plain(redacted.body, adapter) if self._is_plain(raw, upload) else None

@@ -26,7 +26,7 @@ _INSTANT: Final = 1e-6  # seconds; what is less comes of rounding
 _NEIGHBOURS: Final = 64  # bits of an IPv6 address that one customer has alone
 
 
-class Allowance:
+class TokenBuckets:
     """Token buckets by name. Of each is kept only when it will be full again; a full one is not kept at all."""
 
     def __init__(self, rate: int, burst: int, now: Callable[[], float] = time.monotonic) -> None:
@@ -69,15 +69,15 @@ class Allowance:
                 return
 
 
-class Pace:
+class RateLimiter:
     """Holds back who asks too fast."""
 
     def __init__(self, rate: int, burst: int | None = None, now: Callable[[], float] = time.monotonic) -> None:
         """Allow everybody `rate` requests a second, and at once `burst` or those of two seconds."""
         self._rate = rate
         self._burst = burst or 2 * rate
-        self._callers = Allowance(rate, self._burst, now)
-        self._strangers = Allowance(rate, self._burst, now)
+        self._callers = TokenBuckets(rate, self._burst, now)
+        self._strangers = TokenBuckets(rate, self._burst, now)
 
     def admit(self, found: Caller | Problem, scope: Scope, *, is_known: bool = True) -> Caller | Problem:
         """Count a request; return who sent it or, if they are too fast, that. `is_known`: by a name of their own."""
@@ -92,7 +92,7 @@ class Pace:
         wait = self._strangers.wait_for(_address_of(scope))
         return self._refuse(wait) if wait else None
 
-    def _hold_back(self, allowance: Allowance, name: str) -> Problem | None:
+    def _hold_back(self, allowance: TokenBuckets, name: str) -> Problem | None:
         wait = allowance.take(name)
         return self._refuse(wait) if wait else None
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from hyperfleet.aggregation.body import MAX_CONDITIONS, MAX_GENERATION
 from hyperfleet.api.description.operations import Schema
-from hyperfleet.api.intake import (
+from hyperfleet.api.resource_bodies import (
     LABEL_PATTERN,
     LABEL_PREFIX_PATTERN,
     MAX_FORCE_REASON,

@@ -13,13 +13,13 @@ from typing import Final
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from hyperfleet.api.callers import guest_of
+from hyperfleet.api.boundary import id_of, send_problem
+from hyperfleet.api.callers import caller_or_none
 from hyperfleet.api.context import Context
-from hyperfleet.api.envelope import id_of, send_problem
 from hyperfleet.api.problems import from_error
+from hyperfleet.api.request_metrics import note_template
 from hyperfleet.api.requests import ID
 from hyperfleet.api.responses import WORTHWHILE
-from hyperfleet.api.traffic import tell_template
 from hyperfleet.api.wire import ALIASES, BASE
 from hyperfleet.errors import StoreError
 from hyperfleet.ports import Answer
@@ -36,7 +36,7 @@ _HEADERS: Final = [
 ]
 
 
-class FastLane:
+class ReadFastPath:
     """An application whose resources are read at once."""
 
     def __init__(self, app: ASGIApp, context: Context) -> None:
@@ -53,7 +53,7 @@ class FastLane:
             collection, _, id_ = scope["path"].rpartition("/")
             kind = self._kinds.get(collection)
             if kind is not None and ID.fullmatch(id_) and _UNUSUAL.isdisjoint(dict(scope["headers"])):
-                caller = guest_of(scope)
+                caller = caller_or_none(scope)
                 if caller is not None and caller.may("reader"):
                     return self._answer(kind, id_, caller, scope, receive, send)
         return self._app(scope, receive, send)
@@ -62,7 +62,7 @@ class FastLane:
         try:
             answer = await self._store.read_answer(kind, id_, caller.scope)
         except StoreError as error:
-            tell_template(scope, self._templates[kind])
+            note_template(scope, self._templates[kind])
             await send_problem(from_error(error), scope, send, error)
             return
         except Exception as error:  # noqa: BLE001  # whatever it is, it is told on the ordinary way
@@ -71,7 +71,7 @@ class FastLane:
         if answer is None or len(answer.body) >= WORTHWHILE:
             await self._app(scope, receive, send)
             return
-        tell_template(scope, self._templates[kind])
+        note_template(scope, self._templates[kind])
         await send(_start_of(answer, scope))
         await send({"type": "http.response.body", "body": answer.body})
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 _LOOKS: Final = 8  # in the time of the limit, so that a task may have an eighth more
 
 
-class Patience:
+class SharedTimeout:
     """`with patience:` ends in `TimeoutError` for a task that takes longer than the limit."""
 
     def __init__(self, limit: float) -> None:

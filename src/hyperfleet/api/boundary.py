@@ -21,7 +21,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hyperfleet.api.context import Context
 from hyperfleet.api.problems import Problem, answer_problem, from_code, from_error
-from hyperfleet.api.traffic import tell_lasting, tell_scope
+from hyperfleet.api.request_metrics import note_open_ended, note_scope
 from hyperfleet.api.wire import ALIASES, BASE
 from hyperfleet.errors import HyperFleetError
 
@@ -29,10 +29,10 @@ _LOG: Final = logging.getLogger(__name__)
 _MAX_ADDRESS: Final = 16_384  # characters; what proxies let through, twice
 _SHOWN: Final = 1_024  # characters of a path that logs and problems repeat
 _TIME_LIMIT: Final = "time_limit"  # where the state of a request has it
-_TELLER: Final = "teller"  # where it has who tells problems in other words than ours
+_FORMATTER: Final = "formatter"  # where it has who tells problems in other words than ours
 _SANE_ID: Final = re.compile(rb"[\x21-\x7e]{1,128}")
 
-Teller = Callable[[Problem, Request], Response]
+ProblemFormatter = Callable[[Problem, Request], Response]
 
 # The request that the task that runs now serves, for the log. In the fast lanes it is not set before there is something
 # to say.
@@ -63,15 +63,15 @@ async def send_problem(problem: Problem, scope: Scope, send: Send, error: Except
 def lift_time_limit(scope: Scope) -> None:
     """Let a request go on for as long as its caller is there: it is a stream, or has a limit of its own."""
     scope["state"][_TIME_LIMIT].reschedule(None)
-    tell_lasting(scope)
+    note_open_ended(scope)
 
 
-def tell_problems_by(teller: Teller, scope: Scope) -> None:
+def format_problems_with(formatter: ProblemFormatter, scope: Scope) -> None:
     """Let a dialect tell, too, what is answered in its place: that it took too long."""
-    scope["state"][_TELLER] = teller
+    scope["state"][_FORMATTER] = formatter
 
 
-class Envelope(Struct, frozen=True):
+class RequestBoundary(Struct, frozen=True):
     """An application in which no request goes unanswered."""
 
     app: ASGIApp
@@ -147,7 +147,7 @@ class _Reply:
     async def make_up(self, problem: Problem, request: Request) -> None:
         """Answer with a problem, unless an answer was begun."""
         if not self._is_begun:
-            answer: Teller = request.scope["state"].get(_TELLER, answer_problem)
+            answer: ProblemFormatter = request.scope["state"].get(_FORMATTER, answer_problem)
             await answer(problem, request)(request.scope, request.receive, self)
 
 
@@ -177,5 +177,5 @@ def _under_base(scope: Scope) -> Scope:
     path = scope["path"]
     for alias in ALIASES:
         if path.startswith(f"{alias}/"):
-            return tell_scope({**scope, "path": BASE + path.removeprefix(alias)})
+            return note_scope({**scope, "path": BASE + path.removeprefix(alias)})
     return scope

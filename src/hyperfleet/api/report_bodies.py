@@ -12,7 +12,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from hyperfleet.aggregation import BodyProblem, read_report
-from hyperfleet.api.intake import name_type
+from hyperfleet.api.resource_bodies import name_type
 from hyperfleet.documents import pointer
 from hyperfleet.documents.wording import count, quote
 from hyperfleet.model.kind import Kind, Kinds
@@ -50,7 +50,7 @@ class Reading(Struct, frozen=True):
     errors: tuple[BodyProblem, ...] = ()
 
 
-class BatchEntry(Struct, frozen=True):
+class BatchItem(Struct, frozen=True):
     """One entry of a batch: a report and what it is about, or errors."""
 
     target: Target | None = None
@@ -106,17 +106,17 @@ def read_batch(body: object, most: int) -> tuple[list[object], tuple[BodyProblem
     return entries, ()
 
 
-def read_batch_entry(entry: object, at: str, kinds: Kinds, redactor: Redactor) -> BatchEntry:
+def read_batch_entry(entry: object, at: str, kinds: Kinds, redactor: Redactor) -> BatchItem:
     """Read one entry of a batch: a report, and which resource it is about."""
     if not isinstance(entry, dict):
-        return BatchEntry(errors=(BodyProblem(at, "WrongType", f"an entry must be an object, not {name_type(entry)}"),))
+        return BatchItem(errors=(BodyProblem(at, "WrongType", f"an entry must be an object, not {name_type(entry)}"),))
     names = {spelling: kind for kind in kinds for spelling in _id_keys(kind)}
     ids = {key: value for key, value in entry.items() if key in names}
     target, errors = _read_target(ids, names, at)
     rest = {key: value for key, value in entry.items() if key not in names}
     part = _read_part(at, rest, redactor)
     mixture = _find_mixture(ids, [(at, rest)])
-    return BatchEntry(target, part.sent, (*errors, *mixture, *part.errors))
+    return BatchItem(target, part.sent, (*errors, *mixture, *part.errors))
 
 
 class _Part(Struct, frozen=True):

@@ -23,7 +23,7 @@ from hyperfleet.services.workspace import Rules
 _decode: Final = msgspec.json.Decoder(ResourceAnswer).decode
 
 
-def recaller(rules: Rules) -> Recall:
+def answer_decoder(rules: Rules) -> Recall:
     """Return what reads stored answers; `rules` are those that they were computed with."""
 
     def recall(entry: Entry) -> Recalled:

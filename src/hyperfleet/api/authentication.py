@@ -14,8 +14,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from hyperfleet.api.callers import CALLER, OTHER_SCHEME, RECHECK, challenge
 from hyperfleet.api.exchanges import PROBES
-from hyperfleet.api.pace import Pace
 from hyperfleet.api.problems import RETRY_AFTER, Problem
+from hyperfleet.api.rate_limits import RateLimiter
 from hyperfleet.services.callers import Authenticator, Caller, Rejection
 
 ANONYMOUS: Final = Caller("anonymous")  # everybody, where nobody is asked who they are
@@ -30,12 +30,12 @@ _EMPTY: Final = Problem(
 )
 
 
-class Gate(Struct, frozen=True):
+class Authentication(Struct, frozen=True):
     """An application that knows who asks."""
 
     app: ASGIApp
     authenticator: Authenticator | None  # None: nobody is asked
-    pace: Pace | None = None  # None: everybody may ask as fast as they can
+    rate_limiter: RateLimiter | None = None  # None: everybody may ask as fast as they can
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         """Find out who sends a request, and pass it on: at once, unless somebody must be asked who that is."""
@@ -47,19 +47,19 @@ class Gate(Struct, frozen=True):
         return self._pass_on(found, scope, receive, send)
 
     async def _ask(self, stranger: _Stranger, scope: Scope, receive: Receive, send: Send) -> None:
-        found = await _identify(stranger, scope, self.pace)
+        found = await _identify(stranger, scope, self.rate_limiter)
         await self._pass_on(found, scope, receive, send)
 
     def _pass_on(self, found: Caller | Problem, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
-        scope[CALLER] = found if self.pace is None else self._admit(found, scope, self.pace)
+        scope[CALLER] = found if self.rate_limiter is None else self._admit(found, scope, self.rate_limiter)
         if self.authenticator is not None:
             scope[RECHECK] = self._is_unchanged
         return self.app(scope, receive, send)
 
-    def _admit(self, found: Caller | Problem, scope: Scope, pace: Pace) -> Caller | Problem:
+    def _admit(self, found: Caller | Problem, scope: Scope, rate_limiter: RateLimiter) -> Caller | Problem:
         if scope["path"] in PROBES and not _is_bad_token(found):
             return found
-        return pace.admit(found, scope, is_known=self.authenticator is not None)
+        return rate_limiter.admit(found, scope, is_known=self.authenticator is not None)
 
     async def _is_unchanged(self, scope: Scope) -> bool:
         """Tell whether a token still lets the same caller in; while nobody can tell, it does."""
@@ -92,8 +92,8 @@ def _recognize(scope: Scope, authenticator: Authenticator) -> Caller | Problem |
     return authenticator.recognize(token) or _Stranger(token, authenticator)
 
 
-async def _identify(stranger: _Stranger, scope: Scope, pace: Pace | None) -> Caller | Problem:
-    if pace is not None and (refusal := pace.refuse_guess(scope)):
+async def _identify(stranger: _Stranger, scope: Scope, rate_limiter: RateLimiter | None) -> Caller | Problem:
+    if rate_limiter is not None and (refusal := rate_limiter.refuse_guess(scope)):
         return refusal
     found = await stranger.authenticator.identify(stranger.token)
     return _turn_away(found) if isinstance(found, Rejection) else found
