@@ -18,7 +18,7 @@ from hyperfleet.aggregation import BodyProblem
 from hyperfleet.api.app import create_app
 from hyperfleet.api.audit import describe_event
 from hyperfleet.api.context import Context, MetricsOptions, RequestLimits
-from hyperfleet.api.exposition import look_at_process
+from hyperfleet.api.exposition import read_process
 from hyperfleet.api.forwarding import Forwarding
 from hyperfleet.api.rate_limits import RateLimiter
 from hyperfleet.api.wire import present
@@ -93,7 +93,7 @@ class System:
         measures = Measures(settings.metrics.max_adapters)
         measures.attend(self.committer, self.tail)
         measures.attend_upkeep(self._loops, retention)
-        tallies = Tallies(measures, look_at_process, board)
+        tallies = Tallies(measures, read_process, board)
         if board is not None:
             self._loops.append(tallies.loop)
         self._authenticator = build_authenticator(settings)

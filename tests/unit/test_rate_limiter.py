@@ -59,7 +59,7 @@ def test_who_has_been_quiet_is_forgotten() -> None:
 
 
 def test_no_crowd_fills_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rate_limits, "_MOST_KNOWN", 100)
+    monkeypatch.setattr(rate_limits, "_MAX_NAMES", 100)
     allowance = TokenBuckets(1, 1, Watch())
     for number in range(1_000):
         allowance.take(f"address {number}")

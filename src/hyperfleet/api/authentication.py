@@ -1,7 +1,7 @@
-"""The gate: finds out who sends a request before the fast lanes and the routes look at it.
+"""Finds out who sends a request, before the fast paths and the routes see it.
 
-It turns nobody away itself: what it found is in the scope, and whoever asks `callers` for it refuses with it. So the
-probes and the description stay open to everybody, and each dialect tells a refusal in its own words.
+It refuses nobody itself: the result is in the scope, and `callers` refuses a request with it when a handler needs a
+caller. So probes and the API description stay public, and each API writes a refusal in its own format.
 """
 
 from __future__ import annotations
@@ -18,36 +18,36 @@ from hyperfleet.api.problems import RETRY_AFTER, Problem
 from hyperfleet.api.rate_limits import RateLimiter
 from hyperfleet.services.callers import Authenticator, Caller, Rejection
 
-ANONYMOUS: Final = Caller("anonymous")  # everybody, where nobody is asked who they are
+ANONYMOUS: Final = Caller("anonymous")  # every caller, if there is no authentication
 
 _SCHEME: Final = b"bearer"
-_UNKNOWN: Final = Problem("Unauthenticated", "send a token: `Authorization: Bearer …`", headers=challenge())
+_NO_TOKEN: Final = Problem("Unauthenticated", "send a token: `Authorization: Bearer …`", headers=challenge())
 _TWICE: Final = Problem(
-    "InvalidRequest", "the header Authorization is there more than once", headers=challenge("invalid_request")
+    "InvalidRequest", "the header Authorization is given more than once", headers=challenge("invalid_request")
 )
 _EMPTY: Final = Problem(
-    "InvalidRequest", "the header Authorization has no token behind `Bearer`", headers=challenge("invalid_request")
+    "InvalidRequest", "the header Authorization has no token after `Bearer`", headers=challenge("invalid_request")
 )
 
 
 class Authentication(Struct, frozen=True):
-    """An application that knows who asks."""
+    """ASGI middleware that identifies callers."""
 
     app: ASGIApp
-    authenticator: Authenticator | None  # None: nobody is asked
-    rate_limiter: RateLimiter | None = None  # None: everybody may ask as fast as they can
+    authenticator: Authenticator | None  # None: everybody is anonymous
+    rate_limiter: RateLimiter | None = None  # None: no rate limit
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
-        """Find out who sends a request, and pass it on: at once, unless somebody must be asked who that is."""
+        """Identify the caller and pass the request on; only an unknown token needs a lookup."""
         if scope["type"] != "http":
             return self.app(scope, receive, send)
         found = ANONYMOUS if self.authenticator is None else _recognize(scope, self.authenticator)
-        if isinstance(found, _Stranger):
-            return self._ask(found, scope, receive, send)
+        if isinstance(found, _UnknownToken):
+            return self._look_up(found, scope, receive, send)
         return self._pass_on(found, scope, receive, send)
 
-    async def _ask(self, stranger: _Stranger, scope: Scope, receive: Receive, send: Send) -> None:
-        found = await _identify(stranger, scope, self.rate_limiter)
+    async def _look_up(self, unknown: _UnknownToken, scope: Scope, receive: Receive, send: Send) -> None:
+        found = await _identify(unknown, scope, self.rate_limiter)
         await self._pass_on(found, scope, receive, send)
 
     def _pass_on(self, found: Caller | Problem, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
@@ -62,25 +62,25 @@ class Authentication(Struct, frozen=True):
         return rate_limiter.admit(found, scope, is_known=self.authenticator is not None)
 
     async def _is_unchanged(self, scope: Scope) -> bool:
-        """Tell whether a token still lets the same caller in; while nobody can tell, it does."""
+        """Return whether a token still identifies the same caller; true while the issuer cannot be reached."""
         found = ANONYMOUS if self.authenticator is None else _recognize(scope, self.authenticator)
-        if isinstance(found, _Stranger):
+        if isinstance(found, _UnknownToken):
             found = await _identify(found, scope, None)
         return found == scope[CALLER] or (isinstance(found, Problem) and found.code == "IssuerUnavailable")
 
 
-class _Stranger(Struct, frozen=True):
-    """Somebody whose token is not known without asking."""
+class _UnknownToken(Struct, frozen=True):
+    """A token that must be looked up."""
 
     token: bytes
     authenticator: Authenticator
 
 
-def _recognize(scope: Scope, authenticator: Authenticator) -> Caller | Problem | _Stranger:
-    """Return who sends a request, as far as that is known without any work."""
+def _recognize(scope: Scope, authenticator: Authenticator) -> Caller | Problem | _UnknownToken:
+    """Return the caller, if the token is known already."""
     credentials = [value for name, value in scope["headers"] if name == b"authorization"]
     if not any(credentials):
-        return _UNKNOWN
+        return _NO_TOKEN
     scheme, _, rest = bytes(credentials[0]).partition(b" ")
     token = rest.strip()
     if len(credentials) > 1:
@@ -89,22 +89,22 @@ def _recognize(scope: Scope, authenticator: Authenticator) -> Caller | Problem |
         return OTHER_SCHEME
     if not token:
         return _EMPTY
-    return authenticator.recognize(token) or _Stranger(token, authenticator)
+    return authenticator.recognize(token) or _UnknownToken(token, authenticator)
 
 
-async def _identify(stranger: _Stranger, scope: Scope, rate_limiter: RateLimiter | None) -> Caller | Problem:
+async def _identify(unknown: _UnknownToken, scope: Scope, rate_limiter: RateLimiter | None) -> Caller | Problem:
     if rate_limiter is not None and (refusal := rate_limiter.refuse_guess(scope)):
         return refusal
-    found = await stranger.authenticator.identify(stranger.token)
-    return _turn_away(found) if isinstance(found, Rejection) else found
+    found = await unknown.authenticator.identify(unknown.token)
+    return _describe_rejection(found) if isinstance(found, Rejection) else found
 
 
 def _is_bad_token(found: Caller | Problem) -> bool:
-    """Tell whether somebody may be guessing, which counts wherever they do."""
+    """Return whether this may be a guessed token, which is limited on every path."""
     return isinstance(found, Problem) and found.code == "InvalidToken"
 
 
-def _turn_away(rejection: Rejection) -> Problem:
+def _describe_rejection(rejection: Rejection) -> Problem:
     if rejection.is_passing:
         return Problem("IssuerUnavailable", rejection.reason, headers={"Retry-After": RETRY_AFTER})
     return Problem("InvalidToken", rejection.reason, headers=challenge("invalid_token", rejection.reason))

@@ -1,4 +1,4 @@
-"""What changed, when and why: the transitions of a resource's phase and conditions, also after it was removed."""
+"""The history of a resource: transitions of its phase and conditions with their causes, also after its removal."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class _History(Struct, frozen=True):
         return answer_made(request, self._present(target, search, found))
 
     def _present(self, target: Target, search: HistorySearch, found: tuple[Recorded, ...]) -> HistoryPage:
-        """Make the page; one more than asked for was looked for, to know whether there is another."""
+        """Build the page; one more entry was read, to know whether there is another page."""
         page = found[: search.query.limit]
         return HistoryPage(
             f"{href_of(self.kind, target.id, target.parent_id, self.context.kinds)}/history",

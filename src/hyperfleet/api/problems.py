@@ -1,8 +1,8 @@
-"""What went wrong, as problem documents (RFC 9457). The only place that knows which HTTP code an error has.
+"""Problem documents (RFC 9457). The only module that knows which HTTP status an error has.
 
-Services answer with refusals and raise the errors of `hyperfleet.errors`; handlers raise `Refused` with what they
-find wrong themselves. All of it ends here. Nothing internal is ever told: what a caller cannot act on is an
-`InternalError` with a request id, and the log has the rest.
+Services return refusals and raise the errors of `hyperfleet.errors`; handlers raise `Refused`. All of them end here.
+Internal details are never shown: what a caller cannot act on is an `InternalError` with a request id, and the log has
+the rest.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from hyperfleet.errors import HyperFleetError
 from hyperfleet.services.results import Refusal
 
 MEDIA_TYPE: Final = "application/problem+json"
-RETRY_AFTER: Final = "1"  # seconds; queues drain and databases fail over within a few of them
+RETRY_AFTER: Final = "1"  # second; queues drain and databases fail over within a few
 
 FaultLocation = Literal["pointer", "parameter", "header"]
 
 
 class ProblemType(Struct, frozen=True):
-    """What a code means: its HTTP status, a title that never varies, and what to do about it."""
+    """What a code means: its HTTP status, a fixed title, and what to do about it."""
 
     status: int
     title: str
@@ -36,57 +36,61 @@ class ProblemType(Struct, frozen=True):
 
 
 CATALOGUE: Final[Mapping[str, ProblemType]] = {
-    "InvalidBody": ProblemType(
-        400, "The body is not what it should be", "Correct what `errors` lists; it lists everything."
+    "InvalidBody": ProblemType(400, "The body is invalid", "Correct what `errors` lists; it lists everything."),
+    "InvalidQuery": ProblemType(400, "A query parameter is invalid", "Correct the parameters that `errors` names."),
+    "InvalidHeader": ProblemType(400, "A header is invalid", "Correct the header that `errors` names."),
+    "InvalidRequest": ProblemType(400, "The request is invalid", "Compare it with /openapi.json."),
+    "Unauthenticated": ProblemType(
+        401, "The request is not authenticated", "Send a token in the header `Authorization`."
     ),
-    "InvalidQuery": ProblemType(400, "A query parameter is wrong", "Correct the parameters that `errors` names."),
-    "InvalidHeader": ProblemType(400, "A header is wrong", "Correct the header that `errors` names."),
-    "InvalidRequest": ProblemType(400, "The request is not understood", "Compare it with /openapi.json."),
-    "Unauthenticated": ProblemType(401, "Nobody knows who you are", "Send a token in the header `Authorization`."),
-    "InvalidToken": ProblemType(401, "The token is not accepted", "Get a new token from whoever gave you this one."),
+    "InvalidToken": ProblemType(401, "The token is not accepted", "Get a new token from its issuer."),
     "Forbidden": ProblemType(
-        403, "You may not do this", "Ask an administrator for the role or tenant that `detail` names."
+        403, "You are not allowed to do this", "Ask an administrator for the role or tenant that `detail` names."
     ),
     "NotYourAdapter": ProblemType(
-        403, "You may not report as this adapter", "Report under the names that your token is bound to."
+        403, "You are not allowed to report as this adapter", "Report under the names that your token is bound to."
     ),
-    "NotFound": ProblemType(404, "There is no such thing", "Check the path and the id; it may have been removed."),
-    "MethodNotAllowed": ProblemType(405, "This path has no such method", "Use one of those in the `Allow` header."),
-    "RequestTimeout": ProblemType(408, "The body did not come in time", "Send the request again; nothing was done."),
+    "NotFound": ProblemType(404, "Not found", "Check the path and the id; it may have been removed."),
+    "MethodNotAllowed": ProblemType(
+        405, "The path does not support this method", "Use a method of the `Allow` header."
+    ),
+    "RequestTimeout": ProblemType(408, "The body did not arrive in time", "Send the request again; nothing was done."),
     "GenerationAhead": ProblemType(
         409, "The report is about a generation that does not exist yet", "Read the resource again, then report."
     ),
     "GenerationConflict": ProblemType(
-        409, "The resource has changed since", "Read it again, make the change anew and send it with that generation."
+        409, "The resource has changed meanwhile", "Read it again, repeat the change and send it with that generation."
     ),
     "NameTaken": ProblemType(409, "The name is taken", "Choose another name, or use the resource that has it."),
     "BeingDeleted": ProblemType(
         409, "The resource is being deleted", "It can no longer change. Its name is free again: create another one."
     ),
-    "ParentBeingDeleted": ProblemType(409, "The parent is being deleted", "Nothing can be added to it any more."),
+    "ParentBeingDeleted": ProblemType(409, "The parent is being deleted", "Nothing can be added to it."),
     "NotBeingDeleted": ProblemType(
-        409, "The resource is not being deleted", "DELETE it first; force it only if that hangs."
+        409, "The resource is not being deleted", "DELETE it first; force the removal only if the deletion hangs."
     ),
     "TooManyAdapters": ProblemType(
-        409, "Too many adapters report on the resource", "Retire those that report no more, or use fewer names."
+        409, "Too many adapters report on the resource", "Retire adapters that no longer report, or use fewer names."
     ),
     "WaitFailed": ProblemType(
         409,
-        "What was waited for will not be",
-        "What `failOn` names has happened; `errors` says why. Mend it, wait again.",
+        "The wait failed",
+        "A condition of `failOn` is met; see `errors`. Fix the cause, then wait again.",
     ),
     "Gone": ProblemType(
-        410, "The resource was removed meanwhile", "Stop waiting; to wait for that, ask for `deleted`."
+        410, "The resource was removed meanwhile", "Stop waiting. To wait for the removal, use `for=deleted`."
     ),
     "Forgotten": ProblemType(
-        410, "The past that was asked for is no longer kept", "Ask for a later time or position, or list anew."
+        410, "That part of the history is no longer kept", "Use a later time or position, or list again."
     ),
     "PreconditionFailed": ProblemType(
-        412, "The resource is not the one you know", "Read it again and retry with the ETag of that answer."
+        412, "The resource has another version", "Read it again and retry with the ETag of that answer."
     ),
     "BodyTooLarge": ProblemType(413, "The body is too large", "Send less, or several requests."),
-    "UriTooLong": ProblemType(414, "The address is too long", "Use fewer or shorter query parameters."),
-    "UnsupportedMediaType": ProblemType(415, "The body is in a form we do not read", "Send JSON: `application/json`."),
+    "UriTooLong": ProblemType(414, "The URL is too long", "Use fewer or shorter query parameters."),
+    "UnsupportedMediaType": ProblemType(
+        415, "The content type or encoding is not supported", "Send JSON: `application/json`."
+    ),
     "InvalidLabels": ProblemType(422, "The labels are not allowed", "Correct what `errors` lists."),
     "InvalidSpec": ProblemType(422, "The spec does not fit the schema of its kind", "Correct what `errors` lists."),
     "IdempotencyKeyReused": ProblemType(
@@ -96,28 +100,30 @@ CATALOGUE: Final[Mapping[str, ProblemType]] = {
         422, "The policy has problems", "Correct what `errors` lists; the old one stays in force."
     ),
     "PreconditionRequired": ProblemType(
-        428, "The request must name the version it replaces", "Read it, and send the ETag of that answer as `If-Match`."
+        428,
+        "The request must name the version that it replaces",
+        "Read it, and send the ETag of that answer as `If-Match`.",
     ),
     "RateLimited": ProblemType(
-        429, "You ask too fast", "Wait for the time in `Retry-After`; send many reports as a batch."
+        429, "Too many requests", "Wait for the time in `Retry-After`; send many reports as a batch."
     ),
     "TooManyWatches": ProblemType(
-        429, "You watch too much at once", "Close what you no longer need, or watch a list in place of each resource."
+        429, "Too many watches", "Close watches that you no longer need, or watch a list instead of single resources."
     ),
-    "InternalError": ProblemType(500, "Something went wrong here", "Retry; if it stays, tell us the `requestId`."),
-    "Overloaded": ProblemType(503, "More is asked than can be done now", "Retry after the time in `Retry-After`."),
+    "InternalError": ProblemType(500, "Internal error", "Retry; if it persists, report the `requestId`."),
+    "Overloaded": ProblemType(503, "The server is overloaded", "Retry after the time in `Retry-After`."),
     "IssuerUnavailable": ProblemType(
-        503, "Whoever issued the token cannot be asked now", "Retry; the token may be good, nobody can tell yet."
+        503, "The issuer of the token cannot be reached", "Retry; the token could not be checked."
     ),
     "StoreUnavailable": ProblemType(
-        503, "The database cannot be reached", "Retry; a write may have happened, and repeating it does no harm."
+        503, "The database cannot be reached", "Retry; a write may have happened, and repeating it is safe."
     ),
     "WaitTimeout": ProblemType(
         504,
-        "What was waited for did not come in time",
-        "`errors` says what is missing and why. Wait again, or look there.",
+        "The wait timed out",
+        "`errors` says what is missing and why. Wait again, or fix the cause.",
     ),
-    "Timeout": ProblemType(503, "It took too long", "Retry; a write may have happened, and repeating it does no harm."),
+    "Timeout": ProblemType(503, "The request timed out", "Retry; a write may have happened, and repeating it is safe."),
 }
 
 _STATUS_CODES: Final[Mapping[int, str]] = {  # what the framework raises
@@ -128,23 +134,23 @@ _STATUS_CODES: Final[Mapping[int, str]] = {  # what the framework raises
     414: "UriTooLong",
     415: "UnsupportedMediaType",
 }
-_ERROR_CODES: Final[Mapping[str, str]] = {"Contended": "Overloaded"}  # ours whose code is not for callers
+_ERROR_CODES: Final[Mapping[str, str]] = {"Contended": "Overloaded"}  # our own codes that callers do not see
 
 
 class FaultBody(Struct, frozen=True, rename="camel"):
-    """One thing that is wrong, and where."""
+    """One error and where it is."""
 
     code: str
     message: str
-    pointer: Annotated[str | UnsetType, Meta(description="Where in the body: a JSON pointer.")] = UNSET
-    parameter: Annotated[str | UnsetType, Meta(description="Which query parameter.")] = UNSET
-    header: Annotated[str | UnsetType, Meta(description="Which header.")] = UNSET
+    pointer: Annotated[str | UnsetType, Meta(description="A JSON pointer into the body.")] = UNSET
+    parameter: Annotated[str | UnsetType, Meta(description="The query parameter.")] = UNSET
+    header: Annotated[str | UnsetType, Meta(description="The header.")] = UNSET
 
 
 class ProblemDocumentBody(Struct, frozen=True, rename="camel"):
-    """What went wrong."""
+    """Why a request failed (RFC 9457)."""
 
-    type: Annotated[str, Meta(description="A reference to what `code` means and what to do about it.")]
+    type: Annotated[str, Meta(description="A path that explains `code` and what to do about it.")]
     title: str
     status: int
     detail: str
@@ -155,7 +161,7 @@ class ProblemDocumentBody(Struct, frozen=True, rename="camel"):
 
 
 class Problem(Struct, frozen=True):
-    """Something wrong, not yet told to anybody."""
+    """A problem before it is written as a document."""
 
     code: str
     detail: str
@@ -168,7 +174,7 @@ class Problem(Struct, frozen=True):
         return CATALOGUE[self.code].status
 
     def document(self, instance: str | UnsetType = UNSET, request_id: str | UnsetType = UNSET) -> ProblemDocumentBody:
-        """Write it down."""
+        """Write the document."""
         entry = CATALOGUE[self.code]
         return ProblemDocumentBody(
             f"/problems/{self.code}",
@@ -186,55 +192,55 @@ class Refused(Exception):  # noqa: N818  # never leaves this package: the applic
     """Ends a request with a problem."""
 
     def __init__(self, problem: Problem) -> None:
-        """Carry the problem to the edge."""
+        """Keep the problem for the application."""
         self.problem = problem
         super().__init__(problem.detail)
 
 
 def from_refusal(refusal: Refusal) -> Problem:
-    """Tell why a service did nothing."""
+    """Translate the refusal of a service."""
     return Problem(refusal.code, refusal.message, faults(refusal.errors))
 
 
 def from_body(errors: Iterable[BodyProblem]) -> Problem:
-    """Tell what is wrong with a body."""
+    """Describe the errors of a body."""
     found = faults(errors)
-    return Problem("InvalidBody", _count(found, "thing is", "things are") + " wrong with the body", found)
+    return Problem("InvalidBody", _count(found, "error", "errors") + " in the body", found)
 
 
 def from_query(errors: Iterable[BodyProblem]) -> Problem:
-    """Tell what is wrong with query parameters; the pointer of each error is the parameter's name."""
+    """Describe the errors of query parameters; the pointer of each error is the name of the parameter."""
     found = faults(errors, "parameter")
-    return Problem("InvalidQuery", _count(found, "query parameter is", "query parameters are") + " wrong", found)
+    return Problem("InvalidQuery", _count(found, "query parameter is", "query parameters are") + " invalid", found)
 
 
 def from_header(name: str, message: str) -> Problem:
-    """Tell what is wrong with a header."""
-    return Problem("InvalidHeader", f"the header {name} is wrong", (FaultBody("BadFormat", message, header=name),))
+    """Describe an invalid header."""
+    return Problem("InvalidHeader", f"the header {name} is invalid", (FaultBody("BadFormat", message, header=name),))
 
 
 def from_http_error(error: HTTPException) -> Problem:
-    """Tell what the framework did not like."""
+    """Translate an error of the framework."""
     code = _STATUS_CODES.get(error.status_code, "InvalidRequest" if error.status_code < 500 else "InternalError")
     return Problem(code, CATALOGUE[code].title, headers=dict(error.headers or {}))
 
 
 def from_error(error: Exception) -> Problem:
-    """Tell of an error without telling what is inside."""
+    """Translate an error, without internal details."""
     code = _ERROR_CODES.get(error.code, error.code) if isinstance(error, HyperFleetError) else "InternalError"
     return from_code(code if code in CATALOGUE else "InternalError")
 
 
 def from_code(code: str) -> Problem:
-    """Tell what needs no more words than the catalogue has."""
+    """Return the problem of a code that needs no further detail."""
     entry = CATALOGUE[code]
     headers = {"Retry-After": RETRY_AFTER} if entry.status in (429, 503) else {}
     return Problem(code, entry.title, headers=headers)
 
 
-def faults(errors: Iterable[BodyProblem], place: FaultLocation = "pointer") -> tuple[FaultBody, ...]:
-    """Say where each error is."""
-    return tuple([FaultBody(error.code, error.message, **{place: error.pointer}) for error in errors])
+def faults(errors: Iterable[BodyProblem], location: FaultLocation = "pointer") -> tuple[FaultBody, ...]:
+    """Convert errors, each with its location."""
+    return tuple([FaultBody(error.code, error.message, **{location: error.pointer}) for error in errors])
 
 
 def answer_problem(problem: Problem, request: Request) -> Response:

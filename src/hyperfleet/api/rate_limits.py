@@ -1,8 +1,7 @@
-"""The pace of callers: so many requests a second, and a burst after a quiet time; whoever is faster is told to wait.
+"""Rate limits of callers: a number of requests per second, and a burst.
 
-The gate asks here for every request but the probes. A caller counts by name, whatever they send; who is not let in
-counts by address, so that tokens cannot be guessed at speed. A refusal is a problem like any other, which each dialect
-tells in its own words. Each process counts for itself.
+`authentication` asks here for every request except probes. Authenticated callers are limited by name, all others by
+address, so that tokens cannot be guessed quickly. A refusal is an ordinary problem. Each process counts on its own.
 """
 
 from __future__ import annotations
@@ -21,48 +20,48 @@ from hyperfleet.services.callers import Caller
 
 CODE: Final = "RateLimited"
 
-_MOST_KNOWN: Final = 20_000  # callers or addresses remembered, each a few hundred bytes; the longest silent one goes
-_INSTANT: Final = 1e-6  # seconds; what is less comes of rounding
-_NEIGHBOURS: Final = 64  # bits of an IPv6 address that one customer has alone
+_MAX_NAMES: Final = 20_000  # callers or addresses; a few hundred bytes each, so a few MB
+_ROUNDING: Final = 1e-6  # seconds; shorter waits are rounding errors
+_IPV6_HOST_BITS: Final = 64  # a customer usually gets a whole /64 network
 
 
 class TokenBuckets:
-    """Token buckets by name. Of each is kept only when it will be full again; a full one is not kept at all."""
+    """Token buckets by name. Of each, only the time when it will be full again is kept; a full bucket is not kept."""
 
     def __init__(self, rate: int, burst: int, now: Callable[[], float] = time.monotonic) -> None:
         """Allow `rate` requests a second, and `burst` of them at once."""
         self._interval = 1 / rate
         self._slack = (burst - 1) / rate
         self._now = now
-        self._full_at: dict[str, float] = {}  # in the order of their last requests
+        self._full_at: dict[str, float] = {}  # ordered by last request
 
     def __len__(self) -> int:
-        """Return how many names are remembered."""
+        """Return the number of buckets that are kept."""
         return len(self._full_at)
 
     def take(self, name: str) -> float:
-        """Take one request; if none is left, take nothing and return after how many seconds there will be one."""
+        """Take a token and return 0; if there is none, take nothing and return the seconds until there is one."""
         now = self._now()
         full_at = max(self._full_at.pop(name, now), now)
         wait = self._wait(full_at - now)
         self._full_at[name] = full_at if wait else full_at + self._interval
-        self._forget(now)
+        self._drop_oldest(now)
         return wait
 
     def wait_for(self, name: str) -> float:
-        """Return after how many seconds there will be one."""
+        """Return the seconds until there is a token."""
         now = self._now()
         return self._wait(self._full_at.get(name, now) - now)
 
     def _wait(self, until_full: float) -> float:
         wait = until_full - self._slack
-        return wait if wait > _INSTANT else 0.0
+        return wait if wait > _ROUNDING else 0.0
 
-    def _forget(self, now: float) -> None:
-        """Forget up to two of the longest silent, so that more are forgotten than come."""
+    def _drop_oldest(self, now: float) -> None:
+        """Drop up to two of the least recently used buckets, so that more are dropped than added."""
         for _ in range(2):
             oldest = next(iter(self._full_at))
-            if self._full_at[oldest] > now and len(self._full_at) <= _MOST_KNOWN:
+            if self._full_at[oldest] > now and len(self._full_at) <= _MAX_NAMES:
                 return
             del self._full_at[oldest]
             if not self._full_at:
@@ -70,36 +69,36 @@ class TokenBuckets:
 
 
 class RateLimiter:
-    """Holds back who asks too fast."""
+    """Refuses requests of callers who exceed the rate limit."""
 
     def __init__(self, rate: int, burst: int | None = None, now: Callable[[], float] = time.monotonic) -> None:
-        """Allow everybody `rate` requests a second, and at once `burst` or those of two seconds."""
+        """Allow each caller `rate` requests per second, and bursts of `burst`; by default, those of two seconds."""
         self._rate = rate
         self._burst = burst or 2 * rate
         self._callers = TokenBuckets(rate, self._burst, now)
-        self._strangers = TokenBuckets(rate, self._burst, now)
+        self._addresses = TokenBuckets(rate, self._burst, now)
 
     def admit(self, found: Caller | Problem, scope: Scope, *, is_known: bool = True) -> Caller | Problem:
-        """Count a request; return who sent it or, if they are too fast, that. `is_known`: by a name of their own."""
+        """Count a request; return `found` or, above the limit, a problem. `is_known`: callers have names."""
         if isinstance(found, Problem):
-            return found if found.code == CODE else self._hold_back(self._strangers, _address_of(scope)) or found
+            return found if found.code == CODE else self._take(self._addresses, _address_of(scope)) or found
         if not is_known:
-            return self._hold_back(self._strangers, _address_of(scope)) or found
-        return self._hold_back(self._callers, found.name) or found
+            return self._take(self._addresses, _address_of(scope)) or found
+        return self._take(self._callers, found.name) or found
 
     def refuse_guess(self, scope: Scope) -> Problem | None:
-        """Refuse to look at a token that nobody knows yet, if too many bad ones came from its address."""
-        wait = self._strangers.wait_for(_address_of(scope))
+        """Refuse to look up an unknown token if too many bad ones came from its address."""
+        wait = self._addresses.wait_for(_address_of(scope))
         return self._refuse(wait) if wait else None
 
-    def _hold_back(self, allowance: TokenBuckets, name: str) -> Problem | None:
+    def _take(self, allowance: TokenBuckets, name: str) -> Problem | None:
         wait = allowance.take(name)
         return self._refuse(wait) if wait else None
 
     def _refuse(self, wait: float) -> Problem:
         seconds, window = ceil(wait), ceil(self._burst / self._rate)
-        message = f"at most {self._rate} requests a second are answered; the next one after {wait:.3f} s"
-        headers = {  # the latter two are those of the IETF's draft on rate limits
+        message = f"the limit is {self._rate} requests per second; retry after {wait:.3f} s"
+        headers = {  # RateLimit-*: the IETF draft on rate limit headers
             "Retry-After": str(seconds),
             "RateLimit-Policy": f'"requests";q={self._burst};w={window}',
             "RateLimit": f'"requests";r=0;t={seconds}',
@@ -109,16 +108,16 @@ class RateLimiter:
 
 def _address_of(scope: Scope) -> str:
     client = scope.get("client")
-    return _neighbourhood(str(client[0])) if client else ""
+    return _network_of(str(client[0])) if client else ""
 
 
 @lru_cache(maxsize=4096)
-def _neighbourhood(text: str) -> str:
-    """Return what an address counts as: with IPv6 anybody has so many that the network counts."""
+def _network_of(text: str) -> str:
+    """Return what an address is limited by: an IPv6 address by its network, because one customer has many."""
     try:
         address = ip_address(text.partition("%")[0])
     except ValueError:
         return text
     if isinstance(address, IPv4Address):
         return text
-    return str(address.ipv4_mapped or int(address) >> _NEIGHBOURS)
+    return str(address.ipv4_mapped or int(address) >> _IPV6_HOST_BITS)

@@ -17,44 +17,44 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hyperfleet.services.measures import Measures
 
-REQUEST_INFO: Final = "hyperfleet.trip"  # where a scope has the trip of its request
-UNMATCHED: Final = "unmatched"  # the template of a path that leads nowhere
+REQUEST_INFO: Final = "hyperfleet.info"  # scope key: the `RequestInfo` of a request
+UNMATCHED: Final = "unmatched"  # the template of an unknown path
 
 _VARYING: Final = re.compile(r"\{[^}]*\}")
 METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _CODES: Final = {status: str(status) for status in range(100, 600)} | {0: "none"}
 _REFUSED: Final = 400  # and above
-_GONE: Final[Scope] = {}
+_EMPTY: Final[Scope] = {}
 
 
 class RouteNames(dict[str, str]):
-    """What templates of routes are called in their descriptions: `/clusters/{id:plain}` is `/clusters/{clusterId}`."""
+    """Maps route templates to those of the API description: `/clusters/{id:plain}` to `/clusters/{clusterId}`."""
 
     def __init__(self, described: Iterable[str]) -> None:
-        """Know the templates that are described."""
+        """Use the templates of the API description."""
         super().__init__({"": UNMATCHED})
         self._described = {_VARYING.sub("{}", template): template for template in described}
 
     def __missing__(self, template: str) -> str:
-        """Find the name of a template."""
+        """Look a template up once and keep the result."""
         plain = _VARYING.sub("{}", template)
         name = self[template] = self._described.get(plain, plain)
         return name
 
 
 class RequestInfo:
-    """What becomes of one request. It is also the way back to the caller, to see the status go by."""
+    """What is known of one request so far. It is also its `send`, to observe the status."""
 
     prefix = ""  # of a mounted application
-    template = ""  # told by a lane that needs no route
-    status = 0  # nothing was answered yet
-    problem = ""  # the code of the problem that was answered
-    is_open_ended = False  # it lasts for as long as the caller likes
+    template = ""  # set by a fast path, which has no route
+    status = 0  # 0: no answer yet
+    problem = ""  # the code of the answered problem
+    is_open_ended = False  # a stream: the caller decides how long it lasts
 
     def __init__(self, scope: Scope, send: Send, names: RouteNames) -> None:
         self._send = send
         self._names = names
-        self.scope = scope  # the copy that the routes see
+        self.scope = scope  # the copy that the router sees
 
     def __call__(self, message: Message) -> Awaitable[None]:
         """Pass a message on."""
@@ -64,54 +64,54 @@ class RequestInfo:
 
     @property
     def route(self) -> str:
-        """Return the template of the path, as far as it is known by now; `unmatched`: it leads nowhere."""
+        """Return the template of the path as known so far; `unmatched`: no route."""
         route = self.scope.get("route")
         return self._names[self.prefix + route.path if isinstance(route, Route) else self.template]
 
     def end(self) -> str:
-        """Let go of the scope, which has the trip: as a circle they would wait for the garbage collector."""
+        """Drop the scope, which refers back to this: a cycle would have to wait for the garbage collector."""
         self.template = route = self.route
-        self.scope = _GONE
+        self.scope = _EMPTY
         return route
 
 
 class RequestMetrics:
-    """An application whose requests are counted."""
+    """ASGI middleware that counts requests and measures their duration."""
 
     def __init__(self, app: ASGIApp, measures: Measures, templates: Iterable[str]) -> None:
-        """Count what goes to `app`, by the templates under which its operations are described."""
+        """Count requests to `app` by the templates of the API description."""
         self._app = app
         self._measures = measures
         self._names = RouteNames(templates)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, and count it when it has ended."""
+        """Pass a request on and count it when it has ended."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         measures = self._measures
-        scope[REQUEST_INFO] = trip = RequestInfo(scope, send, self._names)
+        scope[REQUEST_INFO] = info = RequestInfo(scope, send, self._names)
         measures.begin_request()
-        begun = perf_counter()
+        started = perf_counter()
         try:
-            await self._app(scope, receive, trip)
+            await self._app(scope, receive, info)
         finally:
             measures.end_request()
-            route, method = trip.end(), scope["method"] if scope["method"] in METHODS else "other"
-            measures.requests.add(route, method, _CODES.get(trip.status, "none"))
-            if trip.problem and trip.status >= _REFUSED:  # and not one that came too late to be answered
-                measures.problems.add(trip.problem)
-            if not trip.is_open_ended:
-                measures.durations.observe(perf_counter() - begun, route, method)
+            route, method = info.end(), scope["method"] if scope["method"] in METHODS else "other"
+            measures.requests.add(route, method, _CODES.get(info.status, "none"))
+            if info.problem and info.status >= _REFUSED:  # not one that came too late to be answered
+                measures.problems.add(info.problem)
+            if not info.is_open_ended:
+                measures.durations.observe(perf_counter() - started, route, method)
 
 
 def route_of(scope: Scope) -> str:
-    """Return the template of a request's path, as it is described; only once it has been to the routes."""
+    """Return the template of the path of a request; known only after routing."""
     return scope[REQUEST_INFO].route if REQUEST_INFO in scope else UNMATCHED
 
 
 def note_scope(scope: Scope, prefix: str = "") -> Scope:
-    """Let the trip of a request know the copy of its scope that goes on from here, below a prefix; return that."""
+    """Record the copy of the scope that goes on from here, below a prefix; return it."""
     if REQUEST_INFO in scope:
         scope[REQUEST_INFO].scope = scope
         scope[REQUEST_INFO].prefix = prefix
@@ -119,18 +119,18 @@ def note_scope(scope: Scope, prefix: str = "") -> Scope:
 
 
 def note_template(scope: Scope, template: str) -> None:
-    """Say what a request is about that is answered before it comes to the routes."""
+    """Record the template of a request that a fast path answers."""
     if REQUEST_INFO in scope:
         scope[REQUEST_INFO].template = template
 
 
 def note_problem(scope: Scope, code: str) -> None:
-    """Say with which problem a request is answered."""
+    """Record the problem that a request is answered with."""
     if REQUEST_INFO in scope:
         scope[REQUEST_INFO].problem = code
 
 
 def note_open_ended(scope: Scope) -> None:
-    """Say that a request lasts for as long as the caller likes, which tells nothing of us."""
+    """Record that a request is a stream, whose duration says nothing about the server."""
     if REQUEST_INFO in scope:
         scope[REQUEST_INFO].is_open_ended = True

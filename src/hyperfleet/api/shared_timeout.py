@@ -1,4 +1,4 @@
-"""A time limit for many short tasks. One timer looks after all of them: one for each would cost a tenth of a report."""
+"""One timeout for many short tasks. They share a timer: a timer per task would cost a tenth of the time of a report."""
 
 from __future__ import annotations
 
@@ -6,46 +6,46 @@ from asyncio import AbstractEventLoop, CancelledError, Task, current_task, get_r
 from types import TracebackType
 from typing import Any, Final
 
-_LOOKS: Final = 8  # in the time of the limit, so that a task may have an eighth more
+_TICKS: Final = 8  # per limit: a task may run up to an eighth longer, which nobody notices
 
 
 class SharedTimeout:
-    """`with patience:` ends in `TimeoutError` for a task that takes longer than the limit."""
+    """`with timeout:` ends in `TimeoutError` for a task that takes longer than the limit."""
 
     def __init__(self, limit: float) -> None:
-        """Give every task so many seconds."""
+        """Limit every task to so many seconds."""
         self._limit = limit
-        self._looks = 0  # so far: the clock by which tasks are timed
-        self._begun: dict[Task[Any] | None, int] = {}  # in the order of their beginnings
-        self._cut: set[Task[Any]] = set()
-        self._loop: AbstractEventLoop | None = None  # in which it looks; None: there is nobody to look after
+        self._ticks = 0  # so far: the clock by which tasks are timed
+        self._started: dict[Task[Any] | None, int] = {}  # task → its first tick, oldest first
+        self._cancelled: set[Task[Any]] = set()
+        self._loop: AbstractEventLoop | None = None  # whose timer runs; None: there are no tasks
 
     def __enter__(self) -> None:
-        """Begin to count for the task that runs."""
+        """Start the timeout of the current task."""
         if self._loop is None:
             self._loop = get_running_loop()  # a system call in Python 3.11, so not for every task
-            self._loop.call_later(self._limit / _LOOKS, self._look, self._loop)
-        self._begun[current_task(self._loop)] = self._looks
+            self._loop.call_later(self._limit / _TICKS, self._tick, self._loop)
+        self._started[current_task(self._loop)] = self._ticks
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
-        """Stop counting; what was cut short is told as such."""
+        """Stop the timeout; raise `TimeoutError` if it ended the task."""
         task = current_task(self._loop)
-        self._begun.pop(task, None)
-        if task is not None and task in self._cut:
-            self._cut.remove(task)
+        self._started.pop(task, None)
+        if task is not None and task in self._cancelled:
+            self._cancelled.remove(task)
             if task.uncancel() == 0 and kind is CancelledError:
                 raise TimeoutError from error
 
-    def _look(self, loop: AbstractEventLoop) -> None:
-        """Cut short whoever has taken too long; look again while there is anybody."""
-        self._looks += 1
-        latest = self._looks - _LOOKS - 1  # who began then has had the whole time, and up to an eighth more
-        for task, begun in self._begun.items():
-            if begun > latest:
+    def _tick(self, loop: AbstractEventLoop) -> None:
+        """Cancel tasks that have run too long; tick again while there are tasks."""
+        self._ticks += 1
+        latest = self._ticks - _TICKS - 1  # tasks started by then have had the whole limit
+        for task, started in self._started.items():
+            if started > latest:
                 break
-            if task is not None and task not in self._cut:
-                self._cut.add(task)
+            if task is not None and task not in self._cancelled:
+                self._cancelled.add(task)
                 task.cancel()
-        self._loop = loop if self._begun else None
+        self._loop = loop if self._started else None
         if self._loop is not None:
-            loop.call_later(self._limit / _LOOKS, self._look, loop)
+            loop.call_later(self._limit / _TICKS, self._tick, loop)

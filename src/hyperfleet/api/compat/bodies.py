@@ -99,7 +99,7 @@ def read_reason(body: Mapping[str, Any]) -> str:
     return reason
 
 
-# ── reports ──────────────────────────────────────────────────────────────────────────────────────────────────────
+# ── reports ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def read_adapter_report(body: Mapping[str, Any], now: datetime, redactor: Redactor) -> Report:
@@ -152,7 +152,7 @@ def _check_range(report: Report, now: datetime) -> None:
         raise _invalid("observed_time", message, "min" if observed < now else "max")
 
 
-# ── steps ────────────────────────────────────────────────────────────────────────────────────────────────────────
+# ── steps ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _without_null_labels(body: Mapping[str, Any]) -> dict[str, Any]:

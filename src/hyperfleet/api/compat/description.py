@@ -65,7 +65,7 @@ _LIST: Final = (*_PAGES, ("search", _TEXT), ("order", _TEXT), *_FIELDS)
 
 def describe(context: Context) -> Schema:
     """Return the OpenAPI document."""
-    is_asking = context.authenticator is not None
+    has_authentication = context.authenticator is not None
     schemas = describe_types([ResourceShape, CompatAdapterStatus, CompatErrorBody])
     paths: Schema = {}
     for place in list_collections(context):
@@ -74,8 +74,8 @@ def describe(context: Context) -> Schema:
         "openapi": "3.1.0",
         "info": {"title": "HyperFleet, as the Go clients know it", "version": __version__},
         "paths": paths,
-        "components": {"schemas": dict(sorted(schemas.items())), **(_SECURITY if is_asking else {})},
-        **({"security": [{"bearer": []}]} if is_asking else {}),
+        "components": {"schemas": dict(sorted(schemas.items())), **(_SECURITY if has_authentication else {})},
+        **({"security": [{"bearer": []}]} if has_authentication else {}),
     }
 
 

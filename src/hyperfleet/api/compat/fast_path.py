@@ -78,7 +78,7 @@ class CompatFastPath:
         upload = Upload(receive, length_of(scope) if scope["method"] == "PUT" else 0)
         answer = await self._answer(scope, upload)
         if answer is None:
-            await self._app(scope, upload.receive_again, send)
+            await self._app(scope, upload.replay, send)
             return
         length = (b"content-length", b"%d" % len(answer.body))
         headers = [*answer.headers, length, (b"x-request-id", id_of(scope))]
@@ -121,12 +121,12 @@ class CompatFastPath:
 
     async def _take(self, target: Target, caller: Caller, upload: Upload) -> _Answer | None:
         context = self._context
-        if not 0 < upload.promised <= context.limits.body_bytes:
+        if not 0 < upload.length <= context.limits.body_bytes:
             return None
         try:
             with self._timeout:
                 raw = await upload.read()
-                report = self._report_of(raw, upload.promised)
+                report = self._report_of(raw, upload.length)
                 if report is None:
                     return None
                 submission = Submission(report, context.new_id(REPORT_PREFIX), generation_key="observed_generation")
@@ -135,10 +135,10 @@ class CompatFastPath:
         except Exception:  # noqa: BLE001  # whatever it is, the ordinary way meets it too and says so
             return None
 
-    def _report_of(self, raw: bytes, promised: int) -> Report | None:
+    def _report_of(self, raw: bytes, length: int) -> Report | None:
         """Read a report; None: there is something to say about it."""
         context = self._context
-        if len(raw) != promised or _CAMEL_CASE in raw or is_suspicious(raw, context.limits.depth):
+        if len(raw) != length or _CAMEL_CASE in raw or is_suspicious(raw, context.limits.depth):
             return None
         report = read_plain(context.redactor.clean(raw).body)
         if report is None or not _is_in_range(report, context.clock.now()):

@@ -61,7 +61,7 @@ class FoundPage(Struct, frozen=True):
     total: int
 
 
-# ── asking ───────────────────────────────────────────────────────────────────────────────────────────────────────
+# ── asking ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def read_listing(request: Request, place: ResourceCollection) -> Listing:
@@ -111,7 +111,7 @@ def _refuse_references(request: Request, kind: Kind) -> None:
         raise CompatRefused(INVALID, message, (FieldError("ref_type", message, "enum"),))
 
 
-# ── finding ──────────────────────────────────────────────────────────────────────────────────────────────────────
+# ── finding ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 async def find_page(listing: Listing, place: ResourceCollection, parent_id: str | None, scope: Scope) -> FoundPage:

@@ -40,12 +40,12 @@ are camelCase. Every error is a problem document (RFC 9457) with a stable `code`
 """
 
 
-def describe(operations: Sequence[Operation], *, is_asking: bool = False) -> Schema:
-    """Return the OpenAPI document of `operations`, whose paths are complete; `is_asking`: callers need a token."""
+def describe(operations: Sequence[Operation], *, has_authentication: bool = False) -> Schema:
+    """Return the OpenAPI document of `operations`, whose paths are complete."""
     schemas = describe_types(_find_types(operations))
     paths: dict[str, Schema] = defaultdict(dict)
     for operation in operations:
-        paths[operation.path][operation.method] = _hoist(_describe_operation(operation, is_asking), schemas)
+        paths[operation.path][operation.method] = _hoist(_describe_operation(operation, has_authentication), schemas)
     return {
         "openapi": "3.1.0",
         "info": {"title": "HyperFleet", "version": version("hyperfleet"), "description": _ABOUT},
@@ -55,7 +55,7 @@ def describe(operations: Sequence[Operation], *, is_asking: bool = False) -> Sch
         "components": {
             "parameters": _share_parameters(operations),
             "schemas": dict(sorted(schemas.items())),
-            **({"securitySchemes": {_SCHEME: _BEARER}} if is_asking else {}),
+            **({"securitySchemes": {_SCHEME: _BEARER}} if has_authentication else {}),
         },
     }
 
@@ -67,8 +67,8 @@ def _find_types(operations: Iterable[Operation]) -> list[type[Struct]]:
     return list(dict.fromkeys(shape for group in groups for shape in group if isinstance(shape, type)))
 
 
-def _describe_operation(operation: Operation, is_asking: bool) -> Schema:
-    is_guarded = is_asking and operation.role is not None
+def _describe_operation(operation: Operation, has_authentication: bool) -> Schema:
+    is_guarded = has_authentication and operation.role is not None
     refusals = (*_refusals_of_callers(operation), *operation.refusals) if is_guarded else operation.refusals
     described: Schema = {
         "operationId": operation.id,
