@@ -9,7 +9,7 @@ from datetime import timedelta
 import pytest
 
 from hyperfleet.aggregation import load_policies
-from hyperfleet.api.recall import recaller
+from hyperfleet.api.answer_decoding import answer_decoder
 from hyperfleet.model.event import Transition
 from hyperfleet.model.kind import NODE_POOL, Kinds
 from hyperfleet.ports import EVERYTHING, Query, Record
@@ -56,7 +56,7 @@ async def compare(desk: Desk, record: Record, policy: str, back: timedelta) -> R
     kinds, now = Kinds(), desk.clock.now()
     candidate = candidate_rules(load_policies(policy, kinds=kinds), kinds)
     rules = desk.policies.rules
-    replay = Replay(desk.store, EVERYTHING, rules, candidate, Span(now - back, now), recaller(rules))
+    replay = Replay(desk.store, EVERYTHING, rules, candidate, Span(now - back, now), answer_decoder(rules))
     await replay.add(record)
     return replay
 
@@ -216,7 +216,7 @@ def test_others_have_their_turn_while_a_long_past_is_read(monkeypatch: pytest.Mo
         async with open_desk(PRESENT) as desk:
             await flicker(desk, 30)
             reading = asyncio.create_task(
-                recollect(desk.store, "cls-a", EVERYTHING, START, recaller(desk.policies.rules), pacing.Pace())
+                recollect(desk.store, "cls-a", EVERYTHING, START, answer_decoder(desk.policies.rules), pacing.Pace())
             )
             turns = 0
             while not reading.done():
@@ -253,7 +253,7 @@ def test_a_long_life_does_not_keep_anybody_in_the_dark(monkeypatch: pytest.Monke
 
 def start(desk: Desk) -> tuple[Replay, AsyncGenerator[Progress, None]]:
     rules, now = desk.policies.rules, desk.clock.now()
-    replay = Replay(desk.store, EVERYTHING, rules, rules, Span(START, now), recaller(rules))
+    replay = Replay(desk.store, EVERYTHING, rules, rules, Span(START, now), answer_decoder(rules))
     return replay, simulation.Simulation(desk.store, rules, [Query("Cluster", EVERYTHING)], now).run(replay)
 
 
