@@ -17,10 +17,10 @@ import msgspec
 from hyperfleet.aggregation import BodyProblem
 from hyperfleet.api.app import create_app
 from hyperfleet.api.audit import describe_event
-from hyperfleet.api.context import Context, Limits, MetricsOptions
-from hyperfleet.api.exposition import look_at_process
+from hyperfleet.api.context import Context, MetricsOptions, RequestLimits
+from hyperfleet.api.exposition import read_process
 from hyperfleet.api.forwarding import Forwarding
-from hyperfleet.api.pace import Pace
+from hyperfleet.api.rate_limits import RateLimiter
 from hyperfleet.api.wire import present
 from hyperfleet.backends.clock import SystemClock
 from hyperfleet.documents import DocumentProblem, has_errors, pointer
@@ -93,7 +93,7 @@ class System:
         measures = Measures(settings.metrics.max_adapters)
         measures.observe(self.committer, self.tail)
         measures.observe_upkeep(self._loops, retention)
-        tallies = WorkerTotals(measures, look_at_process, board)
+        tallies = WorkerTotals(measures, read_process, board)
         if board is not None:
             self._loops.append(tallies.loop)
         self._authenticator = build_authenticator(settings)
@@ -111,7 +111,7 @@ class System:
             tail=self.tail,
             limits=_limits(settings),
             redactor=_redactor(settings),
-            pace=_pace(settings),
+            rate_limiter=_rate_limiter(settings),
             journal=self._journal,
             journals_reports=settings.audit.reports,
             measures=measures,
@@ -313,9 +313,9 @@ def _capacity(settings: Settings) -> Capacity:
     )
 
 
-def _limits(settings: Settings) -> Limits:
+def _limits(settings: Settings) -> RequestLimits:
     limits = settings.limits
-    return Limits(
+    return RequestLimits(
         body_bytes=limits.max_body_bytes,
         batch_bytes=limits.max_batch_bytes,
         depth=limits.max_depth,
@@ -339,9 +339,13 @@ def _redactor(settings: Settings) -> Redactor:
     return Redactor(settings.redaction.keys, is_enabled=settings.redaction.enabled)
 
 
-def _pace(settings: Settings) -> Pace | None:
+def _rate_limiter(settings: Settings) -> RateLimiter | None:
     limits = settings.limits
-    return None if limits.max_requests_per_second is None else Pace(limits.max_requests_per_second, limits.max_burst)
+    return (
+        None
+        if limits.max_requests_per_second is None
+        else RateLimiter(limits.max_requests_per_second, limits.max_burst)
+    )
 
 
 def _watches_of_each(settings: Settings) -> int | None:

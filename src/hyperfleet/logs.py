@@ -18,7 +18,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from hyperfleet.api.envelope import REQUEST
+from hyperfleet.api.boundary import REQUEST
 from hyperfleet.api.exchanges import caller_name
 from hyperfleet.services.tracing import CURRENT_SPAN
 from hyperfleet.settings import conceal

@@ -12,7 +12,7 @@ import httpx
 
 from hyperfleet.aggregation import BodyProblem
 from hyperfleet.api.app import create_app
-from hyperfleet.api.context import Context, Limits
+from hyperfleet.api.context import Context, RequestLimits
 from hyperfleet.api.wire import BASE, present
 from hyperfleet.model.kind import Kinds
 from hyperfleet.ports import Store
@@ -61,7 +61,7 @@ class Fleet:
     """A client of a server of its own. Paths are below the base path, or whole addresses that begin with `ROOT`."""
 
     def __init__(
-        self, store: Store, clock: HandClock, runner: asyncio.Runner, limits: Limits, policy: str, **more: Any
+        self, store: Store, clock: HandClock, runner: asyncio.Runner, limits: RequestLimits, policy: str, **more: Any
     ) -> None:
         self.store = store
         self.clock = clock
@@ -166,7 +166,9 @@ class Fleet:
 
 
 @contextmanager
-def open_fleet(store: Store, clock: HandClock, limits: Limits, policy: str = POLICY, **more: Any) -> Iterator[Fleet]:
+def open_fleet(
+    store: Store, clock: HandClock, limits: RequestLimits, policy: str = POLICY, **more: Any
+) -> Iterator[Fleet]:
     """Run a server for a while; `more` goes into its context."""
     with asyncio.Runner() as runner:
 

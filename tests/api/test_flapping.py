@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from hyperfleet.api.context import Limits
+from hyperfleet.api.context import RequestLimits
 from hyperfleet.backends.memory import MemoryStore
 from hyperfleet.backends.sqlite import SqliteStore
 from hyperfleet.ports import ChangeCause, Store
@@ -141,7 +141,7 @@ def timed_store(request: pytest.FixtureRequest, tmp_path: Path, clock: HandClock
 
 
 @pytest.fixture
-def timed(timed_store: Store, clock: HandClock, limits: Limits) -> Iterator[Fleet]:
+def timed(timed_store: Store, clock: HandClock, limits: RequestLimits) -> Iterator[Fleet]:
     with open_fleet(timed_store, clock, limits) as fleet:
         yield fleet
 
@@ -177,7 +177,7 @@ def test_a_heartbeat_neither_keeps_nor_ends_it(timed: Fleet) -> None:
     assert marks(timed, cluster) == {}
 
 
-def test_a_restart_forgets_nothing(tmp_path: Path, clock: HandClock, limits: Limits) -> None:
+def test_a_restart_forgets_nothing(tmp_path: Path, clock: HandClock, limits: RequestLimits) -> None:
     with open_fleet(SqliteStore(tmp_path / "fleet.db", clock), clock, limits) as client:
         cluster = client.create()
         client.report(cluster, "validation")
@@ -192,7 +192,7 @@ def test_a_restart_forgets_nothing(tmp_path: Path, clock: HandClock, limits: Lim
         assert marks(client, cluster) == {}
 
 
-def test_what_damping_hides_is_marked(clock: HandClock, limits: Limits) -> None:
+def test_what_damping_hides_is_marked(clock: HandClock, limits: RequestLimits) -> None:
     with open_fleet(MemoryStore(clock), clock, limits, DAMPED) as client:
         cluster = client.create()
         flap(client, cluster, 4)

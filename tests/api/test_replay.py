@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from hyperfleet.api.context import Limits
-from hyperfleet.api.recall import recaller
+from hyperfleet.api.answer_decoding import answer_decoder
+from hyperfleet.api.context import RequestLimits
 from hyperfleet.backends.postgres import PostgresStore
 from hyperfleet.model.kind import CLUSTER, NODE_POOL
 from hyperfleet.ports import EVERYTHING, ChangeCause, HistoryQuery, Pruning, Store
@@ -54,7 +54,7 @@ Told = list[tuple[datetime, str, str | None, str | None]]
 
 
 @pytest.fixture
-def client(store: Store, clock: HandClock, limits: Limits) -> Iterator[Fleet]:
+def client(store: Store, clock: HandClock, limits: RequestLimits) -> Iterator[Fleet]:
     """Give a client of a server with a policy in which time plays a part."""
     with open_fleet(store, clock, limits, POLICY) as fleet:
         yield fleet
@@ -90,7 +90,7 @@ def recorded(client: Fleet, id_: str, since: datetime) -> Told:
 
 def replay_record(client: Fleet, resource: dict[str, Any], since: datetime) -> tuple[Replay, ComparedTimelines]:
     rules, candidate = client.policies.rules, candidate_rules(client.policies.rules.policies, client.context.kinds)
-    replay = Replay(client.store, EVERYTHING, rules, candidate, ReplayRange(since, now(client)), recaller(rules))
+    replay = Replay(client.store, EVERYTHING, rules, candidate, ReplayRange(since, now(client)), answer_decoder(rules))
     kind = NODE_POOL if resource["id"].startswith(NODE_POOL.id_prefix) else CLUSTER
 
     async def run() -> ComparedTimelines:

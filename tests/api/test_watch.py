@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from hyperfleet.api import adapter_watch, watch
-from hyperfleet.api.shapes import AdapterSummary
+from hyperfleet.api.shapes import AdapterSummaryBody
 from hyperfleet.backends.clock import SystemClock
 from hyperfleet.backends.memory import MemoryStore
 from hyperfleet.errors import StoreUnavailable
@@ -384,7 +384,7 @@ def test_those_who_watch_adapters_find_out_together_that_the_store_is_away() -> 
     asyncio.run(scenario())
 
 
-async def find_none(_: Scope) -> tuple[AdapterSummary, ...]:
+async def find_none(_: Scope) -> tuple[AdapterSummaryBody, ...]:
     return ()
 
 

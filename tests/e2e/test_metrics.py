@@ -31,7 +31,7 @@ def count_reads(server: Server) -> float:
 
 def workers_of(server: Server) -> set[int]:
     """Return the process ids of the workers that have said that they take requests."""
-    return {int(pid) for pid in re.findall(r"process (\d+) takes requests", server.log)}
+    return {int(pid) for pid in re.findall(r"process (\d+) accepts requests", server.log)}
 
 
 @pytest.mark.postgres

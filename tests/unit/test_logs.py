@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from hyperfleet.api.boundary import REQUEST
 from hyperfleet.api.callers import CALLER
-from hyperfleet.api.envelope import REQUEST
 from hyperfleet.logs import JsonFormatter, TextFormatter, clean
 from hyperfleet.services.callers import Caller
 from hyperfleet.services.tracing import CURRENT_SPAN, TracePoint

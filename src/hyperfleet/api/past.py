@@ -1,7 +1,7 @@
-"""Resources and reports as they were: what `at` asks for where a resource or its status object is read.
+"""Resources and reports as they were at a past moment (`at`).
 
-`resources` and `statuses` call this when the parameter is given. What is answered is what a GET answered then, byte
-for byte. A write of that moment may still be under way, so caches are told to ask again, as they are of the present.
+`resources` and `statuses` call this when the parameter is given. The answer is what a GET answered then, byte for byte.
+A write of that moment may still be in progress, so caches must revalidate, as they must for the present.
 """
 
 from __future__ import annotations
@@ -30,18 +30,20 @@ GENERATION: Final = "generation"
 
 
 async def answer_past(request: Request, context: Context, target: Target, mask: FieldMask) -> Response:
-    """Answer with a resource as it was at the moment that is asked for."""
+    """Answer with a resource as of the requested time."""
     at = _read_at(Parameters(parameters_of(request)), context)
     entry = await _find(request, context, target, at)
     return answer_stored(request, mask_answer(answer_of(entry), mask), entry.position)
 
 
 async def answer_past_reports(request: Request, context: Context, target: Target) -> Response:
-    """Answer with what every adapter had last reported at the moment that is asked for."""
+    """Answer with the last report of every adapter as of the requested time."""
     given = Parameters(parameters_of(request))
     given.refuse_unknown((AT, GENERATION))
     if given.all(GENERATION):
-        given.refuse(GENERATION, "Exclusive", f"{GENERATION} cannot be given with {AT}: one moment has one generation")
+        given.refuse(
+            GENERATION, "Exclusive", f"{GENERATION} cannot be given with {AT}: at one moment there is one generation"
+        )
     at = _read_at(given, context)
     entry = await _find(request, context, target, at)
     listed = {adapter["name"] for adapter in msgspec.json.decode(answer_of(entry))["status"]["adapters"]}
@@ -52,9 +54,9 @@ async def answer_past_reports(request: Request, context: Context, target: Target
 
 
 def answer_of(entry: LoggedEvent) -> bytes:
-    """Return what a GET answered from an event on."""
+    """Return what a GET answered after an event."""
     if entry.answer is None:
-        raise ValueError(f"{entry.resource_id} was removed, and nothing answers for it")
+        raise ValueError(f"{entry.resource_id} was removed, so there is no answer")
     return entry.answer
 
 
@@ -73,7 +75,7 @@ async def _find(request: Request, context: Context, target: Target, at: datetime
 
 
 def _resource_of(entry: LoggedEvent) -> Resource:
-    """Return as much of a resource as its status object tells."""
+    """Return the parts of a resource that its status object shows."""
     return Resource(
         id=entry.resource_id,
         kind=entry.kind,

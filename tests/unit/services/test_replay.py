@@ -9,7 +9,7 @@ from datetime import timedelta
 import pytest
 
 from hyperfleet.aggregation import load_policies
-from hyperfleet.api.recall import recaller
+from hyperfleet.api.answer_decoding import answer_decoder
 from hyperfleet.model.event import Transition
 from hyperfleet.model.kind import NODE_POOL, Kinds
 from hyperfleet.ports import EVERYTHING, Query, Record
@@ -63,7 +63,7 @@ async def compare(desk: Desk, record: Record, policy: str, back: timedelta) -> R
     kinds, now = Kinds(), desk.clock.now()
     candidate = candidate_rules(load_policies(policy, kinds=kinds), kinds)
     rules = desk.policies.rules
-    replay = Replay(desk.store, EVERYTHING, rules, candidate, ReplayRange(now - back, now), recaller(rules))
+    replay = Replay(desk.store, EVERYTHING, rules, candidate, ReplayRange(now - back, now), answer_decoder(rules))
     await replay.add(record)
     return replay
 
@@ -226,7 +226,12 @@ def test_other_tasks_run_while_a_long_past_is_read(monkeypatch: pytest.MonkeyPat
             await flicker(desk, 30)
             reading = asyncio.create_task(
                 read_past(
-                    desk.store, "cls-a", EVERYTHING, START, recaller(desk.policies.rules), time_slices.TimeSlices()
+                    desk.store,
+                    "cls-a",
+                    EVERYTHING,
+                    START,
+                    answer_decoder(desk.policies.rules),
+                    time_slices.TimeSlices(),
                 )
             )
             turns = 0
@@ -264,7 +269,7 @@ def test_progress_is_reported_during_a_long_replay(monkeypatch: pytest.MonkeyPat
 
 def start(desk: Desk) -> tuple[Replay, AsyncGenerator[SimulatedProgress, None]]:
     rules, now = desk.policies.rules, desk.clock.now()
-    replay = Replay(desk.store, EVERYTHING, rules, rules, ReplayRange(START, now), recaller(rules))
+    replay = Replay(desk.store, EVERYTHING, rules, rules, ReplayRange(START, now), answer_decoder(rules))
     return replay, simulation.PolicySimulation(desk.store, rules, [Query("Cluster", EVERYTHING)], now).run(replay)
 
 

@@ -9,7 +9,7 @@ import jsonschema
 import msgspec
 import pytest
 
-from hyperfleet.api.description.places import Place
+from hyperfleet.api.description.kind_paths import KindPaths
 from hyperfleet.api.description.watch_operations import operations_on
 from hyperfleet.model.kind import CLUSTER, Kinds
 from hyperfleet.services.wait_check import check_version
@@ -34,7 +34,7 @@ def answer(
 
 @pytest.mark.parametrize("name", ["for", "failOn"])
 def test_what_is_described_is_what_is_read(name: str) -> None:
-    (operation,) = operations_on(Place(CLUSTER, Kinds()))
+    (operation,) = operations_on(KindPaths(CLUSTER, Kinds()))
     (parameter,) = [each for each in operation.parameters if each.name == name]
     validator = jsonschema.Draft202012Validator(parameter.schema)
     for pieces in product(SUBJECTS, NAMES, VALUES):

@@ -71,7 +71,7 @@ def _compile(node: Node) -> Callable[[ResourceShape], bool]:
             return _compile_test(node)
 
 
-# ── fields ───────────────────────────────────────────────────────────────────────────────────────────────────────
+# ── fields ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _owner(name: str) -> Read:
@@ -158,7 +158,7 @@ def _fit_json(found: Any, wanted: Value) -> Any:
     return found if isinstance(found, str) else msgspec.json.encode(found).decode()
 
 
-# ── values ───────────────────────────────────────────────────────────────────────────────────────────────────────
+# ── values ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _as_text(field: str, value: Value) -> str:
@@ -204,7 +204,7 @@ _CONDITION_PARTS: Final[Mapping[str, tuple[str, Callable[[str, Value], Any]]]] =
 }
 
 
-# ── one test ─────────────────────────────────────────────────────────────────────────────────────────────────────
+# ── one test ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _compile_test(test: Test) -> Callable[[ResourceShape], bool]:
@@ -243,7 +243,7 @@ def _compare(operator: Operator, found: list[Any], values: tuple[Any, ...]) -> b
     return False
 
 
-# ── what the store can find ──────────────────────────────────────────────────────────────────────────────────────
+# ── what the store can find ──────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _narrow(node: Node) -> tuple[tuple[TokenTerm, ...], bool]:

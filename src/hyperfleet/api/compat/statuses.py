@@ -10,10 +10,10 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from hyperfleet.api.callers import caller_of
-from hyperfleet.api.compat.intake import read_adapter_report, read_object
+from hyperfleet.api.compat.bodies import read_adapter_report, read_object
 from hyperfleet.api.compat.paging import read_page
-from hyperfleet.api.compat.places import Place, answer, list_places
-from hyperfleet.api.compat.shapes import Envelope, shape_report
+from hyperfleet.api.compat.resource_collections import ResourceCollection, answer, list_collections
+from hyperfleet.api.compat.shapes import CompatPage, shape_report
 from hyperfleet.api.context import Context
 from hyperfleet.model.report import StoredReport
 from hyperfleet.services.reports import REPORT_PREFIX, AcceptReports, Submission
@@ -26,7 +26,7 @@ DISCARDED: Final = "HyperFleet-Discarded"
 def routes(context: Context) -> list[Route]:
     """Return the routes of this module, below the base path."""
     found = []
-    for place in list_places(context):
+    for place in list_collections(context):
         handlers, path = _Statuses(place), f"{place.path}/{{id}}/statuses"
         found += [
             Route(path, handlers.read, methods=["GET"]),
@@ -38,7 +38,7 @@ def routes(context: Context) -> list[Route]:
 class _Statuses(Struct, frozen=True):
     """The handlers below the resources of one place."""
 
-    place: Place
+    place: ResourceCollection
 
     async def read(self, request: Request) -> Response:
         """Return what every adapter last reported, by name."""
@@ -46,7 +46,7 @@ class _Statuses(Struct, frozen=True):
         record = await self.place.find(request)
         reports = [record.reports[name] for name in sorted(record.reports)]
         items = [shape_report(stored) for stored in reports[page.offset : page.offset + page.size]]
-        return answer(Envelope(items, page.number, len(items), len(reports)))
+        return answer(CompatPage(items, page.number, len(items), len(reports)))
 
     async def put(self, request: Request) -> Response:
         """Take in a report."""

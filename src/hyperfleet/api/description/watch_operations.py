@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from hyperfleet.api.description.kind_paths import KindPaths
 from hyperfleet.api.description.operations import Operation, Parameter, Success
-from hyperfleet.api.description.places import Place
 from hyperfleet.api.shapes import WaitAnswer
 from hyperfleet.api.streams import EVENT_STREAM
 from hyperfleet.documents.durations import PATTERN, format_duration
@@ -61,7 +61,7 @@ _PARAMETERS: Final = (
 )
 
 
-def operations_on(place: Place) -> list[Operation]:
+def operations_on(place: KindPaths) -> list[Operation]:
     """Return the operation that waits for a resource of a kind."""
     return [
         Operation(

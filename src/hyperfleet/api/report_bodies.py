@@ -1,7 +1,7 @@
-"""What bodies with reports mean: one report, several of one resource, or a batch over the fleet.
+"""Reads bodies with reports: one report, several on one resource, or a batch over the fleet.
 
-A report itself is read by `aggregation.read_report`; here is what stands around it. As everywhere, our own keys are
-camelCase or snake_case, not both in one body; the entries of a batch are judged one by one.
+`aggregation.read_report` reads a report itself; this module reads what is around it. As everywhere, our own keys are
+camelCase or snake_case, but not both in one body; the items of a batch are checked one by one.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from hyperfleet.aggregation import BodyProblem, read_report
-from hyperfleet.api.intake import name_type
+from hyperfleet.api.resource_bodies import name_type
 from hyperfleet.documents import pointer
 from hyperfleet.documents.wording import count, quote
 from hyperfleet.model.kind import Kind, Kinds
@@ -24,17 +24,17 @@ CAMEL_GENERATION: Final = "observedGeneration"
 SNAKE_GENERATION: Final = "observed_generation"
 
 _QUOTED_CAMEL_GENERATION: Final = f'"{CAMEL_GENERATION}"'.encode()
-_TELLING_KEYS: Final = frozenset({CAMEL_GENERATION, SNAKE_GENERATION})  # every report has one of them
+_GENERATION_KEYS: Final = frozenset({CAMEL_GENERATION, SNAKE_GENERATION})  # every report has one of them
 _BUNDLE_KEYS: Final = ("adapterStatuses", "adapter_statuses")
-# What a status object has beside them when we answer it; it may be sent back.
+# Further keys of a status object, which may be sent back.
 _IGNORED_KEYS: Final = (
     *("id", "type", "href", "generation", "clusterId", "cluster_id", "nodePoolId", "node_pool_id"),
     *("resourceId", "resource_id", "lastUpdated", "last_updated"),
 )
 
 
-class Sent(Struct, frozen=True):
-    """A report as it was sent: where it stood in the body, and what is odd about it."""
+class SentReport(Struct, frozen=True):
+    """A report as it was sent: its pointer in the body, and notes about it."""
 
     report: Report
     pointer: str = ""
@@ -42,23 +42,23 @@ class Sent(Struct, frozen=True):
     generation_key: str = CAMEL_GENERATION
 
 
-class Reading(Struct, frozen=True):
-    """What came of a body with reports on one resource."""
+class ReportsBody(Struct, frozen=True):
+    """The reports of a body on one resource, or its errors."""
 
-    sent: tuple[Sent, ...] = ()
+    sent: tuple[SentReport, ...] = ()
     is_bundle: bool = False
     errors: tuple[BodyProblem, ...] = ()
 
 
-class BatchEntry(Struct, frozen=True):
-    """One entry of a batch: a report and what it is about, or errors."""
+class BatchItem(Struct, frozen=True):
+    """One item of a batch: a report and its target, or errors."""
 
     target: Target | None = None
-    sent: Sent | None = None
+    sent: SentReport | None = None
     errors: tuple[BodyProblem, ...] = ()
 
 
-def read_reports(body: object, most: int, redactor: Redactor) -> Reading:
+def read_reports(body: object, most: int, redactor: Redactor) -> ReportsBody:
     """Read one report, or several under `adapterStatuses`."""
     key = next((key for key in _BUNDLE_KEYS if isinstance(body, dict) and key in body), None)
     if key is None or not isinstance(body, dict):
@@ -67,9 +67,9 @@ def read_reports(body: object, most: int, redactor: Redactor) -> Reading:
     if not isinstance(entries, list) or not 1 <= len(entries) <= most:
         found = count(len(entries), "report") if isinstance(entries, list) else name_type(entries)
         message = f"{key} must be a list of 1 to {most} reports, not {found}"
-        return Reading(errors=(BodyProblem(at, "WrongType", message),))
+        return ReportsBody(errors=(BodyProblem(at, "WrongType", message),))
     strays = [
-        BodyProblem(pointer.join("", other), "UnknownField", f"{quote(other)} does not go with {key}")
+        BodyProblem(pointer.join("", other), "UnknownField", f"{quote(other)} is not allowed beside {key}")
         for other in body
         if other not in (key, *_IGNORED_KEYS)
     ]
@@ -79,23 +79,23 @@ def read_reports(body: object, most: int, redactor: Redactor) -> Reading:
     return _reading(parts, is_bundle=True, errors=errors)
 
 
-def read_report_of(body: object, adapter: str, redactor: Redactor) -> Reading:
-    """Read the report of the adapter that the path names; the body need not name it again."""
+def read_report_of(body: object, adapter: str, redactor: Redactor) -> ReportsBody:
+    """Read the report of the adapter that the path names; the body may omit it."""
     if isinstance(body, dict):
         if body.get("adapter") not in (None, adapter):
-            message = f"the path says {adapter}"
-            return Reading(errors=(BodyProblem("/adapter", "Contradiction", message),))
+            message = f"the path names {adapter}"
+            return ReportsBody(errors=(BodyProblem("/adapter", "Contradiction", message),))
         body = {**body, "adapter": adapter}
     return _reading([_read_part("", body, redactor)], is_bundle=False)
 
 
 def generation_key_of(raw: bytes) -> str:
-    """Tell how the body of one report spells its generation."""
+    """Return how the body of one report spells its generation."""
     return CAMEL_GENERATION if _QUOTED_CAMEL_GENERATION in raw else SNAKE_GENERATION
 
 
 def read_batch(body: object, most: int) -> tuple[list[object], tuple[BodyProblem, ...]]:
-    """Take a batch apart; each entry is read on its own, so that a bad one cannot spoil the others."""
+    """Split a batch; each item is read on its own, so that an invalid one does not affect the others."""
     if not isinstance(body, dict) or body.keys() != {"reports"}:
         return [], (BodyProblem("", "WrongType", 'the body must be {"reports": […]} and nothing else'),)
     entries = body["reports"]
@@ -106,24 +106,24 @@ def read_batch(body: object, most: int) -> tuple[list[object], tuple[BodyProblem
     return entries, ()
 
 
-def read_batch_entry(entry: object, at: str, kinds: Kinds, redactor: Redactor) -> BatchEntry:
-    """Read one entry of a batch: a report, and which resource it is about."""
+def read_batch_entry(entry: object, at: str, kinds: Kinds, redactor: Redactor) -> BatchItem:
+    """Read one item of a batch: a report and its target."""
     if not isinstance(entry, dict):
-        return BatchEntry(errors=(BodyProblem(at, "WrongType", f"an entry must be an object, not {name_type(entry)}"),))
+        return BatchItem(errors=(BodyProblem(at, "WrongType", f"an entry must be an object, not {name_type(entry)}"),))
     names = {spelling: kind for kind in kinds for spelling in _id_keys(kind)}
     ids = {key: value for key, value in entry.items() if key in names}
     target, errors = _read_target(ids, names, at)
     rest = {key: value for key, value in entry.items() if key not in names}
     part = _read_part(at, rest, redactor)
     mixture = _find_mixture(ids, [(at, rest)])
-    return BatchEntry(target, part.sent, (*errors, *mixture, *part.errors))
+    return BatchItem(target, part.sent, (*errors, *mixture, *part.errors))
 
 
 class _Part(Struct, frozen=True):
-    """One report of a body: as it was sent, or what is wrong with it."""
+    """One report of a body, or its errors."""
 
     pointer: str
-    sent: Sent | None
+    sent: SentReport | None
     errors: tuple[BodyProblem, ...]
 
 
@@ -133,17 +133,17 @@ def _read_part(at: str, body: object, redactor: Redactor) -> _Part:
     is_snake = isinstance(body, dict) and SNAKE_GENERATION in body
     key = SNAKE_GENERATION if is_snake else CAMEL_GENERATION
     notes = (*read.notes, *redacted.notes)
-    return _Part(at, Sent(read.report, at, notes, key) if read.report is not None else None, read.errors)
+    return _Part(at, SentReport(read.report, at, notes, key) if read.report is not None else None, read.errors)
 
 
-def _reading(parts: list[_Part], *, is_bundle: bool, errors: Iterable[BodyProblem] = ()) -> Reading:
+def _reading(parts: list[_Part], *, is_bundle: bool, errors: Iterable[BodyProblem] = ()) -> ReportsBody:
     found = (*errors, *(error for part in parts for error in part.errors))
     sent = [part.sent for part in parts if part.sent is not None]
-    return Reading(() if found else tuple(sent), is_bundle, found)
+    return ReportsBody(() if found else tuple(sent), is_bundle, found)
 
 
 def _find_duplicates(parts: list[_Part]) -> list[BodyProblem]:
-    """Find adapters that speak twice: which of the two would count?"""
+    """Find adapters with two reports: it would be unclear which one counts."""
     errors: list[BodyProblem] = []
     seen: dict[str, str] = {}
     for part in parts:
@@ -151,20 +151,20 @@ def _find_duplicates(parts: list[_Part]) -> list[BodyProblem]:
             continue
         adapter = part.sent.report.adapter
         if adapter in seen:
-            message = f"{adapter} already reports at {seen[adapter]}"
+            message = f"{adapter} already has a report at {seen[adapter]}"
             errors.append(BodyProblem(f"{part.pointer}/adapter", "DuplicateAdapter", message))
         seen.setdefault(adapter, part.pointer)
     return errors
 
 
 def _id_keys(kind: Kind) -> tuple[str, str]:
-    """Return how the id of a kind is spelt: `nodePoolId` and `node_pool_id`."""
+    """Return both spellings of the id key of a kind: `nodePoolId` and `node_pool_id`."""
     camel = f"{kind.name[0].lower()}{kind.name[1:]}Id"
     return camel, "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in camel)
 
 
 def _read_target(ids: Mapping[str, Any], names: Mapping[str, Kind], at: str) -> tuple[Target | None, list[BodyProblem]]:
-    """Find the resource that an entry is about: the lowest that it names; what is above it may be named too."""
+    """Find the target of an item: the lowest resource that it names; its parent may be named too."""
     errors = [
         BodyProblem(f"{at}/{key}", "WrongType", f"{key} must be a string, not {name_type(value)}")
         for key, value in ids.items()
@@ -178,27 +178,27 @@ def _read_target(ids: Mapping[str, Any], names: Mapping[str, Kind], at: str) -> 
     ]
     if len(lowest) != 1:
         wanted = " or ".join(dict.fromkeys(_id_keys(kind)[0] for kind in names.values()))
-        return None, [BodyProblem(at, "MissingField", f"say which resource the report is about: {wanted}")]
+        return None, [BodyProblem(at, "MissingField", f"the id of the resource is missing: give {wanted}")]
     kind, id_ = by_kind[lowest[0].name]
     parent = by_kind.get(kind.parent or "")
     return Target(kind, id_, parent[1] if parent else None), []
 
 
 def _find_mixture(around: Iterable[str], entries: Iterable[tuple[str, object]]) -> list[BodyProblem]:
-    """Find reports that are spelt otherwise than the keys around them, or than the reports before them."""
+    """Find reports whose spelling differs from the keys around them or from earlier reports."""
     spelling = _spelling_of(around)
     errors = []
     for at, entry in entries:
-        own = _spelling_of(_TELLING_KEYS & entry.keys()) if isinstance(entry, dict) else ""
+        own = _spelling_of(_GENERATION_KEYS & entry.keys()) if isinstance(entry, dict) else ""
         if spelling and own and own != spelling:
-            message = f"this report is {own}, what stands before it is {spelling}; use one spelling in a body"
+            message = f"this report is {own}, but {spelling} is used before it; use one spelling in a body"
             errors.append(BodyProblem(at, "MixedSpelling", message))
         spelling = spelling or own
     return errors
 
 
 def _spelling_of(keys: Iterable[str]) -> str:
-    """Tell how keys are spelt; nothing if they have one word each."""
+    """Return the spelling of keys; empty if each is a single word."""
     for key in keys:
         if "_" in key:
             return "snake_case"

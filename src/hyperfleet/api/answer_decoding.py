@@ -1,7 +1,7 @@
-"""From a stored answer back to the resource and the status that it was made from: the other way round than `wire`.
+"""Decodes stored answers: from the JSON of an answer back to the resource and the status it was made from.
 
-`simulation` needs it to live the past again. What an answer does not tell is filled in with what it must have been,
-unless the policy was changed or an adapter retired shortly before.
+The inverse of `wire.present`. `simulation` needs it to replay the past. What an answer does not contain is filled in;
+that is exact unless the policy changed, or an adapter was retired, shortly before.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from hyperfleet.services.workspace import Rules
 _decode: Final = msgspec.json.Decoder(ResourceAnswer).decode
 
 
-def recaller(rules: Rules) -> RestoreVersion:
-    """Return what reads stored answers; `rules` are those that they were computed with."""
+def answer_decoder(rules: Rules) -> RestoreVersion:
+    """Return a decoder of stored answers; `rules` are those that the answers were computed with."""
 
-    def recall(entry: LoggedEvent) -> RestoredVersion:
+    def decode(entry: LoggedEvent) -> RestoredVersion:
         if entry.answer is None:
             raise ValueError(f"event {entry.position} has no answer")
         answer = _read(entry.answer)
         resource = _resource(answer, entry)
         return RestoredVersion(resource, _status(answer.status, resource, rules.policies.select(resource), entry))
 
-    return recall
+    return decode
 
 
 def _read(raw: bytes) -> ResourceAnswer:
-    """Read an answer; those of earlier versions say `since` where we say `stateSince`."""
+    """Decode an answer; earlier versions wrote `since` instead of `stateSince`."""
     try:
         return _decode(raw)
     except msgspec.ValidationError:
@@ -55,7 +55,7 @@ def _resource(answer: ResourceAnswer, entry: LoggedEvent) -> Resource:
         kind=answer.type,
         name=answer.name,
         generation=answer.generation,
-        generation_time=deletion_time or known.updated_at,  # the last edit there was
+        generation_time=deletion_time or known.updated_at,  # the last edit
         created_time=known.created_at,
         spec=answer.spec,
         labels=known.labels,

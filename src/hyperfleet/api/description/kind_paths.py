@@ -12,7 +12,7 @@ from hyperfleet.api.wire import BASE, path_of
 from hyperfleet.model.kind import Kind, Kinds
 
 
-class Place(Struct, frozen=True):
+class KindPaths(Struct, frozen=True):
     """A kind and where its resources are."""
 
     kind: Kind

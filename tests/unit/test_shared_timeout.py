@@ -6,17 +6,17 @@ import asyncio
 
 import pytest
 
-from hyperfleet.api.patience import Patience
+from hyperfleet.api.shared_timeout import SharedTimeout
 
 
 def test_who_takes_too_long_is_cut_short_and_nobody_else() -> None:
-    async def take(seconds: float, patience: Patience) -> str:
+    async def take(seconds: float, patience: SharedTimeout) -> str:
         with patience:
             await asyncio.sleep(seconds)
         return "done"
 
     async def story() -> None:
-        patience = Patience(0.05)
+        patience = SharedTimeout(0.05)
         slow, quick = asyncio.create_task(take(60, patience)), asyncio.create_task(take(0, patience))
         assert await quick == "done"
         with pytest.raises(TimeoutError):
@@ -30,7 +30,7 @@ def test_who_takes_too_long_is_cut_short_and_nobody_else() -> None:
 
 def test_a_task_may_go_on_after_it_was_cut_short() -> None:
     async def story() -> str:
-        patience = Patience(0.02)
+        patience = SharedTimeout(0.02)
         try:
             with patience:
                 await asyncio.sleep(60)
@@ -43,12 +43,12 @@ def test_a_task_may_go_on_after_it_was_cut_short() -> None:
 
 
 def test_a_cancellation_by_others_stays_one() -> None:
-    async def wait(patience: Patience) -> None:
+    async def wait(patience: SharedTimeout) -> None:
         with patience:
             await asyncio.sleep(60)
 
     async def story() -> None:
-        task = asyncio.create_task(wait(Patience(60)))
+        task = asyncio.create_task(wait(SharedTimeout(60)))
         await asyncio.sleep(0)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -59,7 +59,7 @@ def test_a_cancellation_by_others_stays_one() -> None:
 
 def test_an_error_inside_stays_what_it_is() -> None:
     async def story() -> None:
-        with pytest.raises(ValueError, match="mine"), Patience(60):
+        with pytest.raises(ValueError, match="mine"), SharedTimeout(60):
             raise ValueError("mine")
 
     asyncio.run(story())

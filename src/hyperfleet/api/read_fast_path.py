@@ -1,8 +1,8 @@
-"""The fast lane of readings: one resource, read without anything around it.
+"""The fast path of reads: one resource, read without the router.
 
-Whatever is unusual about a reading (a condition, an answer so large that it is worth compressing, nothing found, a
-fault) makes it take the ordinary way, where it gets its answer. There is no time limit on it but the store's own; that
-it cannot be reached is told at once, not tried a second time. `python -m bench server` tells what this is worth.
+Anything unusual about a read (a precondition, an answer large enough to compress, not found, an unexpected error) goes
+to the router, which answers it. Only the store limits the time; an unreachable store is reported at once, not tried
+again. `python -m bench server` measures the gain.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from typing import Final
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from hyperfleet.api.callers import guest_of
+from hyperfleet.api.boundary import id_of, send_problem
+from hyperfleet.api.callers import caller_or_none
 from hyperfleet.api.context import Context
-from hyperfleet.api.envelope import id_of, send_problem
 from hyperfleet.api.problems import from_error
+from hyperfleet.api.request_metrics import note_template
 from hyperfleet.api.requests import ID
-from hyperfleet.api.responses import WORTHWHILE
-from hyperfleet.api.traffic import tell_template
+from hyperfleet.api.responses import MIN_COMPRESSED
 from hyperfleet.api.wire import ALIASES, BASE
 from hyperfleet.errors import StoreError
 from hyperfleet.ports import StoredAnswer
@@ -27,7 +27,7 @@ from hyperfleet.services.callers import Caller
 
 _LOG: Final = logging.getLogger(__name__)
 
-# Headers that change what is answered, beyond what is done here.
+# Headers that change the answer in ways that only the router handles.
 _UNUSUAL: Final = frozenset({b"if-match", b"if-none-match", b"range"})
 _HEADERS: Final = [
     (b"content-type", b"application/json"),
@@ -36,11 +36,11 @@ _HEADERS: Final = [
 ]
 
 
-class FastLane:
-    """An application whose resources are read at once."""
+class ReadFastPath:
+    """ASGI middleware that answers plain reads of one resource."""
 
     def __init__(self, app: ASGIApp, context: Context) -> None:
-        """Take what is usual off `app`."""
+        """Answer plain reads; `app` answers the rest."""
         self._app = app
         self._store = context.store
         tops = [kind for kind in context.kinds if kind.parent is None]
@@ -48,12 +48,12 @@ class FastLane:
         self._templates = {kind.name: f"{BASE}/{kind.plural}/{{id}}" for kind in tops}
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
-        """Answer a usual reading of one resource; pass everything else on."""
+        """Answer a plain read of one resource; pass everything else on."""
         if scope["type"] == "http" and scope["method"] == "GET" and not scope["query_string"]:
             collection, _, id_ = scope["path"].rpartition("/")
             kind = self._kinds.get(collection)
             if kind is not None and ID.fullmatch(id_) and _UNUSUAL.isdisjoint(dict(scope["headers"])):
-                caller = guest_of(scope)
+                caller = caller_or_none(scope)
                 if caller is not None and caller.may("reader"):
                     return self._answer(kind, id_, caller, scope, receive, send)
         return self._app(scope, receive, send)
@@ -62,16 +62,16 @@ class FastLane:
         try:
             answer = await self._store.read_answer(kind, id_, caller.scope)
         except StoreError as error:
-            tell_template(scope, self._templates[kind])
+            note_template(scope, self._templates[kind])
             await send_problem(from_error(error), scope, send, error)
             return
-        except Exception as error:  # noqa: BLE001  # whatever it is, it is told on the ordinary way
-            _LOG.debug("%s %s takes the ordinary way: %s", kind, id_, error)
+        except Exception as error:  # noqa: BLE001  # the router meets the same error and reports it
+            _LOG.debug("%s %s goes to the router: %s", kind, id_, error)
             answer = None
-        if answer is None or len(answer.body) >= WORTHWHILE:
+        if answer is None or len(answer.body) >= MIN_COMPRESSED:
             await self._app(scope, receive, send)
             return
-        tell_template(scope, self._templates[kind])
+        note_template(scope, self._templates[kind])
         await send(_start_of(answer, scope))
         await send({"type": "http.response.body", "body": answer.body})
 

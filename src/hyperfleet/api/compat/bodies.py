@@ -15,12 +15,12 @@ from msgspec import UNSET, UnsetType
 from starlette.requests import Request
 
 from hyperfleet.aggregation import BodyProblem, read_report
-from hyperfleet.api.compat.problems import BAD_REQUEST, INVALID, MALFORMED, Declined, FieldError
+from hyperfleet.api.compat.problems import BAD_REQUEST, INVALID, MALFORMED, CompatRefused, FieldError
 from hyperfleet.api.compat.shapes import METADATA
-from hyperfleet.api.context import Limits
-from hyperfleet.api.intake import MAX_FORCE_REASON, NewResource, name_type, read_creation
+from hyperfleet.api.context import RequestLimits
 from hyperfleet.api.problems import Refused, from_body
 from hyperfleet.api.requests import read_json
+from hyperfleet.api.resource_bodies import MAX_FORCE_REASON, NewResource, name_type, read_creation
 from hyperfleet.model.condition import MAX_REASON
 from hyperfleet.model.kind import Kind
 from hyperfleet.model.report import REQUIRED_CONDITIONS, Report
@@ -39,12 +39,12 @@ MAX_GENERATION: Final = 2**31 - 1
 _NOT_OF_REASON: Final = re.compile(r"[^A-Za-z0-9_,:]+")
 
 
-async def read_object(request: Request, limits: Limits) -> dict[str, Any]:
+async def read_object(request: Request, limits: RequestLimits) -> dict[str, Any]:
     """Read a JSON object, of whatever media type it is said to be."""
     said = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     body = await read_json(request, limits, (said,))
     if not isinstance(body, dict):
-        raise Declined(INVALID, f"the body must be an object, not {name_type(body)}")
+        raise CompatRefused(INVALID, f"the body must be an object, not {name_type(body)}")
     return body
 
 
@@ -73,9 +73,9 @@ def read_patch(body: Mapping[str, Any], kind: Kind) -> ResourceEdit:
     """Read what shall be different. What is given replaces the whole, as there; nothing merges."""
     unknown = [key for key in body if key not in _PATCH_KEYS]
     if unknown:
-        raise Declined(MALFORMED, f'unknown field "{unknown[0][:80]}"')
+        raise CompatRefused(MALFORMED, f'unknown field "{unknown[0][:80]}"')
     if not body:
-        raise Declined(BAD_REQUEST, "at least one of spec, labels, references must be given")
+        raise CompatRefused(BAD_REQUEST, "at least one of spec, labels, references must be given")
     _refuse_references(body)
     given = _without_null_labels(body)
     read = read_creation(
@@ -99,7 +99,7 @@ def read_reason(body: Mapping[str, Any]) -> str:
     return reason
 
 
-# ── reports ──────────────────────────────────────────────────────────────────────────────────────────────────────
+# ── reports ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def read_adapter_report(body: Mapping[str, Any], now: datetime, redactor: Redactor) -> Report:
@@ -152,7 +152,7 @@ def _check_range(report: Report, now: datetime) -> None:
         raise _invalid("observed_time", message, "min" if observed < now else "max")
 
 
-# ── steps ────────────────────────────────────────────────────────────────────────────────────────────────────────
+# ── steps ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _without_null_labels(body: Mapping[str, Any]) -> dict[str, Any]:
@@ -174,5 +174,5 @@ def _check(errors: tuple[BodyProblem, ...]) -> None:
         raise Refused(from_body(errors))
 
 
-def _invalid(field: str, message: str, constraint: str) -> Declined:
-    return Declined(INVALID, message, (FieldError(field, message, constraint),))
+def _invalid(field: str, message: str, constraint: str) -> CompatRefused:
+    return CompatRefused(INVALID, message, (FieldError(field, message, constraint),))

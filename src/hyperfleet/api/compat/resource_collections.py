@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from hyperfleet.api.callers import caller_of
-from hyperfleet.api.compat.problems import Declined, not_found
+from hyperfleet.api.compat.problems import CompatRefused, not_found
 from hyperfleet.api.compat.shapes import kind_of
 from hyperfleet.api.context import Context
 from hyperfleet.api.problems import Refused, from_refusal
@@ -27,7 +27,7 @@ PREFIX: Final = "/compat"  # where the dialect is mounted
 HEADERS: Final = {"Vary": "Authorization"}
 
 
-class Place(Struct, frozen=True):
+class ResourceCollection(Struct, frozen=True):
     """A collection of resources: of a kind, of a kind below a parent, or (without a kind) of all kinds."""
 
     context: Context
@@ -76,7 +76,7 @@ class Place(Struct, frozen=True):
             raise not_found(self.parent.name, id_)
         return id_
 
-    def decline(self, refusal: Refusal, id_: str) -> Declined | Refused:
+    def decline(self, refusal: Refusal, id_: str) -> CompatRefused | Refused:
         """Say why nothing was written."""
         return not_found(self.what, id_) if refusal.code == "NotFound" else Refused(from_refusal(refusal))
 
@@ -87,14 +87,14 @@ class Place(Struct, frozen=True):
         return next(iter(await store.read_records([id_], scope)), None)
 
 
-def list_places(context: Context) -> Iterator[Place]:
+def list_collections(context: Context) -> Iterator[ResourceCollection]:
     """Yield every collection there is."""
     for kind in context.kinds:
-        yield Place(context, kind)
+        yield ResourceCollection(context, kind)
         above = context.kinds.get(kind.parent) if kind.parent else None
         if above is not None:
-            yield Place(context, kind, above)
-    yield Place(context)
+            yield ResourceCollection(context, kind, above)
+    yield ResourceCollection(context)
 
 
 def answer(shape: object, status: int = 200) -> Response:

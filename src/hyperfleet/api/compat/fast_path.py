@@ -16,19 +16,18 @@ from msgspec.structs import replace
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from hyperfleet.aggregation import read_plain
-from hyperfleet.api.callers import guest_of
-from hyperfleet.api.compat.intake import AHEAD, BEHIND, MAX_GENERATION
-from hyperfleet.api.compat.places import HEADERS, PREFIX
+from hyperfleet.api.boundary import id_of
+from hyperfleet.api.callers import caller_or_none
+from hyperfleet.api.compat.bodies import AHEAD, BEHIND, MAX_GENERATION
+from hyperfleet.api.compat.resource_collections import HEADERS, PREFIX
 from hyperfleet.api.compat.shapes import METADATA, shape_report, shape_resource
 from hyperfleet.api.compat.statuses import DISCARDED, stored_of
 from hyperfleet.api.context import Context
-from hyperfleet.api.envelope import id_of
-from hyperfleet.api.patience import Patience
-from hyperfleet.api.report_lane import Upload, length_of
+from hyperfleet.api.report_fast_path import Upload, length_of
+from hyperfleet.api.request_metrics import note_template
 from hyperfleet.api.requests import ID, is_suspicious
-from hyperfleet.api.traffic import tell_template
+from hyperfleet.api.shared_timeout import SharedTimeout
 from hyperfleet.api.wire import BASE
-from hyperfleet.errors import StoreError
 from hyperfleet.model.kind import Kind
 from hyperfleet.model.report import Report
 from hyperfleet.services.callers import Caller
@@ -59,14 +58,14 @@ class _Answer(Struct, frozen=True):
     headers: tuple[tuple[bytes, bytes], ...] = ()
 
 
-class CompatLane:
+class CompatFastPath:
     """An application whose resources are read, and whose plain reports are accepted, at once."""
 
     def __init__(self, app: ASGIApp, context: Context) -> None:
         """Take what is usual off `app`."""
         self._app = app
         self._context = context
-        self._patience = Patience(context.limits.time.total_seconds())
+        self._timeout = SharedTimeout(context.limits.time.total_seconds())
         self._routes = list(_routes(context))
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
@@ -79,7 +78,7 @@ class CompatLane:
         upload = Upload(receive, length_of(scope) if scope["method"] == "PUT" else 0)
         answer = await self._answer(scope, upload)
         if answer is None:
-            await self._app(scope, upload.receive_again, send)
+            await self._app(scope, upload.replay, send)
             return
         length = (b"content-length", b"%d" % len(answer.body))
         headers = [*answer.headers, length, (b"x-request-id", id_of(scope))]
@@ -88,7 +87,7 @@ class CompatLane:
 
     async def _answer(self, scope: Scope, upload: Upload) -> _Answer | None:
         """Return the answer; None: the ordinary way finds it, or says what is wrong."""
-        caller, method = guest_of(scope), scope["method"]
+        caller, method = caller_or_none(scope), scope["method"]
         found = self._find(scope["path"]) if caller is not None and method in ("GET", "PUT") else None
         if found is None or caller is None:
             return None
@@ -100,7 +99,7 @@ class CompatLane:
         else:
             return None
         if answer is not None:
-            tell_template(scope, route.template + "/statuses" * is_statuses)
+            note_template(scope, route.template + "/statuses" * is_statuses)
         return answer
 
     def _find(self, path: str) -> tuple[_Route, Target, bool] | None:
@@ -114,7 +113,7 @@ class CompatLane:
     async def _read(self, target: Target, caller: Caller) -> _Answer | None:
         try:
             record = await self._context.store.read_record(target.kind.name, target.id, caller.scope, target.parent_id)
-        except StoreError:
+        except Exception:  # noqa: BLE001  # the router meets the same error and reports it
             return None
         if record is None:
             return None
@@ -122,12 +121,12 @@ class CompatLane:
 
     async def _take(self, target: Target, caller: Caller, upload: Upload) -> _Answer | None:
         context = self._context
-        if not 0 < upload.promised <= context.limits.body_bytes:
+        if not 0 < upload.length <= context.limits.body_bytes:
             return None
         try:
-            with self._patience:
+            with self._timeout:
                 raw = await upload.read()
-                report = self._report_of(raw, upload.promised)
+                report = self._report_of(raw, upload.length)
                 if report is None:
                     return None
                 submission = Submission(report, context.new_id(REPORT_PREFIX), generation_key="observed_generation")
@@ -136,10 +135,10 @@ class CompatLane:
         except Exception:  # noqa: BLE001  # whatever it is, the ordinary way meets it too and says so
             return None
 
-    def _report_of(self, raw: bytes, promised: int) -> Report | None:
+    def _report_of(self, raw: bytes, length: int) -> Report | None:
         """Read a report; None: there is something to say about it."""
         context = self._context
-        if len(raw) != promised or _CAMEL_CASE in raw or is_suspicious(raw, context.limits.depth):
+        if len(raw) != length or _CAMEL_CASE in raw or is_suspicious(raw, context.limits.depth):
             return None
         report = read_plain(context.redactor.clean(raw).body)
         if report is None or not _is_in_range(report, context.clock.now()):

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from hyperfleet.aggregation.body import MAX_CONDITIONS, MAX_GENERATION
 from hyperfleet.api.description.operations import Schema
-from hyperfleet.api.intake import (
+from hyperfleet.api.resource_bodies import (
     LABEL_PATTERN,
     LABEL_PREFIX_PATTERN,
     MAX_FORCE_REASON,
@@ -36,7 +36,7 @@ def _ignored(description: str) -> Schema:
     return {"description": f"Ignored: {description}"}
 
 
-# ── reports ──────────────────────────────────────────────────────────────────────────────────────────────────────
+# ── reports ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 ADAPTER_NAME: Final[Schema] = {
     "type": "string",
@@ -148,7 +148,7 @@ def batch(most: int) -> Schema:
     }
 
 
-# ── resources ────────────────────────────────────────────────────────────────────────────────────────────────────
+# ── resources ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 NAME: Final[Schema] = {
     "description": "A DNS label. It can never be changed.",
@@ -235,7 +235,7 @@ FORCE_DELETE: Final[Schema] = {
     },
 }
 
-# ── the policy ───────────────────────────────────────────────────────────────────────────────────────────────────
+# ── the policy ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 POLICY: Final[Schema] = {"type": "object", "description": "A policy, as JSON or YAML."}
 ROLLBACK: Final[Schema] = {
@@ -253,7 +253,7 @@ ROLLBACK: Final[Schema] = {
     },
 }
 
-# ── headers ──────────────────────────────────────────────────────────────────────────────────────────────────────
+# ── headers ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 IDEMPOTENCY_KEY: Final[Schema] = {"type": "string", "minLength": 1, "maxLength": 255, "pattern": r"^[\x21-\x7e]+$"}
 _ENTITY_TAG: Final = r'(?:W/)?"[!#-~]*"'

@@ -1,8 +1,8 @@
-"""What request bodies mean: from decoded JSON to values for services, or to every error with its JSON pointer.
+"""Reads bodies about resources: from decoded JSON to values for services, or to all errors with their JSON pointers.
 
-Keys of ours may be spelt in camelCase or snake_case, not both in one body. Nothing below `spec`, `data`, `metadata`
-and `labels` is examined, except the labels themselves. What we answered may be sent back as it is: what only we can
-set is accepted and ignored.
+Our own keys may be camelCase or snake_case, but not both in one body. Nothing below `spec`, `data`, `metadata` and
+`labels` is checked, except the labels themselves. An answer of ours may be sent back as it is: fields that only the
+server sets are accepted and ignored.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from hyperfleet.documents.wording import quote, suggest
 from hyperfleet.model.kind import Kind
 from hyperfleet.services.resources import MAX_LABELS
 
-MAX_NAME: Final = 63  # a DNS label's length: names stand in host names
+MAX_NAME: Final = 63  # the length of a DNS label: names are used in host names
 NAME_PATTERN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
-MAX_FORCE_REASON: Final = 1024
+MAX_FORCE_REASON: Final = 1024  # characters; a sentence or two
 MAX_VERSION: Final = 2**53 - 1  # the largest integer that every JSON library reads exactly
-MAX_LABEL_PREFIX: Final = 253  # these three are Kubernetes'
+MAX_LABEL_PREFIX: Final = 253  # the limits of Kubernetes labels
 MAX_LABEL: Final = 63
 LABEL_PATTERN: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
 LABEL_PREFIX_PATTERN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 
-_OURS: Final = ("href", "status")  # what we answer and nobody else can set
-_KEYS: Final = ("name", "spec", "labels", "metadata", "type", "kind", "id", "generation", *_OURS)
+_SERVER_FIELDS: Final = ("href", "status")  # set by the server only
+_KEYS: Final = ("name", "spec", "labels", "metadata", "type", "kind", "id", "generation", *_SERVER_FIELDS)
 
 
 class NewResource(Struct, frozen=True):
-    """What a body says of a resource to be made; of use only without errors."""
+    """The body of a new resource; valid only without errors."""
 
     name: str
     spec: dict[str, Any]
@@ -42,17 +42,17 @@ class NewResource(Struct, frozen=True):
 
 
 class ChangedResource(Struct, frozen=True):
-    """What a body says of a resource that there is; UNSET: nothing."""
+    """The body of an edit; UNSET: not given."""
 
     name: str | UnsetType = UNSET
     spec: dict[str, Any] | UnsetType = UNSET
-    labels: dict[str, Any] | UnsetType | None = UNSET  # in a merge patch, null takes one or all of them away
+    labels: dict[str, Any] | UnsetType | None = UNSET  # in a merge patch, null removes one or all
     generation: int | UnsetType = UNSET
     errors: tuple[BodyProblem, ...] = ()
 
 
 def read_creation(body: object, kind: Kind) -> NewResource:
-    """Read a resource to be made: `name` and `spec` are required, `id` and `generation` are ours."""
+    """Read a new resource: `name` and `spec` are required, `id` and `generation` are ignored."""
     reader = _Reader()
     fields = reader.own_fields(body)
     reader.check_kind(fields, kind)
@@ -63,7 +63,7 @@ def read_creation(body: object, kind: Kind) -> NewResource:
 
 
 def read_replacement(body: object, kind: Kind, id_: str) -> ChangedResource:
-    """Read a resource as it shall be: `spec` is required, and what has no labels shall have none."""
+    """Read a replacement: `spec` is required; without labels, all labels are removed."""
     reader = _Reader()
     fields = reader.own_fields(body)
     reader.check_identity(fields, kind, id_)
@@ -72,7 +72,7 @@ def read_replacement(body: object, kind: Kind, id_: str) -> ChangedResource:
 
 
 def read_merge_patch(body: object, kind: Kind, id_: str) -> ChangedResource:
-    """Read what shall be different about a resource."""
+    """Read a merge patch of a resource."""
     reader = _Reader()
     fields = reader.own_fields(body)
     reader.check_identity(fields, kind, id_)
@@ -82,14 +82,14 @@ def read_merge_patch(body: object, kind: Kind, id_: str) -> ChangedResource:
 
 
 def read_force_reason(body: object) -> tuple[str, tuple[BodyProblem, ...]]:
-    """Read why a resource shall be removed by force."""
+    """Read the reason for a forced removal."""
     reader = _Reader()
     fields = reader.own_fields(body, ("reason",))
     reason = fields.get("reason")
     if isinstance(reason, str) and 1 <= len(reason.strip()) <= len(reason) <= MAX_FORCE_REASON:
         return reason, reader.found
     if isinstance(body, dict):
-        message = f"reason is required: a text of 1 to {MAX_FORCE_REASON} characters that history will keep"
+        message = f"reason is required: a text of 1 to {MAX_FORCE_REASON} characters, kept in the history"
         reader.error("/reason", "WrongType" if "reason" in fields else "MissingField", message)
     return "", reader.found
 
@@ -110,7 +110,7 @@ def read_rollback(body: object) -> tuple[int, tuple[BodyProblem, ...]]:
 
 
 class _Reader:
-    """Takes one body apart and gathers what is wrong with it."""
+    """Reads one body and collects its errors."""
 
     def __init__(self) -> None:
         self._errors: list[BodyProblem] = []
@@ -123,7 +123,7 @@ class _Reader:
         self._errors.append(BodyProblem(at, code, message))
 
     def own_fields(self, body: object, known: tuple[str, ...] = _KEYS) -> Mapping[str, Any]:
-        """Return the fields of a body; whatever is not a field of ours is an error."""
+        """Return the fields of a body; an unknown field is an error."""
         if not isinstance(body, dict):
             self.error("", "WrongType", f"the body must be an object, not {name_type(body)}")
             return {}
@@ -136,12 +136,12 @@ class _Reader:
     def check_kind(self, fields: Mapping[str, Any], kind: Kind) -> None:
         for key in ("type", "kind"):
             if fields.get(key) not in (None, kind.name):
-                self.error(f"/{key}", "NotAllowed", f"here it can only be {kind.name}")
+                self.error(f"/{key}", "NotAllowed", f"must be {kind.name} here")
 
     def check_identity(self, fields: Mapping[str, Any], kind: Kind, id_: str) -> None:
         self.check_kind(fields, kind)
         if fields.get("id") not in (None, id_):
-            self.error("/id", "Immutable", f"the path says {id_}")
+            self.error("/id", "Immutable", f"the path has the id {id_}")
 
     def name(self, fields: Mapping[str, Any]) -> str | UnsetType:
         name = fields.get("name")
@@ -152,7 +152,9 @@ class _Reader:
         elif len(name) > MAX_NAME:
             self.error("/name", "TooLong", f"name has {len(name)} characters; at most {MAX_NAME} are allowed")
         elif not NAME_PATTERN.fullmatch(name):
-            message = f"{quote(name)} must be a DNS label: lower-case letters, digits and -, neither first nor last a -"
+            message = (
+                f"{quote(name)} must be a DNS label: lower-case letters, digits and -, not beginning or ending with -"
+            )
             self.error("/name", "BadFormat", message)
         else:
             return name
@@ -173,19 +175,19 @@ class _Reader:
         value = fields.get("generation", UNSET)
         if value is UNSET or (isinstance(value, int) and not isinstance(value, bool)):
             return value
-        if isinstance(value, float) and value.is_integer():  # 1.0 is an integer to JSON Schema and to many programs
+        if isinstance(value, float) and value.is_integer():  # JSON Schema and many programs treat 1.0 as an integer
             return int(value)
         self.error("/generation", "WrongType", f"generation must be an integer, not {name_type(value)}")
         return UNSET
 
     def has_null_labels(self, fields: Mapping[str, Any]) -> bool:
-        """Tell whether the labels are null wherever they are given."""
+        """Return whether the labels are null wherever they are given."""
         metadata = fields.get("metadata")
         given = [each["labels"] for each in (fields, metadata) if isinstance(each, dict) and "labels" in each]
         return bool(given) and all(labels is None for labels in given)
 
     def labels(self, fields: Mapping[str, Any], *, is_merge: bool = False) -> dict[str, Any] | UnsetType:
-        """Read the labels, which may stand at the top or in the metadata."""
+        """Read the labels, which may be at the top level or in `metadata`."""
         metadata = fields.get("metadata", {})
         if not isinstance(metadata, dict):
             self.error("/metadata", "WrongType", f"metadata must be an object, not {name_type(metadata)}")
@@ -225,7 +227,7 @@ class _Reader:
 
 
 def is_label_key(key: str) -> bool:
-    """Tell whether a text is the key of a label, as Kubernetes sees it."""
+    """Return whether a text is a valid label key of Kubernetes."""
     prefix, slash, name = key.rpartition("/")
     if slash and not (len(prefix) <= MAX_LABEL_PREFIX and LABEL_PREFIX_PATTERN.fullmatch(prefix)):
         return False
@@ -243,5 +245,5 @@ _JSON_TYPES: Final[Mapping[type, str]] = {
 
 
 def name_type(value: object) -> str:
-    """Say what a JSON value is."""
+    """Name the type of a JSON value."""
     return _JSON_TYPES.get(type(value), "null")

@@ -1,6 +1,6 @@
-"""What every request gets, whatever it asks for: one address, an id, a time limit, and an answer.
+"""What every request gets: a canonical path, an id, a time limit, and an answer even if the handler fails.
 
-The layer around the routes, behind the fast lanes. It must not look into bodies and knows nothing of resources.
+The layer around the router, inside the fast paths. It never reads bodies and knows nothing of resources.
 """
 
 from __future__ import annotations
@@ -21,25 +21,24 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hyperfleet.api.context import Context
 from hyperfleet.api.problems import Problem, answer_problem, from_code, from_error
-from hyperfleet.api.traffic import tell_lasting, tell_scope
+from hyperfleet.api.request_metrics import note_open_ended, note_scope
 from hyperfleet.api.wire import ALIASES, BASE
 from hyperfleet.errors import HyperFleetError
 
 _LOG: Final = logging.getLogger(__name__)
-_MAX_ADDRESS: Final = 16_384  # characters; what proxies let through, twice
-_SHOWN: Final = 1_024  # characters of a path that logs and problems repeat
-_TIME_LIMIT: Final = "time_limit"  # where the state of a request has it
-_TELLER: Final = "teller"  # where it has who tells problems in other words than ours
+_MAX_ADDRESS: Final = 16_384  # characters; twice what common proxies accept (8 KiB)
+_MAX_PATH_SHOWN: Final = 1_024  # characters; longer paths would bloat logs and problem documents
+_TIME_LIMIT: Final = "time_limit"  # key in the state of a request
+_FORMATTER: Final = "formatter"  # key in the state of a request: how problems are written, if not as ours
 _SANE_ID: Final = re.compile(rb"[\x21-\x7e]{1,128}")
 
-Teller = Callable[[Problem, Request], Response]
+ProblemFormatter = Callable[[Problem, Request], Response]
 
-# The request that the task that runs now serves, for the log. In the fast lanes it is not set before there is something
-# to say.
+# The request that the current task serves, for the log. The fast paths set it only when they log something.
 REQUEST: Final[ContextVar[Scope | None]] = ContextVar("hyperfleet.request", default=None)
 
 
-# Ids of requests are made for every one of them, so cheaply: of this process, and counted.
+# Cheap, because every request gets one: a random prefix for the process, and a counter.
 _ids: Final = map(f"req-{uuid4().hex[:12]}-%x".encode().__mod__, count(1))
 
 
@@ -52,33 +51,33 @@ def id_of(scope: Scope) -> bytes:
 
 
 async def send_problem(problem: Problem, scope: Scope, send: Send, error: Exception | None = None) -> None:
-    """Answer with a problem where no envelope is around; what `error` says is for the log alone."""
+    """Answer with a problem outside the boundary; `error` goes to the log only."""
     request_id = id_of(scope)
     _describe_request(scope, request_id)
     if error is not None:
         _log_failure(error, scope)
-    await _Reply(send, request_id, is_head=False).make_up(problem, Request(scope, _receive_nothing))
+    await _Reply(send, request_id, is_head=False).answer_instead(problem, Request(scope, _receive_nothing))
 
 
 def lift_time_limit(scope: Scope) -> None:
-    """Let a request go on for as long as its caller is there: it is a stream, or has a limit of its own."""
+    """Let a request run until its caller disconnects: it is a stream, or has a limit of its own."""
     scope["state"][_TIME_LIMIT].reschedule(None)
-    tell_lasting(scope)
+    note_open_ended(scope)
 
 
-def tell_problems_by(teller: Teller, scope: Scope) -> None:
-    """Let a dialect tell, too, what is answered in its place: that it took too long."""
-    scope["state"][_TELLER] = teller
+def format_problems_with(formatter: ProblemFormatter, scope: Scope) -> None:
+    """Write problems that the boundary answers, such as a timeout, in the format of another API."""
+    scope["state"][_FORMATTER] = formatter
 
 
-class Envelope(Struct, frozen=True):
-    """An application in which no request goes unanswered."""
+class RequestBoundary(Struct, frozen=True):
+    """ASGI middleware that answers every request, whatever happens inside."""
 
     app: ASGIApp
     context: Context
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, and see to it that it is answered in time."""
+        """Pass a request on, and answer it if the application does not in time."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
@@ -91,10 +90,10 @@ class Envelope(Struct, frozen=True):
         finally:
             REQUEST.reset(token)
         if problem is not None:
-            await reply.make_up(problem, Request(scope, receive))
+            await reply.answer_instead(problem, Request(scope, receive))
 
     async def _pass_on(self, scope: Scope, upload: _Upload, reply: _Reply) -> Problem | None:
-        """Let the application answer; return what must be answered in its place."""
+        """Let the application answer; return the problem to answer if it did not."""
         if len(scope["path"]) + len(scope["query_string"]) > _MAX_ADDRESS:
             return from_code("UriTooLong")
         try:
@@ -102,7 +101,7 @@ class Envelope(Struct, frozen=True):
                 scope["state"][_TIME_LIMIT] = limit
                 await self.app(_under_base(scope), upload, reply)
         except ClientDisconnect:
-            return None  # nobody is left to be told
+            return None  # the caller has disconnected
         except TimeoutError:
             return from_code("RequestTimeout" if upload.is_awaited else "Timeout")
         except Exception as error:  # noqa: BLE001  # the outermost loop: whatever it is, the caller gets an answer
@@ -112,7 +111,7 @@ class Envelope(Struct, frozen=True):
 
 
 class _Upload:
-    """The way in: knows whether we wait for the caller, whose fault it then is if nothing comes."""
+    """The `receive` of a request: knows whether we wait for the caller, so that a timeout gets the right code."""
 
     def __init__(self, receive: Receive) -> None:
         self._receive = receive
@@ -120,7 +119,7 @@ class _Upload:
         self.is_awaited = False
 
     async def __call__(self) -> Message:
-        self.is_awaited = not self._is_complete  # who then waits, waits for the caller to go away
+        self.is_awaited = not self._is_complete  # after the body, one waits only for a disconnect
         message = await self._receive()
         self.is_awaited = False
         self._is_complete = not message.get("more_body", False)
@@ -128,37 +127,37 @@ class _Upload:
 
 
 class _Reply:
-    """The way back to the caller: adds the request id, and sends no body where none may be."""
+    """The `send` of a request: adds the request id, and drops the body of a HEAD."""
 
     def __init__(self, send: Send, request_id: bytes, is_head: bool) -> None:
         self._send = send
         self._header = (b"x-request-id", request_id)
         self._is_head = is_head
-        self._is_begun = False
+        self._is_started = False
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
-            self._is_begun = True
+            self._is_started = True
             message = {**message, "headers": [*message["headers"], self._header]}
         elif self._is_head and message["type"] == "http.response.body":
             message = {**message, "body": b""}
         await self._send(message)
 
-    async def make_up(self, problem: Problem, request: Request) -> None:
-        """Answer with a problem, unless an answer was begun."""
-        if not self._is_begun:
-            answer: Teller = request.scope["state"].get(_TELLER, answer_problem)
+    async def answer_instead(self, problem: Problem, request: Request) -> None:
+        """Answer with a problem, unless an answer has been started."""
+        if not self._is_started:
+            answer: ProblemFormatter = request.scope["state"].get(_FORMATTER, answer_problem)
             await answer(problem, request)(request.scope, request.receive, self)
 
 
 def _describe_request(scope: Scope, request_id: bytes) -> None:
-    """Leave with a request what logs and problems tell of it."""
-    state = {"request_id": request_id.decode("ascii"), "path": scope["path"][:_SHOWN]}
+    """Store the id and the path of a request in its state, for logs and problem documents."""
+    state = {"request_id": request_id.decode("ascii"), "path": scope["path"][:_MAX_PATH_SHOWN]}
     scope["state"] = {**scope.get("state", {}), **state}
 
 
 def _log_failure(error: Exception, scope: Scope) -> None:
-    """Tell the log what went wrong: what we know by name in a line, the rest with where it came from."""
+    """Log an error: our own in one line, unexpected ones with a traceback."""
     state = scope["state"]
     token = REQUEST.set(scope)
     if isinstance(error, HyperFleetError):
@@ -173,9 +172,9 @@ async def _receive_nothing() -> Message:
 
 
 def _under_base(scope: Scope) -> Scope:
-    """Bring a request under the base path, whichever of its names was used."""
+    """Replace an alias of the base path by the base path."""
     path = scope["path"]
     for alias in ALIASES:
         if path.startswith(f"{alias}/"):
-            return tell_scope({**scope, "path": BASE + path.removeprefix(alias)})
+            return note_scope({**scope, "path": BASE + path.removeprefix(alias)})
     return scope

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hyperfleet.api import pace
-from hyperfleet.api.pace import Allowance, Pace
+from hyperfleet.api import rate_limits
 from hyperfleet.api.problems import Problem
+from hyperfleet.api.rate_limits import RateLimiter, TokenBuckets
 from hyperfleet.services.callers import Caller
 
 
@@ -24,7 +24,7 @@ class Watch:
 
 def test_a_burst_goes_through_and_then_one_at_a_time() -> None:
     watch = Watch()
-    allowance = Allowance(4, 8, watch)
+    allowance = TokenBuckets(4, 8, watch)
     assert [allowance.take("a") for _ in range(8)] == [0.0] * 8
     assert allowance.take("a") == allowance.wait_for("a") == 0.25
     watch.time += 0.25
@@ -37,7 +37,7 @@ def test_a_burst_goes_through_and_then_one_at_a_time() -> None:
 
 def test_a_refused_request_costs_nothing() -> None:
     watch = Watch()
-    allowance = Allowance(1, 1, watch)
+    allowance = TokenBuckets(1, 1, watch)
     allowance.take("a")
     for _ in range(100):
         assert allowance.take("a") == 1.0
@@ -47,7 +47,7 @@ def test_a_refused_request_costs_nothing() -> None:
 
 def test_who_has_been_quiet_is_forgotten() -> None:
     watch = Watch()
-    allowance = Allowance(10, 20, watch)
+    allowance = TokenBuckets(10, 20, watch)
     for number in range(1_000):
         allowance.take(f"caller {number}")
     assert len(allowance) == 1_000
@@ -59,8 +59,8 @@ def test_who_has_been_quiet_is_forgotten() -> None:
 
 
 def test_no_crowd_fills_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pace, "_MOST_KNOWN", 100)
-    allowance = Allowance(1, 1, Watch())
+    monkeypatch.setattr(rate_limits, "_MAX_NAMES", 100)
+    allowance = TokenBuckets(1, 1, Watch())
     for number in range(1_000):
         allowance.take(f"address {number}")
     assert len(allowance) <= 101
@@ -69,7 +69,7 @@ def test_no_crowd_fills_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
 @given(st.integers(1, 50), st.integers(1, 100), st.lists(st.floats(0, 3), max_size=60))
 def test_never_more_than_the_burst_and_the_rate(rate: int, burst: int, pauses: list[float]) -> None:
     watch, taken = Watch(), 0
-    allowance = Allowance(rate, burst, watch)
+    allowance = TokenBuckets(rate, burst, watch)
     for pause in pauses:
         watch.time += pause
         for _ in range(5):
@@ -78,7 +78,7 @@ def test_never_more_than_the_burst_and_the_rate(rate: int, burst: int, pauses: l
 
 
 def test_strangers_count_by_address_and_ipv6_by_network() -> None:
-    slow = Pace(1, 1, Watch())
+    slow = RateLimiter(1, 1, Watch())
     unknown = Problem("InvalidToken", "no")
     for first, second in (("10.0.0.1", "10.0.0.1"), ("2001:db8::1", "2001:db8::2:3"), ("::ffff:10.0.0.2", "10.0.0.2")):
         assert slow.admit(unknown, {"client": (first, 1)}) is unknown
@@ -93,7 +93,7 @@ def test_strangers_count_by_address_and_ipv6_by_network() -> None:
 
 def test_a_refusal_says_when_to_come_back() -> None:
     watch = Watch()
-    slow = Pace(2, None, watch)
+    slow = RateLimiter(2, None, watch)
     caller = Caller("dns")
     answers = [slow.admit(caller, {}) for _ in range(5)]
     assert answers[:4] == [caller] * 4
