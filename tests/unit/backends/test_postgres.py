@@ -149,7 +149,7 @@ def test_a_heartbeat_touches_no_index_of_resources_and_reports(postgres_url: str
 
 
 @pytest.mark.parametrize(
-    "name", ["lock_resources", "lock_children", "read_head_and_reports", "read_answers", "peek", "peek_sketches"]
+    "name", ["lock_resources", "lock_children", "load_records", "read_answers", "read_point_records"]
 )
 def test_what_is_found_by_key_is_found_by_an_index_however_empty_the_tables_were(name: str, postgres_url: str) -> None:
     async def story(store: PostgresStore) -> None:
