@@ -111,8 +111,10 @@ class CompatFastPath:
         return None
 
     async def _read(self, target: Target, caller: Caller) -> _Answer | None:
+        store, kind = self._context.store, target.kind.name
         try:
-            record = await self._context.store.read_record(target.kind.name, target.id, caller.scope, target.parent_id)
+            with self._timeout:
+                record = await store.read_record(kind, target.id, caller.scope, target.parent_id)
         except Exception:  # noqa: BLE001  # the router meets the same error and reports it
             return None
         if record is None:
