@@ -73,7 +73,7 @@ def address_of(operation: Operation) -> str:
     """Return the path of an operation with its examples in it."""
     path = operation.path
     for parameter in operation.parameters:
-        if parameter.place == "path":
+        if parameter.location == "path":
             path = path.replace(f"{{{parameter.name}}}", str(parameter.example))
     return ROOT + path
 
