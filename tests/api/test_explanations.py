@@ -144,7 +144,7 @@ def test_until_it_is_computed_anew_a_new_policy_is_a_preview(client: Fleet) -> N
     assert (told["current"], told["phase"]) == (False, "Ready")
     assert told["policy"] != before
     text = client.get(f"{path_of(cluster)}:explain", headers={"Accept": "text/plain"}).text
-    assert text.startswith("the policy has changed; when computed anew:\n")
+    assert text.startswith("the policy has changed; after the recomputation:\n")
 
 
 def test_what_is_not_there(client: Fleet) -> None:
