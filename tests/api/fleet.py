@@ -16,12 +16,12 @@ from hyperfleet.api.context import Context, RequestLimits
 from hyperfleet.api.wire import BASE, present
 from hyperfleet.model.kind import Kinds
 from hyperfleet.ports import Store
-from hyperfleet.services.audit import WitnessedCommitter
+from hyperfleet.services.audit import AuditedCommitter
 from hyperfleet.services.committer import Capacity, Committer
 from hyperfleet.services.ids import new_id
 from hyperfleet.services.measures import Measures
-from hyperfleet.services.policies import PolicyBook, PolicyText
-from hyperfleet.services.tail import Tail
+from hyperfleet.services.policies import PolicyRegistry, PolicyText
+from hyperfleet.services.tail import LogTail
 from tests.world import body
 
 ROOT = "http://fleet"
@@ -69,13 +69,13 @@ class Fleet:
         self.limits = limits
         self._runner = runner
         kinds = Kinds()
-        self.policies = PolicyBook(store, kinds, present, lambda: PolicyText(self.policy, "policy.yaml"))
-        committer = WitnessedCommitter if "journal" in more else Committer
+        self.policies = PolicyRegistry(store, kinds, present, lambda: PolicyText(self.policy, "policy.yaml"))
+        committer = AuditedCommitter if "journal" in more else Committer
         self.committer = committer(store, self.policies, Capacity(queue=QUEUE))
-        self.tail = Tail(store, WATCHES, WATCHES_OF_EACH if "authenticator" in more else None)
+        self.tail = LogTail(store, WATCHES, WATCHES_OF_EACH if "authenticator" in more else None)
         self.committer.on_commit = self.tail.nudge
         self.measures = Measures()
-        self.measures.attend(self.committer, self.tail)
+        self.measures.observe(self.committer, self.tail)
         self.context = Context(
             store,
             self.committer,

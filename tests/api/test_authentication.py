@@ -157,7 +157,7 @@ class Unsure:
 
     async def identify(self, token: bytes) -> Caller | Rejection:
         """Believe."""
-        return Rejection("ask later", is_passing=True) if token == self.unsure_of else Caller(token.decode())
+        return Rejection("ask later", is_temporary=True) if token == self.unsure_of else Caller(token.decode())
 
 
 def test_a_watch_goes_on_while_nobody_can_tell(clock: HandClock, monkeypatch: pytest.MonkeyPatch) -> None:

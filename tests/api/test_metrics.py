@@ -20,7 +20,7 @@ from hyperfleet.api.request_metrics import RequestInfo
 from hyperfleet.backends.memory import MemoryStore
 from hyperfleet.errors import StoreUnavailable
 from hyperfleet.model.phase import PHASES
-from hyperfleet.ports import Answer, Cause, Group, Query, Scope
+from hyperfleet.ports import ChangeCause, GroupCount, Query, Scope, StoredAnswer
 from hyperfleet.services.callers import Caller, Rejection, Role
 from hyperfleet.services.upkeep import recompute_all
 from tests.api.fleet import ROOT, Fleet, HandClock, open_fleet, path_of
@@ -161,7 +161,7 @@ def test_stale_flapping_and_overdue(clock: HandClock) -> None:
 
 async def keep_deadlines(fleet: Fleet) -> None:
     """Compute what is due, as the timekeeper does."""
-    await recompute_all(fleet.committer, (await fleet.store.due(100)).ids, Cause("deadline"))
+    await recompute_all(fleet.committer, (await fleet.store.due(100)).ids, ChangeCause("deadline"))
 
 
 def test_a_scrape_without_its_store(clock: HandClock) -> None:
@@ -171,7 +171,7 @@ def test_a_scrape_without_its_store(clock: HandClock) -> None:
         async def check(self) -> None:
             raise StoreUnavailable("no route to the database")
 
-        async def summarize(self, query: Query, prefixes: tuple[str, ...]) -> tuple[Group, ...]:
+        async def summarize(self, query: Query, prefixes: tuple[str, ...]) -> tuple[GroupCount, ...]:
             raise StoreUnavailable("no route to the database")
 
     with open_fleet(LostStore(clock), clock, RequestLimits()) as fleet:
@@ -188,7 +188,7 @@ def test_scrapes_in_short_succession_ask_the_store_once(clock: HandClock) -> Non
 
         asked = 0
 
-        async def summarize(self, query: Query, prefixes: tuple[str, ...]) -> tuple[Group, ...]:
+        async def summarize(self, query: Query, prefixes: tuple[str, ...]) -> tuple[GroupCount, ...]:
             self.asked += 1
             await asyncio.sleep(0)
             return await super().summarize(query, prefixes)
@@ -325,7 +325,7 @@ def test_problems_of_the_dialect_are_counted_as_ours_are(clock: HandClock) -> No
     class LostStore(MemoryStore):
         """A store that was lost."""
 
-        async def find(self, query: Query) -> tuple[Answer, ...]:
+        async def find(self, query: Query) -> tuple[StoredAnswer, ...]:
             raise StoreUnavailable("no route to the database")
 
     with open_fleet(LostStore(clock), clock, RequestLimits()) as fleet:

@@ -53,7 +53,7 @@ from hyperfleet.api.simulation import read_replay
 from hyperfleet.api.wire import BASE, RESOURCE_KEYS
 from hyperfleet.model.kind import CLUSTER
 from hyperfleet.ports import EVERYTHING
-from hyperfleet.services.history import read_history_query
+from hyperfleet.services.history_query import read_history_query
 from hyperfleet.services.parameters import Parameters
 from hyperfleet.services.redaction import Redactor
 from hyperfleet.services.search import read_fields, read_group_by, read_query

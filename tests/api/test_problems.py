@@ -15,7 +15,7 @@ from hyperfleet.api.context import RequestLimits
 from hyperfleet.api.problems import CATALOGUE
 from hyperfleet.backends.memory import MemoryStore
 from hyperfleet.errors import SchemaMismatch, StoreUnavailable
-from hyperfleet.ports import Answer, Scope
+from hyperfleet.ports import Scope, StoredAnswer
 from hyperfleet.services.results import RefusalCode
 from tests.api.fleet import ROOT, Fleet, HandClock, errors_of, open_fleet, path_of, problem_of
 
@@ -26,7 +26,7 @@ class FailingStore(MemoryStore):
     failure: Exception | None = None
     delay = 0.0
 
-    async def read_answer(self, kind: str, id_: str, scope: Scope, parent_id: str | None = None) -> Answer | None:
+    async def read_answer(self, kind: str, id_: str, scope: Scope, parent_id: str | None = None) -> StoredAnswer | None:
         await asyncio.sleep(self.delay)
         if self.failure is not None:
             raise self.failure

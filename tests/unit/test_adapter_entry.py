@@ -19,7 +19,7 @@ from hyperfleet.client.answers.resource import AdapterState
 from hyperfleet.client.answers.resource import Resource as ClientResource
 from hyperfleet.model.kind import Kinds
 from hyperfleet.model.status import AdapterSummary
-from hyperfleet.ports import Entry, Record
+from hyperfleet.ports import LoggedEvent, Record
 from hyperfleet.services.simulation import candidate_rules
 from tests.world import START, World
 
@@ -47,8 +47,8 @@ def test_every_field_reaches_the_answer_the_client_and_a_replay() -> None:
     (read,) = msgspec.json.decode(answer, type=ClientResource).status.adapters
     assert asdict(read) == asdict(SUMMARY)
     decode = answer_decoder(candidate_rules(POLICIES, Kinds()))
-    entry = Entry(1, "StatusChanged", "Cluster", world.resource.id, None, "", 1, START, answer, None)
-    assert decode(entry).status.adapters == (SUMMARY,)
+    event = LoggedEvent(1, "StatusChanged", "Cluster", world.resource.id, None, "", 1, START, answer, None)
+    assert decode(event).status.adapters == (SUMMARY,)
 
 
 def _names(shape: type[Struct]) -> set[str]:

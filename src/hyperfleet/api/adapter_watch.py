@@ -18,7 +18,7 @@ from hyperfleet.api.shapes import AdapterSummaryBody
 from hyperfleet.api.streams import HEARTBEAT, QUIET, EventStream, Frames, frame
 from hyperfleet.errors import StoreError, StoreUnavailable
 from hyperfleet.ports import Scope, Store
-from hyperfleet.services.tail import Tail
+from hyperfleet.services.tail import LogTail
 
 _INTERVAL: Final = 1.0  # seconds between reads; fast enough for a person who watches
 # Seconds between reads while no resource was written. Discarded reports change counters without a write to the log.
@@ -47,7 +47,7 @@ class _Failure(Struct, frozen=True):
 class AdapterWatch:
     """The state of all adapters, shared by all watches."""
 
-    def __init__(self, store: Store, tail: Tail, find: Find) -> None:
+    def __init__(self, store: Store, tail: LogTail, find: Find) -> None:
         """Read with `find` when the position of `store` has moved."""
         self._store = store
         self._tail = tail

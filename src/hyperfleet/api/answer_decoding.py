@@ -16,22 +16,22 @@ from hyperfleet.api.wire import AdapterAnswer, ConditionAnswer, ResourceAnswer, 
 from hyperfleet.model.condition import Condition
 from hyperfleet.model.resource import Resource
 from hyperfleet.model.status import AdapterSummary, Memory, RawResult, Status
-from hyperfleet.ports import Entry
-from hyperfleet.services.recollection import Recall, Recalled
+from hyperfleet.ports import LoggedEvent
+from hyperfleet.services.past_events import RestoredVersion, RestoreVersion
 from hyperfleet.services.workspace import Rules
 
 _decode: Final = msgspec.json.Decoder(ResourceAnswer).decode
 
 
-def answer_decoder(rules: Rules) -> Recall:
+def answer_decoder(rules: Rules) -> RestoreVersion:
     """Return a decoder of stored answers; `rules` are those that the answers were computed with."""
 
-    def decode(entry: Entry) -> Recalled:
+    def decode(entry: LoggedEvent) -> RestoredVersion:
         if entry.answer is None:
             raise ValueError(f"event {entry.position} has no answer")
         answer = _read(entry.answer)
         resource = _resource(answer, entry)
-        return Recalled(resource, _status(answer.status, resource, rules.policies.select(resource), entry))
+        return RestoredVersion(resource, _status(answer.status, resource, rules.policies.select(resource), entry))
 
     return decode
 
@@ -47,7 +47,7 @@ def _read(raw: bytes) -> ResourceAnswer:
         return msgspec.convert(answer, ResourceAnswer)
 
 
-def _resource(answer: ResourceAnswer, entry: Entry) -> Resource:
+def _resource(answer: ResourceAnswer, entry: LoggedEvent) -> Resource:
     known = answer.metadata
     deletion_time = known.deletion_timestamp or None
     return Resource(
@@ -67,7 +67,7 @@ def _resource(answer: ResourceAnswer, entry: Entry) -> Resource:
     )
 
 
-def _status(answer: StatusAnswer, resource: Resource, policy: Policy, entry: Entry) -> Status:
+def _status(answer: StatusAnswer, resource: Resource, policy: Policy, entry: LoggedEvent) -> Status:
     adapters = tuple([_adapter(each) for each in answer.adapters])
     moved = [each.state_since for each in adapters if each.name in policy.required]
     created = resource.created_time

@@ -25,7 +25,7 @@ from hyperfleet.api.exchanges import remote_of, request_id_in
 from hyperfleet.api.problems import CATALOGUE
 from hyperfleet.api.request_metrics import route_of
 from hyperfleet.api.wire import path_of
-from hyperfleet.services.audit import ACTS, Act, Journal, Object, Outcome
+from hyperfleet.services.audit import AUDITED_WRITES, AuditedReport, AuditedWrite, AuditTarget, Journal
 from hyperfleet.services.callers import Caller
 
 AuditOutcome = Literal["done", "refused", "failed", "unanswered"]
@@ -60,11 +60,11 @@ class AuditRecord(Struct, frozen=True, rename="camel", omit_defaults=True, kw_on
     path: str = ""
     status: int = 0
     code: str = ""
-    target: Object | UnsetType = UNSET
+    target: AuditTarget | UnsetType = UNSET
     adapter: str = ""  # named in the path
     generation: int | UnsetType = UNSET
     revision: int | UnsetType = UNSET
-    reports: tuple[Outcome, ...] = ()
+    reports: tuple[AuditedReport, ...] = ()
     dry_run: bool = False
 
 
@@ -96,11 +96,11 @@ class Audit:
             await self._app(scope, receive, send)
             return
         audited = _AuditedSend(self, scope, send)
-        former = ACTS.set(audited.acts)
+        former = AUDITED_WRITES.set(audited.acts)
         try:
             await self._app(scope, receive, audited)
         finally:
-            ACTS.reset(former)
+            AUDITED_WRITES.reset(former)
             audited.record_unanswered()
 
     def record(self, audited: _AuditedSend, status: int, request_id: str, code: str) -> None:
@@ -109,21 +109,21 @@ class Audit:
         route = route_of(scope)
         if status == _RATE_LIMITED or not (audited.acts or (scope["method"], route) in self._writes):
             return
-        acts = audited.acts or [Act(self._target_of(scope["path"]), code)]
+        acts = audited.acts or [AuditedWrite(self._target_of(scope["path"]), code)]
         acts = [replace(act, code=code) if act.is_open else act for act in acts]
         recorded = [act for act in acts if self._has_reports or act.code or not act.reports]
         lines = [_encode(_describe(scope, route, status, request_id, act, time)) for act in recorded]
         if lines:
             self._journal.write(lines)
 
-    def _target_of(self, path: str) -> Object | UnsetType:
+    def _target_of(self, path: str) -> AuditTarget | UnsetType:
         """Return the resource that a path names, for a request that never became a command."""
-        target: Object | UnsetType = UNSET
+        target: AuditTarget | UnsetType = UNSET
         parts = path.split("/")
         for index, part in enumerate(parts):
             if part in self._collections:
-                parent = target.id if isinstance(target, Object) else None
-                target = Object(self._collections[part], "".join(parts[index + 1 : index + 2])[:_MAX_TEXT], parent)
+                parent = target.id if isinstance(target, AuditTarget) else None
+                target = AuditTarget(self._collections[part], "".join(parts[index + 1 : index + 2])[:_MAX_TEXT], parent)
         return target
 
 
@@ -136,7 +136,7 @@ class _AuditedSend:
         self._held: Message | None = None  # the start of an error response, until the code in its body is known
         self._is_recorded = False
         self.scope = scope
-        self.acts: list[Act] = []
+        self.acts: list[AuditedWrite] = []
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -166,7 +166,7 @@ def describe_event(event: str, time: datetime, *, is_done: bool) -> bytes:
     return _encode(AuditRecord(time=time, outcome="done" if is_done else "refused", event=event))
 
 
-def _describe(scope: Scope, route: str, status: int, request_id: str, act: Act, time: datetime) -> AuditRecord:
+def _describe(scope: Scope, route: str, status: int, request_id: str, act: AuditedWrite, time: datetime) -> AuditRecord:
     return AuditRecord(
         time=time,
         request_id=request_id,
@@ -195,7 +195,7 @@ def _caller_of(scope: Scope) -> AuditedCaller | None:
     return AuditedCaller(caller.name, tuple(sorted(caller.roles)), None if tenants is None else tuple(sorted(tenants)))
 
 
-def _outcome_of(status: int, act: Act) -> AuditOutcome:
+def _outcome_of(status: int, act: AuditedWrite) -> AuditOutcome:
     if act.is_open or not (status or act.code):
         return "unanswered"
     if status >= _SERVER_ERROR or (act.code in CATALOGUE and CATALOGUE[act.code].status >= _SERVER_ERROR):

@@ -14,12 +14,12 @@ from hyperfleet.services.audit import Journal
 from hyperfleet.services.callers import Authenticator
 from hyperfleet.services.committer import Committer
 from hyperfleet.services.measures import DEFAULT_ADAPTERS, Measures
-from hyperfleet.services.policies import PolicyBook
+from hyperfleet.services.policies import PolicyRegistry
 from hyperfleet.services.redaction import Redactor
 from hyperfleet.services.resources import CheckSpec
-from hyperfleet.services.tail import Tail
-from hyperfleet.services.tallies import Tallies
+from hyperfleet.services.tail import LogTail
 from hyperfleet.services.tenancy import Tenancy
+from hyperfleet.services.worker_totals import WorkerTotals
 
 
 class RequestLimits(Struct, frozen=True):
@@ -47,12 +47,12 @@ class Context(Struct, frozen=True):
 
     store: Store
     committer: Committer
-    policies: PolicyBook
+    policies: PolicyRegistry
     kinds: Kinds
     check_spec: CheckSpec
     new_id: Callable[[str], str]  # prefix → id
     clock: Clock
-    tail: Tail
+    tail: LogTail
     limits: RequestLimits = RequestLimits()
     redactor: Redactor = Redactor()
     authenticator: Authenticator | None = None  # None: callers are anonymous
@@ -60,6 +60,6 @@ class Context(Struct, frozen=True):
     journal: Journal | None = None  # of the audit log; None: there is none
     journals_reports: bool = True  # the journal includes accepted reports
     measures: Measures = field(default_factory=Measures)
-    tallies: Tallies | None = None  # None: this process is the only one
+    tallies: WorkerTotals | None = None  # None: this process is the only one
     metrics: MetricsOptions = MetricsOptions()
     tenancy: Tenancy = Tenancy()

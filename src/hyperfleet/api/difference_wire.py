@@ -16,7 +16,7 @@ from hyperfleet.api.shapes import Count
 from hyperfleet.api.wire import Time
 from hyperfleet.documents import pointer
 from hyperfleet.documents.wording import count
-from hyperfleet.services.difference import Difference, DifferenceKind, Names, compare
+from hyperfleet.services.difference import DifferenceKind, DocumentDifference, Names, compare_documents
 
 MAX_DIFFERENCES: Final = 1_000  # shown, more than anybody reads; the rest is only counted
 _MAX_PARTS: Final = 12  # of a summary, so that it stays one line
@@ -86,7 +86,9 @@ class Side(Struct, frozen=True):
 def find_differences(before: Side, after: Side, *, with_times: bool) -> Differences:
     """Compare two answers. The id, name and href of two resources do not count as differences."""
     old, new = msgspec.json.decode(before.answer), msgspec.json.decode(after.answer)
-    found = [each for each in compare(old, new, _NAMES) if not (len(each.path) == 1 and each.path[0] in _IDENTITY)]
+    found = [
+        each for each in compare_documents(old, new, _NAMES) if not (len(each.path) == 1 and each.path[0] in _IDENTITY)
+    ]
     news = [each for each in found if not _is_time(each)]
     shown = found if with_times else news
     return Differences(
@@ -100,7 +102,7 @@ def find_differences(before: Side, after: Side, *, with_times: bool) -> Differen
     )
 
 
-def summarize(news: Sequence[Difference], after: dict[str, Any], moved_times: int = 0) -> str:
+def summarize(news: Sequence[DocumentDifference], after: dict[str, Any], moved_times: int = 0) -> str:
     """Summarize differences on one line, the status first; `after` is the second document."""
     parts = [*_summarize_status(news, after), *_summarize_rest(news)]
     if len(parts) > _MAX_PARTS:
@@ -110,7 +112,7 @@ def summarize(news: Sequence[Difference], after: dict[str, Any], moved_times: in
     return "; ".join(parts) or ("nothing but times" if moved_times else "no difference")
 
 
-def _is_time(difference: Difference) -> bool:
+def _is_time(difference: DocumentDifference) -> bool:
     """Return whether a difference is only of a time of ours; specs and labels belong to users."""
     path = difference.path
     is_ours = path[0] in ("status", "metadata") and path[:2] != _LABELS
@@ -118,7 +120,7 @@ def _is_time(difference: Difference) -> bool:
     return is_ours and path[-1] in _TIMES and not is_object
 
 
-def _summarize_status(news: Sequence[Difference], after: dict[str, Any]) -> Iterator[str]:
+def _summarize_status(news: Sequence[DocumentDifference], after: dict[str, Any]) -> Iterator[str]:
     moved = {each.path[:3] for each in news if each.path[:2] == _CONDITIONS and each.path[3:] == ("status",)}
     conditions = {condition["type"]: condition for condition in after["status"]["conditions"]}
     for each in news:
@@ -143,7 +145,7 @@ def _summarize_status(news: Sequence[Difference], after: dict[str, Any]) -> Iter
                 yield f"{name} {_came_or_went(each, 'state')}"
 
 
-def _summarize_rest(news: Sequence[Difference]) -> Iterator[str]:
+def _summarize_rest(news: Sequence[DocumentDifference]) -> Iterator[str]:
     for each in news:
         if each.path == ("generation",):
             yield f"generation {_arrow(each)}"
@@ -155,7 +157,7 @@ def _summarize_rest(news: Sequence[Difference]) -> Iterator[str]:
             yield f"{name}: {count(inside, 'difference')}"
 
 
-def _arrow(difference: Difference) -> str:
+def _arrow(difference: DocumentDifference) -> str:
     return f"{difference.before or 'none'} → {difference.after or 'none'}"
 
 
@@ -163,15 +165,15 @@ def _in_brackets(reason: str) -> str:
     return f" ({reason})" if reason else ""
 
 
-def _flaps(difference: Difference) -> str:
+def _flaps(difference: DocumentDifference) -> str:
     return "is no longer flapping" if difference.after is UNSET else "is flapping"
 
 
-def _came_or_went(difference: Difference, key: str) -> str:
+def _came_or_went(difference: DocumentDifference, key: str) -> str:
     return "is gone" if difference.after is UNSET else f"is new: {difference.after[key]}"
 
 
-def _present(difference: Difference) -> DifferenceAnswer:
+def _present(difference: DocumentDifference) -> DifferenceAnswer:
     return DifferenceAnswer(pointer.join("", *difference.path), difference.kind, difference.before, difference.after)
 
 

@@ -16,10 +16,10 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector, CollectorRegistry
 from prometheus_client.samples import Sample
 
-from hyperfleet.services.instruments import Family, Values
+from hyperfleet.services.instruments import MetricFamily, Values
 from hyperfleet.services.measures import Measures
-from hyperfleet.services.pacing import Pace
-from hyperfleet.services.tallies import ProcessFigure, Total
+from hyperfleet.services.time_slices import TimeSlices
+from hyperfleet.services.worker_totals import MetricTotals, ProcessFigure
 
 _OPEN_METRICS: Final = "application/openmetrics-text"
 _END: Final = b"# EOF\n"  # of OpenMetrics
@@ -44,10 +44,10 @@ class ExpositionFormat(Struct, frozen=True):
 
     async def write(self, metrics: Iterable[Metric]) -> bytes:
         """Write metrics, without the end; yield to other tasks in between."""
-        pace, pieces = Pace(), []
+        slices, pieces = TimeSlices(), []
         for metric in metrics:
             pieces.append(self.encode(_Once(metric)).removesuffix(self.end))
-            await pace.keep()
+            await slices.yield_if_due()
         return b"".join(pieces)
 
 
@@ -61,7 +61,7 @@ class _Once(Collector):
         return (self._metric,)
 
 
-def metric_of(family: Family, values: Values) -> Metric:
+def metric_of(family: MetricFamily, values: Values) -> Metric:
     """Convert a counter or a gauge."""
     metric = Metric(family.name.removesuffix(_TOTAL), family.help, family.kind)
     metric.samples = [
@@ -71,7 +71,7 @@ def metric_of(family: Family, values: Values) -> Metric:
     return metric
 
 
-def metrics_of(total: Total, measures: Measures) -> Iterator[Metric]:
+def metrics_of(total: MetricTotals, measures: Measures) -> Iterator[Metric]:
     """Convert everything that the processes have counted."""
     for counter in measures.counters:
         yield metric_of(counter.family, total.counters.get(counter.family.name, {}))
@@ -82,7 +82,7 @@ def metrics_of(total: Total, measures: Measures) -> Iterator[Metric]:
     yield from _process_metrics(total.process)
 
 
-def _histogram_of(family: Family, series: Mapping[tuple[str, ...], Sequence[float]]) -> Metric:
+def _histogram_of(family: MetricFamily, series: Mapping[tuple[str, ...], Sequence[float]]) -> Metric:
     metric = HistogramMetricFamily(family.name, family.help, labels=family.labels)
     ends = [*(f"{bound:g}" for bound in family.bounds), "+Inf"]
     for labels, (*counts, total) in sorted(series.items()):
@@ -123,7 +123,7 @@ def _process_metrics(figures: Iterable[tuple[str, ProcessFigure]]) -> list[Metri
 # ── single resources ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def head_of(family: Family) -> bytes:
+def head_of(family: MetricFamily) -> bytes:
     """Write the HELP and TYPE lines of a family."""
     return f"# HELP {family.name} {family.help}\n# TYPE {family.name} {family.kind}\n".encode()
 

@@ -20,9 +20,9 @@ from hyperfleet.api.shapes import AffectedResourceBody, CauseGrowth, MostlyShare
 from hyperfleet.api.wire import href_of
 from hyperfleet.model.kind import Kinds
 from hyperfleet.ports import Query
-from hyperfleet.services.causes import CauseGroup, Failure, group_failures
+from hyperfleet.services.failure_search import search_failures
+from hyperfleet.services.failures import CauseGroup, Failure, group_failures
 from hyperfleet.services.search import read_query
-from hyperfleet.services.survey import survey_failures
 
 # What is shown of one cause: enough to act on; list filters find the rest.
 _MAX_RESOURCES: Final = 20
@@ -38,7 +38,7 @@ def routes(context: Context) -> list[Route]:
         """Answer the causes of failures, those with the most resources first."""
         now = context.clock.now()
         queries = _read_queries(request, context, now)
-        survey = await survey_failures(context.store, context.policies.rules, queries)
+        survey = await search_failures(context.store, context.policies.rules, queries)
         groups = await asyncio.to_thread(group_failures, survey.failures, now)
         shown = tuple([_present(each, context.kinds) for each in groups[: queries[0].limit]])
         return answer_made(request, SharedCauses(shown, len(groups), survey.examined, survey.is_complete))

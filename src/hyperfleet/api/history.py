@@ -17,8 +17,8 @@ from hyperfleet.api.shapes import HistoryCause, HistoryEntryBody, HistoryPage
 from hyperfleet.api.wire import href_of, path_of
 from hyperfleet.documents.durations import format_duration
 from hyperfleet.model.kind import Kind
-from hyperfleet.ports import Recorded
-from hyperfleet.services.history import HistorySearch, encode_position, read_history_query
+from hyperfleet.ports import RecordedTransition
+from hyperfleet.services.history_query import HistorySearch, encode_position, read_history_query
 from hyperfleet.services.results import Target, not_found
 
 
@@ -42,12 +42,12 @@ class _History(Struct, frozen=True):
         search = read_history_query(parameters_of(request), target.id, scope, self.context.clock.now())
         if search.errors:
             raise Refused(from_query(search.errors))
-        if not await store.remembers(self.kind.name, target.id, scope, target.parent_id):
+        if not await store.existed(self.kind.name, target.id, scope, target.parent_id):
             raise Refused(from_refusal(not_found(target)))
         found = await store.read_transitions(replace(search.query, limit=search.query.limit + 1))
         return answer_made(request, self._present(target, search, found))
 
-    def _present(self, target: Target, search: HistorySearch, found: tuple[Recorded, ...]) -> HistoryPage:
+    def _present(self, target: Target, search: HistorySearch, found: tuple[RecordedTransition, ...]) -> HistoryPage:
         """Build the page; one more entry was read, to know whether there is another page."""
         page = found[: search.query.limit]
         return HistoryPage(
@@ -57,7 +57,7 @@ class _History(Struct, frozen=True):
         )
 
 
-def _present_entry(recorded: Recorded) -> HistoryEntryBody:
+def _present_entry(recorded: RecordedTransition) -> HistoryEntryBody:
     moved, cause = recorded.transition, recorded.cause
     return HistoryEntryBody(
         recorded.position,

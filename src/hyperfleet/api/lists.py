@@ -27,7 +27,7 @@ from hyperfleet.api.watch import is_watch, watch_list
 from hyperfleet.api.wire import BASE, RESOURCE_KEYS, path_of
 from hyperfleet.errors import HistoryPruned
 from hyperfleet.model.kind import Kind
-from hyperfleet.ports import Group, Query
+from hyperfleet.ports import GroupCount, Query
 from hyperfleet.services.parameters import Parameters
 from hyperfleet.services.results import Refusal, Target, not_found
 from hyperfleet.services.search import (
@@ -65,7 +65,7 @@ def routes(context: Context) -> list[Route]:
     ]
 
 
-def _rows(group_by: GroupBy, groups: Sequence[Group]) -> tuple[dict[str, str | int | None], ...]:
+def _rows(group_by: GroupBy, groups: Sequence[GroupCount]) -> tuple[dict[str, str | int | None], ...]:
     rows = ({**dict(zip(group_by.names, group.values, strict=True)), "count": group.count} for group in groups)
     return tuple(rows)
 

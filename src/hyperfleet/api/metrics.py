@@ -27,26 +27,32 @@ from hyperfleet.api.responses import answer_in
 from hyperfleet.errors import HyperFleetError
 from hyperfleet.ports import EVERYTHING, Scope
 from hyperfleet.services.fleet_figures import OF_ALL, OF_TENANTS, FleetFigures
-from hyperfleet.services.instruments import Family, Values
+from hyperfleet.services.instruments import MetricFamily, Values
 from hyperfleet.services.measures import Measures
-from hyperfleet.services.tallies import Tallies
+from hyperfleet.services.worker_totals import WorkerTotals
 
 PATH: Final = "/metrics"
 
 _LOG: Final = logging.getLogger(__name__)
 _STORE_TIMEOUT: Final = 8.0  # seconds; Prometheus gives up on a scrape after ten
 
-BUILD: Final = Family("hyperfleet_build_info", "gauge", "The version of this server; always 1.", ("version",))
-POLICY: Final = Family("hyperfleet_policy_info", "gauge", "The policy in force here; always 1.", ("version", "digest"))
-ACTIVATED: Final = Family("hyperfleet_policy_activated_timestamp_seconds", "gauge", "When that policy came into force.")
-READINESS: Final = Family(
+BUILD: Final = MetricFamily("hyperfleet_build_info", "gauge", "The version of this server; always 1.", ("version",))
+POLICY: Final = MetricFamily(
+    "hyperfleet_policy_info", "gauge", "The policy in force here; always 1.", ("version", "digest")
+)
+ACTIVATED: Final = MetricFamily(
+    "hyperfleet_policy_activated_timestamp_seconds", "gauge", "When that policy came into force."
+)
+READINESS: Final = MetricFamily(
     "hyperfleet_ready",
     "gauge",
     "1 if the server can take reads and writes, as in /readyz; check is store, queue or policy.",
     ("check",),
 )
-STORE_UP: Final = Family("hyperfleet_store_up", "gauge", "1 if the store was writable at the time of this scrape.")
-FLEET_UP: Final = Family(
+STORE_UP: Final = MetricFamily(
+    "hyperfleet_store_up", "gauge", "1 if the store was writable at the time of this scrape."
+)
+FLEET_UP: Final = MetricFamily(
     "hyperfleet_fleet_figures_up",
     "gauge",
     "1 if this scrape has the metrics of the fleet; 0 if the store was unavailable.",
@@ -55,7 +61,7 @@ FLEET_UP: Final = Family(
 _OF_SERVER: Final = (BUILD, POLICY, ACTIVATED, READINESS, STORE_UP)
 
 
-def list_families() -> list[Family]:
+def list_families() -> list[MetricFamily]:
     """Return every family of a scrape except those of Python and the process, for the documentation."""
     measures = Measures()
     counted = [*(each.family for each in measures.counters), *(each.family for each in measures.histograms)]
@@ -73,7 +79,7 @@ class _View(Struct, frozen=True):
 def routes(context: Context) -> list[Route]:
     """Return the routes of this module; their paths are absolute."""
     options = context.metrics
-    tallies = context.tallies or Tallies(context.measures, read_process)
+    tallies = context.tallies or WorkerTotals(context.measures, read_process)
     fleet = FleetFigures(context.store, context.policies, context.kinds, options.refresh_interval, options.max_adapters)
     resources = ResourceMetrics(context.store, context.kinds, options.max_resources) if options.per_resource else None
 
@@ -84,7 +90,7 @@ def routes(context: Context) -> list[Route]:
         text = b""
         if view.of_server:
             text += await form.write(await _describe_server(context))
-            text += await form.write(metrics_of(tallies.add_up(), context.measures))
+            text += await form.write(metrics_of(tallies.total(), context.measures))
         if view.fleet is not None:
             text += await form.write(await _describe_fleet(fleet, view.fleet))
         if resources is None or view.fleet is None:

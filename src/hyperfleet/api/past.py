@@ -20,8 +20,8 @@ from hyperfleet.api.requests import parameters_of
 from hyperfleet.api.responses import answer_made, answer_stored
 from hyperfleet.api.wire import status_object
 from hyperfleet.model.resource import Resource
-from hyperfleet.ports import Entry
-from hyperfleet.services.masks import FieldMask, mask_answer
+from hyperfleet.ports import LoggedEvent
+from hyperfleet.services.field_masks import FieldMask, mask_answer
 from hyperfleet.services.parameters import Parameters
 from hyperfleet.services.past import AT, find_reports, find_version, read_moment
 from hyperfleet.services.results import Refusal, Target
@@ -53,7 +53,7 @@ async def answer_past_reports(request: Request, context: Context, target: Target
     return answer_made(request, status_object(_resource_of(entry), reports, None, context.kinds))
 
 
-def answer_of(entry: Entry) -> bytes:
+def answer_of(entry: LoggedEvent) -> bytes:
     """Return what a GET answered after an event."""
     if entry.answer is None:
         raise ValueError(f"{entry.resource_id} was removed, so there is no answer")
@@ -67,14 +67,14 @@ def _read_at(given: Parameters, context: Context) -> datetime:
     return at
 
 
-async def _find(request: Request, context: Context, target: Target, at: datetime) -> Entry:
+async def _find(request: Request, context: Context, target: Target, at: datetime) -> LoggedEvent:
     entry = await find_version(context.store, target, caller_of(request).scope, at)
     if isinstance(entry, Refusal):
         raise Refused(from_refusal(entry))
     return entry
 
 
-def _resource_of(entry: Entry) -> Resource:
+def _resource_of(entry: LoggedEvent) -> Resource:
     """Return the parts of a resource that its status object shows."""
     return Resource(
         id=entry.resource_id,

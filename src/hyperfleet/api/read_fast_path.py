@@ -22,7 +22,7 @@ from hyperfleet.api.requests import ID
 from hyperfleet.api.responses import MIN_COMPRESSED
 from hyperfleet.api.wire import ALIASES, BASE
 from hyperfleet.errors import StoreError
-from hyperfleet.ports import Answer
+from hyperfleet.ports import StoredAnswer
 from hyperfleet.services.callers import Caller
 
 _LOG: Final = logging.getLogger(__name__)
@@ -76,7 +76,7 @@ class ReadFastPath:
         await send({"type": "http.response.body", "body": answer.body})
 
 
-def _start_of(answer: Answer, scope: Scope) -> Message:
+def _start_of(answer: StoredAnswer, scope: Scope) -> Message:
     headers = [
         *_HEADERS,
         (b"etag", b'"%d"' % answer.revision),

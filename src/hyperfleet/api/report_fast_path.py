@@ -27,7 +27,7 @@ from hyperfleet.api.wire import ALIASES, BASE, brief_report_answer, outcome_of, 
 from hyperfleet.model.kind import Kind
 from hyperfleet.model.report import ADAPTER_PATTERN, Report
 from hyperfleet.services.callers import Caller
-from hyperfleet.services.reports import REPORT_PREFIX, Submission, TakeReports
+from hyperfleet.services.reports import REPORT_PREFIX, AcceptReports, Submission
 from hyperfleet.services.results import Refusal, Reported, Target
 
 # Headers that only the router handles, and all headers that are read here.
@@ -106,9 +106,9 @@ class ReportFastPath:
     def _is_plain(self, raw: bytes, upload: Upload) -> bool:
         return len(raw) == upload.length and not is_suspicious(raw, self._context.limits.depth)
 
-    def _command(self, report: Report, raw: bytes, target: Target, caller: Caller) -> TakeReports:
+    def _command(self, report: Report, raw: bytes, target: Target, caller: Caller) -> AcceptReports:
         submission = Submission(report, self._context.new_id(REPORT_PREFIX), "", generation_key_of(raw))
-        return TakeReports(target, (submission,), caller, answer="outcome")
+        return AcceptReports(target, (submission,), caller, answer="outcome")
 
 
 class Upload(Struct):
@@ -160,7 +160,7 @@ def _write_answer(result: Reported | Refusal, notes: tuple[BodyProblem, ...]) ->
     """Return the body of the answer, or the problem."""
     if isinstance(result, Refusal):
         return from_refusal(result)
-    return _encode(brief_report_answer(result, (outcome_of(result.verdicts[0], notes),)))
+    return _encode(brief_report_answer(result, (outcome_of(result.results[0], notes),)))
 
 
 def _start_of(body: bytes, scope: Scope) -> Message:

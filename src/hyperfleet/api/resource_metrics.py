@@ -26,9 +26,9 @@ from hyperfleet.api.responses import GZIP, accepts_gzip
 from hyperfleet.errors import StoreError
 from hyperfleet.model.condition import FALSE, TRUE, UNKNOWN
 from hyperfleet.model.kind import CLUSTER, NODE_POOL, Kind, Kinds
-from hyperfleet.ports import Answer, Query, Scope, Store
-from hyperfleet.services.instruments import Family
-from hyperfleet.services.pacing import Pace
+from hyperfleet.ports import Query, Scope, Store, StoredAnswer
+from hyperfleet.services.instruments import MetricFamily
+from hyperfleet.services.time_slices import TimeSlices
 
 _LOG: Final = logging.getLogger(__name__)
 _PAGE: Final = 200  # resources per read; a few milliseconds
@@ -36,14 +36,14 @@ _WARNING_INTERVAL: Final = 600.0  # seconds: scrapes come every few seconds, one
 _STATUSES: Final = (TRUE, FALSE, UNKNOWN)
 
 
-def _family_of(kind: Kind) -> Family:
+def _family_of(kind: Kind) -> MetricFamily:
     noun = kind.name.lower()
     help_ = f"A state set: 1 for the status of a condition of a {noun}, 0 for the two others."
-    return Family(f"hyperfleet_{noun}_status_condition", "gauge", help_, (noun, "name", "condition", "status"))
+    return MetricFamily(f"hyperfleet_{noun}_status_condition", "gauge", help_, (noun, "name", "condition", "status"))
 
 
 STATE_SETS: Final = tuple(_family_of(kind) for kind in (CLUSTER, NODE_POOL))
-CUT_OFF: Final = Family(
+CUT_OFF: Final = MetricFamily(
     "hyperfleet_resource_metrics_cut_off",
     "gauge",
     "1 if some resources of a kind are missing: there are more than metrics.maxResources, or the store was down.",
@@ -109,7 +109,7 @@ class ResourceMetrics:
         self._warn([kind for kind, is_cut in cut_off if is_cut])
         yield end
 
-    async def _read(self, kind: Kind, scope: Scope) -> AsyncIterator[Sequence[Answer]]:
+    async def _read(self, kind: Kind, scope: Scope) -> AsyncIterator[Sequence[StoredAnswer]]:
         """Yield the resources of a kind, a page at a time, until there are more than are shown."""
         query, seen = Query(kind.name, scope, limit=_PAGE), 0
         while seen <= self._most and (page := await self._store.find(query)):
@@ -140,16 +140,16 @@ class _Stream(Response):
         await send({"type": "http.response.body", "body": b""})
 
 
-async def _write_lines(family: Family, page: Sequence[Answer]) -> bytes:
+async def _write_lines(family: MetricFamily, page: Sequence[StoredAnswer]) -> bytes:
     """Write the lines of some resources; yield to other tasks in between."""
-    pace, lines, noun = Pace(), [], family.labels[0]
+    slices, lines, noun = TimeSlices(), [], family.labels[0]
     for answer in page:
         view = _decode(answer.body)
         begin = f'{family.name}{{{noun}="{escape(view.id)}",name="{escape(view.name)}",condition="'
         for condition in view.status.conditions:
             middle = f'{begin}{escape(condition.type)}",status="'
             lines += [f'{middle}{status}"}} {int(status == condition.status)}.0\n' for status in _STATUSES]
-        await pace.keep()
+        await slices.yield_if_due()
     return "".join(lines).encode()
 
 

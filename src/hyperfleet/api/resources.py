@@ -39,10 +39,10 @@ from hyperfleet.api.watch import is_watch, watch_one
 from hyperfleet.api.wire import RESOURCE_KEYS, href_of, path_of
 from hyperfleet.model.kind import Kind
 from hyperfleet.services.callers import Caller
-from hyperfleet.services.masks import FIELDS, FieldMask, mask_answer, read_fields
+from hyperfleet.services.field_masks import FIELDS, FieldMask, mask_answer, read_fields
 from hyperfleet.services.past import AT
 from hyperfleet.services.resources import Create, Delete, Edit, ForceDelete
-from hyperfleet.services.results import Change, Refusal, Target, Written, not_found
+from hyperfleet.services.results import Refusal, ResourceEdit, Target, Written, not_found
 
 
 class _PlainId(Convertor[str]):
@@ -158,7 +158,7 @@ class _Resources(Struct, frozen=True):
         generation = None if read.generation is UNSET else read.generation
         command = Edit(
             target,
-            Change(read.spec, read.labels, is_merge),
+            ResourceEdit(read.spec, read.labels, is_merge),
             caller,
             self.context.check_spec,
             replace(wanted, generation=generation),

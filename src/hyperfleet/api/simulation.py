@@ -34,9 +34,9 @@ from hyperfleet.ports import PolicyVersion, Query
 from hyperfleet.services.parameters import Parameters
 from hyperfleet.services.policies import digest_of
 from hyperfleet.services.policy_warnings import PolicyWarnings
-from hyperfleet.services.replay import Replay, Span
+from hyperfleet.services.replay import Replay, ReplayRange
 from hyperfleet.services.search import read_query
-from hyperfleet.services.simulation import Progress, Simulation, candidate_rules
+from hyperfleet.services.simulation import PolicySimulation, SimulatedProgress, candidate_rules
 from hyperfleet.services.workspace import Rules
 
 _MAX_CONCURRENT: Final = 2  # simulations per process: each takes processor time from requests
@@ -64,7 +64,7 @@ class ConcurrencyLimit:
         self._running = 0
 
     @contextmanager
-    def seat(self, caller: str = "") -> Iterator[None]:
+    def admit(self, caller: str = "") -> Iterator[None]:
         """Hold a slot within a block."""
         if self._running >= self._most:
             raise Overloaded(f"{self._most} simulations are already running")
@@ -94,7 +94,7 @@ class _Simulations(Struct, frozen=True):
     async def simulate(self, request: Request) -> Response:
         """Answer what a policy would change, as JSON or as events with progress."""
         asked = await self._read(request)
-        with self.limit.seat():  # includes compiling the policy: a long one takes seconds
+        with self.limit.admit():  # includes compiling the policy: a long one takes seconds
             trial = await self._prepare(asked)
             if not prefers(request, EVENT_STREAM):
                 answer = await run_while_connected(request.receive, trial.answer())
@@ -115,14 +115,14 @@ class _Simulations(Struct, frozen=True):
         except DocumentError as error:
             raise Refused(refuse_policy(error)) from error
         rules = candidate_rules(policies, context.kinds)
-        simulation = Simulation(context.store, rules, asked.queries, asked.now)
+        simulation = PolicySimulation(context.store, rules, asked.queries, asked.now)
         replay = await self._prepare_replay(asked, asked.since, rules) if asked.since else None
         version = PolicyVersion(0, digest_of(policies), asked.text, BODY, _NEVER)
         return _Trial(context, version, simulation, replay, self.warnings)
 
     async def _prepare_replay(self, asked: _SimulationRequest, since: datetime, rules: Rules) -> Replay:
         await self.context.policies.refresh()  # another replica may have put another policy in force
-        present, span, first = self.context.policies.rules, Span(since, asked.now), asked.queries[0]
+        present, span, first = self.context.policies.rules, ReplayRange(since, asked.now), asked.queries[0]
         return Replay(self.context.store, first.scope, present, rules, span, answer_decoder(present), first.limit)
 
 
@@ -131,7 +131,7 @@ class _Trial(Struct, frozen=True):
 
     context: Context
     version: PolicyVersion
-    simulation: Simulation
+    simulation: PolicySimulation
     replay: Replay | None
     warnings: PolicyWarnings
 
@@ -165,7 +165,7 @@ class _Trial(Struct, frozen=True):
         )
 
 
-async def _throttle(progress: AsyncIterator[Progress]) -> AsyncIterator[SimulationProgressBody]:
+async def _throttle(progress: AsyncIterator[SimulatedProgress]) -> AsyncIterator[SimulationProgressBody]:
     """Pass progress on at most four times a second."""
     last_sent = float("-inf")
     async for each in progress:

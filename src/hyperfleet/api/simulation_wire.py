@@ -12,9 +12,9 @@ from hyperfleet.api.shapes import Count, PolicyFault, Time
 from hyperfleet.api.wire import href_of
 from hyperfleet.model.kind import Kinds
 from hyperfleet.model.resource import Resource
-from hyperfleet.services.lives import Stretch
-from hyperfleet.services.replay import Account, Differing, Replay, Story
-from hyperfleet.services.simulation import Change, Findings, Move
+from hyperfleet.services.replay import DifferingResource, Replay, SubjectDifference, SubjectTotals
+from hyperfleet.services.simulation import PredictedChange, PredictedMove, SimulationFindings
+from hyperfleet.services.timelines import StatePeriod
 
 _MAX_MESSAGE: Final = 1_000  # characters; enough to recognise it
 
@@ -147,7 +147,7 @@ class SimulationProgressBody(Struct, frozen=True, rename="camel"):
     changed: Count
 
 
-def present_findings(findings: Findings, digest: str, kinds: Kinds) -> SimulationAnswer:
+def present_findings(findings: SimulationFindings, digest: str, kinds: Kinds) -> SimulationAnswer:
     """Write the result of a simulation, without warnings and replay."""
     return SimulationAnswer(
         policy=digest,
@@ -161,7 +161,7 @@ def present_findings(findings: Findings, digest: str, kinds: Kinds) -> Simulatio
     )
 
 
-def _present_summary(findings: Findings) -> Iterator[SimulatedCountBody]:
+def _present_summary(findings: SimulationFindings) -> Iterator[SimulatedCountBody]:
     for (subject, before, after), number in findings.summary.items():
         yield SimulatedCountBody(subject, before, after, number)
 
@@ -171,13 +171,13 @@ def _by_weight(row: SimulatedCountBody) -> tuple[bool, int, str]:
     return row.from_ == row.to, -row.count, row.subject
 
 
-def _present_change(change: Change, kinds: Kinds) -> SimulatedChangeBody:
+def _present_change(change: PredictedChange, kinds: Kinds) -> SimulatedChangeBody:
     return SimulatedChangeBody(
         *_identify(change.resource, kinds), tuple([_present_move(move) for move in change.moves])
     )
 
 
-def _present_move(move: Move) -> SimulatedTransitionBody:
+def _present_move(move: PredictedMove) -> SimulatedTransitionBody:
     message = move.message[:_MAX_MESSAGE]
     return SimulatedTransitionBody(move.subject, move.before, move.after, move.reason, message, move.why)
 
@@ -185,8 +185,8 @@ def _present_move(move: Move) -> SimulatedTransitionBody:
 def present_replay(replay: Replay, kinds: Kinds) -> ReplayAnswer:
     """Write the result of a replay."""
     return ReplayAnswer(
-        from_=replay.span.begin,
-        to=replay.span.end,
+        from_=replay.range_.begin,
+        to=replay.range_.end,
         complete=replay.is_complete,
         resources=replay.resources,
         reports=replay.reports,
@@ -194,33 +194,33 @@ def present_replay(replay: Replay, kinds: Kinds) -> ReplayAnswer:
         subjects=tuple(
             [
                 ReplayedSubjectBody(subject, _present_account(each.present), _present_account(each.candidate))
-                for subject, each in replay.accounts.items()
+                for subject, each in replay.totals.items()
             ]
         ),
-        lives=tuple([_present_life(each, kinds) for each in replay.told]),
+        lives=tuple([_present_life(each, kinds) for each in replay.shown]),
     )
 
 
-def _present_account(account: Account) -> ReplayedAccount:
-    seconds = {state: lasted / timedelta(seconds=1) for state, lasted in sorted(account.lasted.items())}
+def _present_account(account: SubjectTotals) -> ReplayedAccount:
+    seconds = {state: lasted / timedelta(seconds=1) for state, lasted in sorted(account.durations.items())}
     return ReplayedAccount(account.transitions, seconds)
 
 
-def _present_life(differing: Differing, kinds: Kinds) -> ReplayedLife:
-    stories = tuple([_present_story(story) for story in differing.stories])
+def _present_life(differing: DifferingResource, kinds: Kinds) -> ReplayedLife:
+    stories = tuple([_present_story(story) for story in differing.differences])
     return ReplayedLife(*_identify(differing.resource, kinds), stories)
 
 
-def _present_story(story: Story) -> ReplayedStory:
+def _present_story(story: SubjectDifference) -> ReplayedStory:
     return ReplayedStory(
         story.subject,
-        story.gist,
-        _present_stretches(story.present.stretches),
-        _present_stretches(story.candidate.stretches),
+        story.summary,
+        _present_stretches(story.present.periods),
+        _present_stretches(story.candidate.periods),
     )
 
 
-def _present_stretches(stretches: Iterable[Stretch]) -> tuple[ReplayedStretch, ...]:
+def _present_stretches(stretches: Iterable[StatePeriod]) -> tuple[ReplayedStretch, ...]:
     return tuple([ReplayedStretch(each.state, each.begin, each.seconds) for each in stretches])
 
 

@@ -23,8 +23,8 @@ from hyperfleet.api.past import answer_past_reports
 from hyperfleet.api.problems import Problem, Refused, from_body, from_error, from_query, from_refusal
 from hyperfleet.api.report_bodies import (
     BatchItem,
+    ReceivedReport,
     ReportsBody,
-    SentReport,
     generation_key_of,
     read_batch,
     read_batch_entry,
@@ -59,7 +59,7 @@ from hyperfleet.ports import Record
 from hyperfleet.services.audit import note_refusal
 from hyperfleet.services.callers import Caller
 from hyperfleet.services.past import AT
-from hyperfleet.services.reports import REPORT_PREFIX, RetireAdapter, Submission, TakeReports
+from hyperfleet.services.reports import REPORT_PREFIX, AcceptReports, RetireAdapter, Submission
 from hyperfleet.services.results import Refusal, Reported, Target, not_found
 
 _GENERATION: Final = re.compile(r"[1-9][0-9]{0,17}")
@@ -152,7 +152,7 @@ class _Statuses(Struct, frozen=True):
         plain = None if is_suspicious(raw, limits.depth) else read_plain(redacted.body)
         if plain is None:
             return read_reports(parse_json(raw, limits), limits.batch, redactor)
-        return ReportsBody((SentReport(plain, notes=redacted.notes, generation_key=generation_key_of(raw)),))
+        return ReportsBody((ReceivedReport(plain, notes=redacted.notes, generation_key=generation_key_of(raw)),))
 
     async def _accept(
         self, request: Request, target: Target, body: ReportsBody, *, first: int = 201, is_brief: bool = True
@@ -163,7 +163,7 @@ class _Statuses(Struct, frozen=True):
         preferred = preferred_return(request)
         is_brief = preferred == "minimal" or (is_brief and not body.is_bundle and not preferred)
         submissions = tuple([_submission(sent, self.context) for sent in body.sent])
-        command = TakeReports(target, submissions, caller_of(request), answer="outcome" if is_brief else "record")
+        command = AcceptReports(target, submissions, caller_of(request), answer="outcome" if is_brief else "record")
         result = await self.context.committer.submit(command)
         if isinstance(result, Refusal):
             raise Refused(from_refusal(result))
@@ -175,7 +175,7 @@ class _Statuses(Struct, frozen=True):
 
     def _render(self, reported: Reported, body: ReportsBody, *, is_brief: bool) -> bytes:
         notes = {sent.report.adapter: sent.notes for sent in body.sent}
-        outcomes = tuple([outcome_of(verdict, notes[verdict.adapter]) for verdict in reported.verdicts])
+        outcomes = tuple([outcome_of(verdict, notes[verdict.adapter]) for verdict in reported.results])
         if is_brief:
             return msgspec.json.encode(brief_report_answer(reported, outcomes))
         return msgspec.json.encode(report_answer(reported, outcomes, self.context.kinds))
@@ -230,7 +230,7 @@ class _Batches(Struct, frozen=True):
     async def _submit(self, request: Request, entries: list[BatchItem]) -> list[BatchResultBody]:
         caller = caller_of(request)
         results: dict[int, BatchResultBody] = {}
-        commands: dict[int, TakeReports] = {}
+        commands: dict[int, AcceptReports] = {}
         for index, entry in enumerate(entries):
             try:
                 commands[index] = self._command(entry, caller)
@@ -242,14 +242,14 @@ class _Batches(Struct, frozen=True):
             results[index] = _result(index, entries[index], answer)
         return [results[index] for index in range(len(entries))]
 
-    def _command(self, entry: BatchItem, caller: Caller) -> TakeReports:
+    def _command(self, entry: BatchItem, caller: Caller) -> AcceptReports:
         if entry.errors or entry.target is None or entry.sent is None:
             raise Refused(from_body(entry.errors))
         submission = _submission(entry.sent, self.context)
-        return TakeReports(checked_target(entry.target), (submission,), caller, answer="outcome")
+        return AcceptReports(checked_target(entry.target), (submission,), caller, answer="outcome")
 
 
-def _submission(sent: SentReport, context: Context) -> Submission:
+def _submission(sent: ReceivedReport, context: Context) -> Submission:
     return Submission(sent.report, context.new_id(REPORT_PREFIX), sent.pointer, sent.generation_key)
 
 
@@ -258,7 +258,7 @@ def _result(index: int, entry: BatchItem, answer: Reported | Refusal | BaseExcep
     if isinstance(answer, Refusal):
         return _refused(index, from_refusal(answer))
     if isinstance(answer, Reported):
-        outcome = outcome_of(answer.verdicts[0], entry.sent.notes if entry.sent else ())
+        outcome = outcome_of(answer.results[0], entry.sent.notes if entry.sent else ())
         return BatchResultBody(index=index, status=200, **asdict(outcome), phase=answer.phase)
     if isinstance(answer, Exception):
         return _refused(index, from_error(answer))

@@ -40,7 +40,7 @@ T = TypeVar("T")
 class StreamSlots(Protocol):
     """A limited number of slots for long requests."""
 
-    def seat(self, caller: str) -> AbstractContextManager[None]:
+    def admit(self, caller: str) -> AbstractContextManager[None]:
         """Hold a slot for a caller within a block; raise `Overloaded` if none is left."""
         ...
 
@@ -65,7 +65,7 @@ class EventStream(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send the frames until they end or the caller disconnects."""
-        with self._slots.seat(caller_of_scope(scope).name):
+        with self._slots.admit(caller_of_scope(scope).name):
             lift_time_limit(scope)
             await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
             if scope["method"] != "HEAD":

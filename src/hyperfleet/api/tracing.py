@@ -54,7 +54,9 @@ def _describe(span: Span, scope: Scope, exchange: Exchange) -> None:
     method = scope["method"] if scope["method"] in METHODS else _OTHER
     route = "" if exchange.route == UNMATCHED else exchange.route
     span.rename(f"{method if method != _OTHER else 'HTTP'} {route}".rstrip())
-    span.tell({**_requested(scope, method), **_answered(exchange), **({"http.route": route} if route else {})})
+    span.set_attributes(
+        {**_requested(scope, method), **_answered(exchange), **({"http.route": route} if route else {})}
+    )
     if exchange.status >= 500:
         span.fail(str(exchange.status))
 

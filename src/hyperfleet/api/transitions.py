@@ -22,9 +22,9 @@ from hyperfleet.api.watch import AFTER, LogFrames, follow_log, is_watch, read_st
 from hyperfleet.api.wire import BASE, href_of
 from hyperfleet.documents.durations import format_duration
 from hyperfleet.model.kind import Kinds
-from hyperfleet.ports import LoggedChange, Recorded
+from hyperfleet.ports import LoggedChange, RecordedTransition
 from hyperfleet.services.facets import phase_in
-from hyperfleet.services.tail import Stretch
+from hyperfleet.services.tail import LogSegment
 from hyperfleet.services.transitions import (
     TransitionSearch,
     changes_in,
@@ -111,12 +111,12 @@ class _View:
         # The start position replaces these two. Without them, equal searches share what they write.
         self._search = replace(search, query=replace(search.query, after=None, since=None), digest="")
 
-    async def follow(self, stretch: Stretch) -> LogFrames:
-        """Write the transitions of a stretch of the log."""
-        changes = await changes_in(self._context.store, stretch)
-        return stretch.share((_EVENT, self._search), lambda: self._write_all(changes))
+    async def follow(self, segment: LogSegment) -> LogFrames:
+        """Write the transitions of a segment of the log."""
+        changes = await changes_in(self._context.store, segment)
+        return segment.share((_EVENT, self._search), lambda: self._write_all(changes))
 
-    def is_over(self, stretch: Stretch) -> bool:
+    def is_over(self, segment: LogSegment) -> bool:
         """Never end."""
         return False
 
@@ -157,7 +157,7 @@ def _present(change: LoggedChange, kinds: Kinds) -> ResourceTransitionsBody:
     )
 
 
-def _present_move(recorded: Recorded) -> MovedSubjectBody:
+def _present_move(recorded: RecordedTransition) -> MovedSubjectBody:
     moved = recorded.transition
     lasted = format_duration(moved.time - recorded.since) if recorded.since else UNSET
     return MovedSubjectBody(moved.subject, moved.before, moved.after, moved.reason, moved.message, lasted)

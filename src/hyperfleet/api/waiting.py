@@ -1,7 +1,7 @@
 """Waits until a resource is in a wanted state: one request, answered when it is, when it cannot be, or at a timeout.
 
-Every version is checked, also one that was replaced before anybody could read it. `services.wishes` defines what can be
-waited for, `services.waiting` decides whether it holds.
+Every version is checked, also one that was replaced before anybody could read it. `services.wait_conditions` defines what can be
+waited for, `services.wait_check` decides whether it holds.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from hyperfleet.errors import HistoryPruned, Overloaded
 from hyperfleet.model.kind import Kind
 from hyperfleet.ports import Scope
 from hyperfleet.services.results import Target, not_found
-from hyperfleet.services.tail import Stretch, Tail
-from hyperfleet.services.waiting import Finding, Shortfall, examine
-from hyperfleet.services.watching import Interest
-from hyperfleet.services.wishes import FAIL_ON, FOR, Waiting, read_waiting
+from hyperfleet.services.tail import LogSegment, LogTail
+from hyperfleet.services.wait_check import UnmetCondition, WaitResult, check_version
+from hyperfleet.services.wait_query import FAIL_ON, FOR, WaitQuery, read_wait_query
+from hyperfleet.services.watch_filter import WatchFilter
 
 
 def routes(context: Context) -> list[Route]:
@@ -52,15 +52,15 @@ class _Waits(Struct, frozen=True):
     async def wait(self, request: Request) -> Response:
         """Answer when a resource is in the wanted state; or stream every version, if the caller prefers events."""
         target, scope, tail = target_of(request, self.kind), caller_of(request).scope, self.context.tail
-        waiting = read_waiting(parameters_of(request))
+        waiting = read_wait_query(parameters_of(request))
         if waiting.errors:
             raise Refused(from_query(waiting.errors))
         start = await self.context.store.position()
         first = await self._read(target, scope)
-        wait = _Wait(tail, waiting, Interest(self.kind.name, scope, target.parent_id, target.id), start, first)
+        wait = _Wait(tail, waiting, WatchFilter(self.kind.name, scope, target.parent_id, target.id), start, first)
         if prefers(request, EVENT_STREAM):
             return EventStream(tail, wait.stream())
-        with tail.seat(caller_of(request).name):
+        with tail.admit(caller_of(request).name):
             lift_time_limit(request.scope)
             answer = await run_while_connected(request.receive, wait.answer())
         return answer_written(request, 200, msgspec.json.encode(answer))
@@ -71,7 +71,7 @@ class _Waits(Struct, frozen=True):
         answer = await store.read_answer(self.kind.name, target.id, scope, target.parent_id)
         if answer is not None:
             return _Version(answer.body, answer.revision)
-        if await store.remembers(self.kind.name, target.id, scope, target.parent_id):
+        if await store.existed(self.kind.name, target.id, scope, target.parent_id):
             return _Version(None, 0)
         raise Refused(from_refusal(not_found(target)))
 
@@ -87,7 +87,7 @@ class _Step(Struct, frozen=True):
     """One version and what it means for the wait."""
 
     version: _Version
-    finding: Finding
+    finding: WaitResult
 
     @property
     def is_last(self) -> bool:
@@ -98,9 +98,9 @@ class _Step(Struct, frozen=True):
 class _Wait(Struct, frozen=True):
     """A wait that starts with the version `first`, at the position `start`."""
 
-    tail: Tail
-    waiting: Waiting
-    interest: Interest
+    tail: LogTail
+    waiting: WaitQuery
+    interest: WatchFilter
     start: int
     first: _Version
 
@@ -134,29 +134,29 @@ class _Wait(Struct, frozen=True):
         cursor, last_sent, step = self.start, time(), self._step(self.first)
         yield step
         while not step.is_last and time() < limit:
-            stretch = await self.tail.read(cursor, min(last_sent + QUIET, limit) - time())
+            segment = await self.tail.read(cursor, min(last_sent + QUIET, limit) - time())
             if self.tail.is_closing:
                 raise Overloaded("the server is stopping")
-            for version in self._versions(stretch):
+            for version in self._versions(segment):
                 if not step.is_last:
                     last_sent, step = time(), self._step(version)
                     yield step
-            cursor = stretch.upto if stretch else cursor
+            cursor = segment.upto if segment else cursor
             if time() >= last_sent + QUIET:
                 last_sent = time()
                 yield None
 
     def _step(self, version: _Version) -> _Step:
-        return _Step(version, examine(self.waiting, version.answer))
+        return _Step(version, check_version(self.waiting, version.answer))
 
-    def _versions(self, stretch: Stretch | None) -> list[_Version]:
+    def _versions(self, segment: LogSegment | None) -> list[_Version]:
         """Return the versions of the resource in a part of the log that are newer than the first one."""
-        entries = stretch.entries if stretch else ()
-        later = [each for each in entries if each.position > self.first.revision and self.interest.move_of(each)]
+        entries = segment.entries if segment else ()
+        later = [each for each in entries if each.position > self.first.revision and self.interest.classify(each)]
         return [_Version(entry.answer, entry.position) for entry in later]
 
 
-def _conclude(last: _Step | None, waiting: Waiting) -> WaitAnswer:
+def _conclude(last: _Step | None, waiting: WaitQuery) -> WaitAnswer:
     """Return the answer of a wait, or raise the problem."""
     assert last is not None  # noqa: S101  # there is always a first version
     finding, answer = last.finding, last.version.answer
@@ -176,8 +176,8 @@ def _write_failure(problem: Problem) -> bytes:
     return frame("failed", msgspec.json.encode(problem.document()))
 
 
-def _problem(code: str, parameter: str, shortfalls: tuple[Shortfall, ...]) -> Problem:
-    texts = [f"{each.wish.text}: {each.why}" for each in shortfalls]
+def _problem(code: str, parameter: str, shortfalls: tuple[UnmetCondition, ...]) -> Problem:
+    texts = [f"{each.condition.text}: {each.why}" for each in shortfalls]
     is_failure = parameter == FAIL_ON
     faults = [FaultBody("Met" if is_failure else "NotMet", message, parameter=parameter) for message in texts]
     return Problem(code, "; ".join(texts), tuple(faults))

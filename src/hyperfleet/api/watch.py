@@ -26,11 +26,11 @@ from hyperfleet.api.wire import href_of
 from hyperfleet.documents.wording import quote
 from hyperfleet.errors import HistoryPruned
 from hyperfleet.model.kind import Kind, Kinds
-from hyperfleet.ports import Answer, Entry, Query, Scope
-from hyperfleet.services.masks import FieldMask, mask_answer
+from hyperfleet.ports import LoggedEvent, Query, Scope, StoredAnswer
+from hyperfleet.services.field_masks import FieldMask, mask_answer
 from hyperfleet.services.results import Target, not_found
-from hyperfleet.services.tail import Stretch, Tail
-from hyperfleet.services.watching import Interest, Move
+from hyperfleet.services.tail import LogSegment, LogTail
+from hyperfleet.services.watch_filter import WatchChange, WatchFilter
 
 WATCH: Final = "watch"
 AFTER: Final = "after"
@@ -43,7 +43,7 @@ _PAGE: Final = 200  # resources per read of the initial list; a few milliseconds
 
 _END_OF_TIME: Final = datetime(9999, 1, 1, tzinfo=UTC)
 
-Page = tuple[Answer, ...]
+Page = tuple[StoredAnswer, ...]
 
 
 # ── requests ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -113,11 +113,11 @@ class LogFrames(Struct, frozen=True):
 class LogView(Protocol):
     """What a watch sends of the log."""
 
-    async def follow(self, stretch: Stretch) -> LogFrames:
+    async def follow(self, segment: LogSegment) -> LogFrames:
         """Write the frames of a part of the log."""
         ...
 
-    def is_over(self, stretch: Stretch) -> bool:
+    def is_over(self, segment: LogSegment) -> bool:
         """Return whether nothing can follow."""
         ...
 
@@ -125,43 +125,43 @@ class LogView(Protocol):
 class ResourceView(Struct, frozen=True):
     """What a watch of resources sends of the log. Equal views send the same, so they share the frames."""
 
-    interest: Interest
+    interest: WatchFilter
     kind: Kind
     kinds: Kinds
     mask: FieldMask
 
-    def list(self, answers: Collection[Answer]) -> bytes:
+    def list(self, answers: Collection[StoredAnswer]) -> bytes:
         """Write the initial list."""
         return b"".join([frame("added", mask_answer(answer.body, self.mask)) for answer in answers])
 
-    def catch_up(self, stretch: Stretch, listed: Mapping[str, int]) -> bytes:
+    def catch_up(self, segment: LogSegment, listed: Mapping[str, int]) -> bytes:
         """Write what happened while the list was read, except what the list (id → revision) already includes."""
         return b"".join(
             [
                 frame(move, self._render(entry, move))
-                for entry in stretch.entries
-                if entry.position > listed.get(entry.resource_id, 0) and (move := self.interest.move_of(entry))
+                for entry in segment.entries
+                if entry.position > listed.get(entry.resource_id, 0) and (move := self.interest.classify(entry))
             ]
         )
 
-    async def follow(self, stretch: Stretch) -> LogFrames:
+    async def follow(self, segment: LogSegment) -> LogFrames:
         """Write the frames of a part of the log, each with its position."""
-        return stretch.share(self, lambda: self._follow(stretch))
+        return segment.share(self, lambda: self._follow(segment))
 
-    def is_over(self, stretch: Stretch) -> bool:
+    def is_over(self, segment: LogSegment) -> bool:
         """Return whether nothing can follow: the only watched resource was removed."""
         return self.interest.resource_id is not None and any(
-            entry.type == "Removed" and self.interest.concerns(entry) for entry in stretch.entries
+            entry.type == "Removed" and self.interest.concerns(entry) for entry in segment.entries
         )
 
-    def _follow(self, stretch: Stretch) -> LogFrames:
-        moves = [(entry, move) for entry in stretch.entries if (move := self.interest.move_of(entry))]
+    def _follow(self, segment: LogSegment) -> LogFrames:
+        moves = [(entry, move) for entry in segment.entries if (move := self.interest.classify(entry))]
         if not moves:
             return LogFrames()
         frames = [frame(move, self._render(entry, move), entry.position) for entry, move in moves]
         return LogFrames(b"".join(frames), moves[-1][0].position)
 
-    def _render(self, entry: Entry, move: Move) -> bytes:
+    def _render(self, entry: LoggedEvent, move: WatchChange) -> bytes:
         answer = mask_answer(entry.answer, self.mask) if entry.answer is not None else None
         if move != "deleted" and answer is not None:
             return answer
@@ -180,7 +180,7 @@ class ResourceView(Struct, frozen=True):
 
 async def watch_list(request: Request, context: Context, kind: Kind, query: Query, mask: FieldMask) -> EventStream:
     """Answer with all resources of a query, then with changes."""
-    view = ResourceView(Interest.of(query), kind, context.kinds, mask)
+    view = ResourceView(WatchFilter.of(query), kind, context.kinds, mask)
     start = await read_start(request, context)
     if start is not None:
         return EventStream(context.tail, follow_log(context.tail, view, start))
@@ -192,7 +192,7 @@ async def watch_list(request: Request, context: Context, kind: Kind, query: Quer
 
 async def watch_one(request: Request, context: Context, target: Target, scope: Scope, mask: FieldMask) -> EventStream:
     """Answer with one resource, then with changes until its removal."""
-    interest = Interest(target.kind.name, scope, target.parent_id, target.id)
+    interest = WatchFilter(target.kind.name, scope, target.parent_id, target.id)
     view = ResourceView(interest, target.kind, context.kinds, mask)
     start = await read_start(request, context)
     if start is not None:
@@ -256,36 +256,36 @@ class _Listing:
             yield self._view.list(page)
         upto = await self._context.store.position()
         while self.position < upto and not self.is_over:
-            stretch = await self._context.tail.catch_up(self.position)
-            yield self._view.catch_up(stretch, listed)
-            self.position, self.is_over = stretch.upto, self._view.is_over(stretch)
+            segment = await self._context.tail.catch_up(self.position)
+            yield self._view.catch_up(segment, listed)
+            self.position, self.is_over = segment.upto, self._view.is_over(segment)
         if not self.is_over:
             yield frame("synced", b"{}", self.position)
 
 
-async def follow_log(tail: Tail, view: LogView, start: int) -> Frames:
+async def follow_log(tail: LogTail, view: LogView, start: int) -> Frames:
     """Write everything after a position; during silence, bookmarks of how far the log was read."""
     time = asyncio.get_running_loop().time
     cursor = sent = start
     last_sent = time()
     while not tail.is_closing:
         try:
-            stretch = await tail.read(cursor, last_sent + QUIET - time())
-            written = await view.follow(stretch) if stretch else LogFrames()
+            segment = await tail.read(cursor, last_sent + QUIET - time())
+            written = await view.follow(segment) if segment else LogFrames()
         except HistoryPruned:
             yield frame("gone", msgspec.json.encode(from_code("Forgotten").document()))
             return
-        cursor = stretch.upto if stretch else cursor
+        cursor = segment.upto if segment else cursor
         frames, sent = written.frames, max(written.last, sent)
         if not frames and time() >= last_sent + QUIET:
-            position = tail.place_after(cursor)
+            position = tail.known_until(cursor)
             frames, sent = (_bookmark(position), position) if position > sent else (HEARTBEAT, sent)
         if frames:
             yield frames
             last_sent = time()
-        if stretch and view.is_over(stretch):
+        if segment and view.is_over(segment):
             return
-    yield _bookmark(tail.place_after(cursor))
+    yield _bookmark(tail.known_until(cursor))
 
 
 def _bookmark(position: int) -> bytes:

@@ -25,7 +25,7 @@ from hyperfleet.model.report import StoredReport
 from hyperfleet.model.resource import Resource
 from hyperfleet.model.status import AdapterState, AdapterSummary, Flapping, RawResult, Status
 from hyperfleet.ports import Record
-from hyperfleet.services.results import Reported, Verdict
+from hyperfleet.services.results import Reported, ReportResult
 
 BASE: Final = "/api/hyperfleet/v1"
 ALIASES: Final = ("/v1", "/api/v1")  # the documents use all three
@@ -354,7 +354,7 @@ def adapter_status(stored: StoredReport) -> AdapterStatus:
     )
 
 
-def outcome_of(verdict: Verdict, notes: Sequence[BodyProblem]) -> OutcomeAnswer:
+def outcome_of(verdict: ReportResult, notes: Sequence[BodyProblem]) -> OutcomeAnswer:
     """Write the outcome of one report."""
     shown = tuple([Note(note.pointer, note.code, note.message) for note in notes]) if notes else ()
     is_discard = verdict.outcome == "discarded"

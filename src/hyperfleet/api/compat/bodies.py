@@ -25,7 +25,7 @@ from hyperfleet.model.condition import MAX_REASON
 from hyperfleet.model.kind import Kind
 from hyperfleet.model.report import REQUIRED_CONDITIONS, Report
 from hyperfleet.services.redaction import Redactor
-from hyperfleet.services.results import Change
+from hyperfleet.services.results import ResourceEdit
 
 # How far the clock of an adapter may be off: the limits of the original.
 BEHIND: Final = timedelta(minutes=30)
@@ -69,7 +69,7 @@ def read_new(body: Mapping[str, Any], kind: Kind) -> NewResource:
     return read
 
 
-def read_patch(body: Mapping[str, Any], kind: Kind) -> Change:
+def read_patch(body: Mapping[str, Any], kind: Kind) -> ResourceEdit:
     """Read a patch. Each given field is replaced as a whole, as in the original; nothing is merged."""
     unknown = [key for key in body if key not in _PATCH_KEYS]
     if unknown:
@@ -84,7 +84,7 @@ def read_patch(body: Mapping[str, Any], kind: Kind) -> Change:
     _check(read.errors)
     spec: dict[str, Any] | UnsetType = read.spec if "spec" in given else UNSET
     labels: dict[str, Any] | UnsetType = read.labels if "labels" in given else UNSET
-    return Change(spec, labels)
+    return ResourceEdit(spec, labels)
 
 
 def read_reason(body: Mapping[str, Any]) -> str:

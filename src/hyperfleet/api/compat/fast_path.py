@@ -31,7 +31,7 @@ from hyperfleet.api.wire import BASE
 from hyperfleet.model.kind import Kind
 from hyperfleet.model.report import Report
 from hyperfleet.services.callers import Caller
-from hyperfleet.services.reports import REPORT_PREFIX, Submission, TakeReports
+from hyperfleet.services.reports import REPORT_PREFIX, AcceptReports, Submission
 from hyperfleet.services.results import Refusal, Reported, Target
 
 _CAMEL_CASE: Final = b'"observedGeneration"'  # the compat API has only snake_case
@@ -130,7 +130,7 @@ class CompatFastPath:
                 if report is None:
                     return None
                 submission = Submission(report, context.new_id(REPORT_PREFIX), generation_key="observed_generation")
-                command = TakeReports(target, (submission,), caller, answer="report")
+                command = AcceptReports(target, (submission,), caller, answer="report")
                 return _write_answer(await context.committer.submit(command), report.adapter)
         except Exception:  # noqa: BLE001  # the router meets the same error and reports it
             return None
@@ -166,7 +166,7 @@ def _is_in_range(report: Report, now: datetime) -> bool:
 
 
 def _write_answer(result: Reported | Refusal, adapter: str) -> _Answer | None:
-    cause = result.code if isinstance(result, Refusal) else result.verdicts[0].cause
+    cause = result.code if isinstance(result, Refusal) else result.results[0].cause
     if cause:
         is_discard = cause == "GenerationAhead" or isinstance(result, Reported)
         return _Answer(204, headers=((DISCARDED.lower().encode(), cause.encode()),)) if is_discard else None

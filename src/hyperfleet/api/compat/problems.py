@@ -21,7 +21,7 @@ from hyperfleet.api.callers import OTHER_SCHEME
 from hyperfleet.api.problems import FaultBody, Problem
 from hyperfleet.api.request_metrics import note_problem
 from hyperfleet.services.callers import EXPIRED
-from hyperfleet.services.tracing import HERE
+from hyperfleet.services.tracing import CURRENT_SPAN
 
 PREFIX: Final = "HYPERFLEET-"
 TYPES: Final = "https://api.hyperfleet.io/errors/"  # an identifier, not a URL: clients compare it
@@ -172,7 +172,7 @@ def from_error(error: Exception) -> CompatRefused:
 def answer_refused(refused: CompatRefused, request: Request, now: datetime) -> Response:
     """Answer a request with a problem."""
     note_problem(request.scope, refused.counts_as)
-    entry, state, here = CATALOGUE[refused.code], request.scope.get("state", {}), HERE.get()
+    entry, state, here = CATALOGUE[refused.code], request.scope.get("state", {}), CURRENT_SPAN.get()
     body = CompatErrorBody(
         f"{TYPES}{entry.slug}",
         entry.title,

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from hyperfleet.api.compat.conditions import ResourceCondition
 from hyperfleet.api.compat.problems import BAD_REQUEST, CompatRefused
 from hyperfleet.api.compat.shapes import OwnerReference, ResourceShape
-from hyperfleet.services.masks import Path, apply_mask
+from hyperfleet.services.field_masks import Path, apply_mask
 
 _SCALARS: Final = tuple([each.name for each in msgspec.structs.fields(ResourceShape) if each.name != "status"])
 _CONDITION: Final = tuple([each.name for each in msgspec.structs.fields(ResourceCondition)])

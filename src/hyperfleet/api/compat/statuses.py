@@ -16,7 +16,7 @@ from hyperfleet.api.compat.resource_collections import ResourceCollection, answe
 from hyperfleet.api.compat.shapes import CompatPage, shape_report
 from hyperfleet.api.context import Context
 from hyperfleet.model.report import StoredReport
-from hyperfleet.services.reports import REPORT_PREFIX, Submission, TakeReports
+from hyperfleet.services.reports import REPORT_PREFIX, AcceptReports, Submission
 from hyperfleet.services.results import Refusal, Reported
 
 # The original does not show discards; this header has the cause.
@@ -55,14 +55,14 @@ class _Statuses(Struct, frozen=True):
         report = read_adapter_report(body, context.clock.now(), context.redactor)
         target = await self.collection.find_reported(request)
         submission = Submission(report, context.new_id(REPORT_PREFIX), generation_key="observed_generation")
-        command = TakeReports(target, (submission,), caller_of(request), answer="report")
+        command = AcceptReports(target, (submission,), caller_of(request), answer="report")
         result = await context.committer.submit(command)
         if isinstance(result, Refusal):
             if result.code == "GenerationAhead":
                 return _answer_discarded(result.code)
             await self.collection.find_parent(request)  # a missing parent is reported first
             raise self.collection.refuse(result, target.id)
-        (verdict,) = result.verdicts
+        (verdict,) = result.results
         if verdict.outcome == "discarded":
             return _answer_discarded(verdict.cause)
         return answer(shape_report(stored_of(result, report.adapter)), 201)
@@ -70,7 +70,7 @@ class _Statuses(Struct, frozen=True):
 
 def stored_of(reported: Reported, adapter: str) -> StoredReport:
     """Return the stored report of an adapter after its report."""
-    stored = reported.heard.stored if reported.heard else None
+    stored = reported.heartbeat.stored if reported.heartbeat else None
     if stored is None and reported.record is not None:
         stored = reported.record.reports.get(adapter)
     if stored is None:

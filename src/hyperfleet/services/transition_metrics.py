@@ -1,6 +1,6 @@
-"""How resources move: which transitions, how long they were in the state they left, how long it took to be Ready.
+"""Metrics of transitions: their number, the time spent in each state, the time to Ready.
 
-`Measures` asks for this after each commit. Most of them moved nothing: then it costs a look at each event.
+`Measures` calls this after each commit. Most commits have no transition and cost one check per event.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from hyperfleet.model.condition import TRUE
 from hyperfleet.model.event import PHASE_SUBJECT, Transition
 from hyperfleet.model.resource import Resource
 from hyperfleet.model.status import Status
-from hyperfleet.ports import Changes, Draft, Loaded
-from hyperfleet.services.instruments import Counter, Histogram, Names
+from hyperfleet.ports import Loaded, NewEvent, WriteSet
+from hyperfleet.services.instruments import BoundedNames, Counter, Histogram
 
-NONE: Final = "none"  # the state of what was not there before, or is no longer
+NONE: Final = "none"  # the state before a subject exists, and after it is gone
 
 _MINUTE: Final = 60.0
 _HOUR: Final = 3_600.0
 _DAY: Final = 86_400.0
-_STAY: Final = (
+_TIMES_IN_STATE: Final = (  # seconds
     1.0,
     5.0,
     15.0,
@@ -35,69 +35,69 @@ _STAY: Final = (
     3 * _DAY,
     7 * _DAY,
 )
-_READYING: Final = (
+_TIMES_TO_READY: Final = (  # seconds
     *(1.0, 5.0, 15.0, 30.0, _MINUTE, 2 * _MINUTE, 5 * _MINUTE, 10 * _MINUTE, 20 * _MINUTE),
     *(30 * _MINUTE, _HOUR, 2 * _HOUR, 6 * _HOUR, _DAY),
 )
-_MOST_SUBJECTS: Final = 100  # `phase` and condition types; policies that come and go may have named many
+_MAX_SUBJECTS: Final = 100  # `phase` and condition types; policies that come and go may have named many
 
-Known = dict[tuple[str, str], datetime]  # (resource id, subject) → since when it is as it is
+Since = dict[tuple[str, str], datetime]  # (resource id, subject) → time of its last transition
 
 
-class Movements:
-    """What is counted of transitions."""
+class TransitionMetrics:
+    """The metrics of transitions."""
 
     def __init__(self) -> None:
-        """Begin with nothing."""
-        self.transitions = Counter(
+        """Start at zero."""
+        self.counter = Counter(
             "hyperfleet_status_transitions_total",
-            "Moves of phases and of conditions' statuses; subject is phase or a condition type, none: not there.",
+            "Transitions of phases and of condition statuses; subject is phase or a condition type, none: not there.",
             *("kind", "subject", "from", "to"),
         )
         self.time_in_state = Histogram(
             "hyperfleet_status_time_in_state_seconds",
-            "How long a phase or a condition's status had lasted when it was left.",
-            _STAY,
+            "How long a phase or a condition status had lasted when it ended.",
+            _TIMES_IN_STATE,
             *("kind", "subject", "state"),
         )
         self.time_to_ready = Histogram(
             "hyperfleet_time_to_ready_seconds",
-            "Time from the creation or a change of spec or labels until Ready was True; recoveries do not count.",
-            _READYING,
+            "Time from creation, or from a change of spec or labels, until Ready was True; without recoveries.",
+            _TIMES_TO_READY,
             *("kind", "since"),
         )
-        self._subjects = Names(_MOST_SUBJECTS)
+        self._subjects = BoundedNames(_MAX_SUBJECTS)
 
-    def count(self, loaded: Loaded, changes: Changes) -> None:
-        """Count what a transaction moved."""
-        known: Known = {}
-        for draft in changes.events:
-            if draft.transitions:
-                self._count_event(draft, loaded, known)
+    def count(self, loaded: Loaded, changes: WriteSet) -> None:
+        """Count the transitions of a transaction."""
+        known: Since = {}
+        for event in changes.events:
+            if event.transitions:
+                self._count_event(event, loaded, known)
 
-    def _count_event(self, draft: Draft, loaded: Loaded, known: Known) -> None:
-        resource = draft.resource
+    def _count_event(self, event: NewEvent, loaded: Loaded, known: Since) -> None:
+        resource = event.resource
         status = _status_before(resource, loaded)
-        for moved in draft.transitions:
+        for moved in event.transitions:
             subject = self._subjects.admit(moved.subject)
-            self.transitions.add(resource.kind, subject, moved.before or NONE, moved.after or NONE)
+            self.counter.add(resource.kind, subject, moved.before or NONE, moved.after or NONE)
             since = known.get((resource.id, moved.subject)) or _since(status, moved.subject)
             if since is not None and moved.before is not None:
-                stay = max((moved.time - since).total_seconds(), 0.0)
-                self.time_in_state.observe(stay, resource.kind, subject, moved.before)
+                duration = max((moved.time - since).total_seconds(), 0.0)
+                self.time_in_state.observe(duration, resource.kind, subject, moved.before)
             if moved.subject == READY and moved.after == TRUE:
                 self._count_ready(resource, moved, since)
             known[resource.id, moved.subject] = moved.time
 
     def _count_ready(self, resource: Resource, moved: Transition, since: datetime | None) -> None:
-        """Count how long it took to be Ready, unless it has been Ready at this generation before."""
+        """Record the time to Ready, unless the resource was Ready at this generation before."""
         if since is None or since <= resource.generation_time:
             took = max((moved.time - resource.generation_time).total_seconds(), 0.0)
             self.time_to_ready.observe(took, resource.kind, "creation" if resource.generation == 1 else "change")
 
 
 def _status_before(resource: Resource, loaded: Loaded) -> Status | None:
-    """Return the status that a resource had before the transaction; None: it was not there."""
+    """Return the status of a resource before the transaction; None: it did not exist."""
     record = loaded.records.get(resource.id)
     if record is None and resource.parent_id is not None:
         family = loaded.children.get(resource.parent_id, ())

@@ -12,8 +12,8 @@ import pytest
 from hyperfleet.api.description.kind_paths import KindPaths
 from hyperfleet.api.description.watch_operations import operations_on
 from hyperfleet.model.kind import CLUSTER, Kinds
-from hyperfleet.services.waiting import examine
-from hyperfleet.services.wishes import read_waiting
+from hyperfleet.services.wait_check import check_version
+from hyperfleet.services.wait_query import read_wait_query
 
 SUBJECTS = ("condition", "phase", "adapter", "generation", "deleted", "colour", "")
 NAMES = ("", "=", "=Ready", "=dns", "=3", "=-", "=x.io/Y", "=Failed", "=٣")
@@ -39,7 +39,7 @@ def test_what_is_described_is_what_is_read(name: str) -> None:
     validator = jsonschema.Draft202012Validator(parameter.schema)
     for pieces in product(SUBJECTS, NAMES, VALUES):
         text = "".join(pieces)
-        assert validator.is_valid([text]) == (not read_waiting({name: [text]}).errors), text
+        assert validator.is_valid([text]) == (not read_wait_query({name: [text]}).errors), text
 
 
 @pytest.mark.parametrize(
@@ -68,23 +68,23 @@ def test_what_is_described_is_what_is_read(name: str) -> None:
     ],
 )
 def test_one_wish(version: bytes | None, wish: str, holds: bool) -> None:
-    finding = examine(read_waiting({"for": [wish]}), version)
+    finding = check_version(read_wait_query({"for": [wish]}), version)
     assert finding.is_met is holds
-    assert [each.wish.text for each in finding.missing] == ([] if holds else [wish])
-    failing = examine(read_waiting({"for": ["generation=1"], "failOn": [wish]}), version)
+    assert [each.condition.text for each in finding.missing] == ([] if holds else [wish])
+    failing = check_version(read_wait_query({"for": ["generation=1"], "failOn": [wish]}), version)
     assert (failing.failure is not None) is holds
 
 
 def test_any_generation_will_do_if_told() -> None:
     parameters: dict[str, Any] = {"for": ["condition=Ready", "adapter=dns=Unhealthy"], "observed": ["any"]}
     version = answer(ready=("True", 1), dns=("Unhealthy", 1))
-    assert examine(read_waiting(parameters), version).is_met
-    assert not examine(read_waiting({**parameters, "observed": ["current"]}), version).is_met
+    assert check_version(read_wait_query(parameters), version).is_met
+    assert not check_version(read_wait_query({**parameters, "observed": ["current"]}), version).is_met
 
 
 def test_failure_comes_first() -> None:
-    finding = examine(
-        read_waiting({"for": ["phase=Ready"], "failOn": ["adapter=dns=Failed"]}), answer("Ready", dns=("Failed", 2))
+    finding = check_version(
+        read_wait_query({"for": ["phase=Ready"], "failOn": ["adapter=dns=Failed"]}), answer("Ready", dns=("Failed", 2))
     )
     assert not finding.is_met
     assert finding.failure is not None

@@ -1,7 +1,7 @@
-"""From query parameters to a `HistoryQuery`, or to everything that is wrong with them; and its continue tokens.
+"""Parses query parameters into a `HistoryQuery`, or returns everything that is wrong with them; and continue tokens.
 
-The API calls `read_history_query`, then `encode_position` for the next page. A token keeps the times that durations
-came to on the first page, so that all pages are of one span; sent with other parameters it is an error.
+The API calls `read_history_query`, then `encode_position` for the next page. A token contains the absolute times of the
+first page, so that all pages cover one range; with other parameters it is an error.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from msgspec.structs import replace
 from hyperfleet.aggregation import BodyProblem
 from hyperfleet.documents.wording import quote
 from hyperfleet.model.condition import MAX_TYPE, TYPE_PATTERN
-from hyperfleet.ports import HistoryQuery, Recorded, Scope
+from hyperfleet.ports import HistoryQuery, RecordedTransition, Scope
 from hyperfleet.services.parameters import Parameters, split_list
 from hyperfleet.services.search import DEFAULT_LIMIT, MAX_LIMIT
 
 PARAMETERS: Final = ("subject", "since", "until", "limit", "continue")
-MAX_SUBJECTS: Final = 100
+MAX_SUBJECTS: Final = 100  # more than a policy has conditions
 
 _Time = Annotated[datetime, Meta(tz=True)]
 
 
 class _Token(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """What a continue token says."""
+    """The content of a continue token."""
 
     version: Literal[1]
     digest: str  # of the parameters
@@ -41,7 +41,7 @@ class _Token(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
 
 
 class HistorySearch(Struct, frozen=True):
-    """A query, or what is wrong with the parameters; `digest` names what they ask for."""
+    """A query, or what is wrong with the parameters; `digest` identifies the query."""
 
     query: HistoryQuery
     digest: str
@@ -51,7 +51,7 @@ class HistorySearch(Struct, frozen=True):
 def read_history_query(
     parameters: Mapping[str, Sequence[str]], resource_id: str, scope: Scope, now: datetime
 ) -> HistorySearch:
-    """Read the parameters of a resource's history."""
+    """Parse the parameters of a resource's history."""
     given = Parameters(parameters)
     given.refuse_unknown(PARAMETERS)
     query = HistoryQuery(
@@ -63,19 +63,19 @@ def read_history_query(
         limit=given.number("limit", MAX_LIMIT) or DEFAULT_LIMIT,
     )
     digest = _digest(query, given)
-    query = _go_on(given, query, digest)
+    query = _resume(given, query, digest)
     return HistorySearch(query, digest, tuple(given.errors))
 
 
-def encode_position(search: HistorySearch, last: Recorded) -> str:
-    """Write the token for the page that comes after `last`."""
+def encode_position(search: HistorySearch, last: RecordedTransition) -> str:
+    """Return the token for the page after `last`."""
     query = search.query
     token = _Token(1, search.digest, query.since, query.until, last.position, last.ordinal)
     return urlsafe_b64encode(msgspec.json.encode(token)).rstrip(b"=").decode()
 
 
 def read_subjects(given: Parameters) -> frozenset[str]:
-    """Read `subject`: which conditions, or `phase`."""
+    """Parse `subject`: condition types, or `phase`."""
     words = [word for text in given.all("subject") for word in split_list(text)]
     if len(words) > MAX_SUBJECTS:
         given.refuse("subject", "TooMany", f"subject has {len(words)} items; at most {MAX_SUBJECTS} are allowed")
@@ -85,14 +85,14 @@ def read_subjects(given: Parameters) -> frozenset[str]:
     return frozenset(word for _, word in words)
 
 
-def _go_on(given: Parameters, query: HistoryQuery, digest: str) -> HistoryQuery:
-    """Go on where a continue token says, if one was given and belongs to this query."""
+def _resume(given: Parameters, query: HistoryQuery, digest: str) -> HistoryQuery:
+    """Continue at the token's position, if one was given and belongs to this query."""
     text = given.one("continue")
     if text is None:
         return query
     token = _decode(text)
     if token is None:
-        message = "this is not a continue token; send what the last page gave as continue, unchanged"
+        message = "this is not a continue token; send the value of continue from the last page unchanged"
         given.refuse("continue", "BadFormat", message)
     elif token.digest != digest:
         given.refuse("continue", "ContinueMismatch", "this continue token belongs to another query")
@@ -110,7 +110,7 @@ def _decode(text: str) -> _Token | None:
 
 
 def _digest(query: HistoryQuery, given: Parameters) -> str:
-    """Name what is asked for: times as they were written, because durations move with the clock."""
+    """Return a digest of the query, with times as they were written: durations move with the clock."""
     asked = (query.resource_id, sorted(query.subjects), given.all("since"), given.all("until"))
     return hashlib.blake2b(msgspec.json.encode(asked), digest_size=9).hexdigest()
 

@@ -1,14 +1,14 @@
-"""What somebody waits for: from query parameters to wishes, or to everything that is wrong with them.
+"""Parses the query parameters of a wait into wait conditions, or returns everything that is wrong with them.
 
     condition=Ready         a condition is True …
-    condition=Ready=False   … or what is said; unless told otherwise, only as of the resource's present generation
+    condition=Ready=False   … or has this status; unless `observed=any`, only at the resource's current generation
     phase=Ready             the phase
     adapter=dns             an adapter is Completed …
-    adapter=dns=Failed      … or in the state that is said
+    adapter=dns=Failed      … or in this state
     generation=3            every adapter that reports has seen this generation or a later one
     deleted                 the resource is gone
 
-Called by the API; `waiting` tells whether they hold.
+Called by the API; `wait_check` decides whether they hold.
 """
 
 from __future__ import annotations
@@ -32,61 +32,61 @@ from hyperfleet.services.parameters import Parameters
 FOR: Final = "for"
 FAIL_ON: Final = "failOn"
 PARAMETERS: Final = (FOR, FAIL_ON, "timeout", "observed")
-DEFAULT_TIMEOUT: Final = timedelta(seconds=30)
-MAX_TIMEOUT: Final = timedelta(hours=1)
-MAX_TERMS: Final = 16
+DEFAULT_TIMEOUT: Final = timedelta(seconds=30)  # shorter than most proxies allow
+MAX_TIMEOUT: Final = timedelta(hours=1)  # longer than it takes to provision a cluster
+MAX_TERMS: Final = 16  # each is checked for every version of the resource
 
 _MAX_NAME: Final = max(MAX_TYPE, MAX_ADAPTER_NAME)
 _READY: Final = "condition=Ready"
 
-Subject = Literal["condition", "phase", "adapter", "generation", "deleted"]
+WaitSubject = Literal["condition", "phase", "adapter", "generation", "deleted"]
 
 
-class Wish(Struct, frozen=True):
-    """One thing that is waited for: `text` as it was written, `name` of what, and the value it must have."""
+class WaitCondition(Struct, frozen=True):
+    """One condition of a wait: `text` as it was written, the `name` of what it is about, and the required value."""
 
     text: str
-    subject: Subject
+    subject: WaitSubject
     name: str = ""
     value: str = ""
 
 
-class Waiting(Struct, frozen=True):
-    """What is waited for, or what is wrong with the parameters."""
+class WaitQuery(Struct, frozen=True):
+    """A wait, or what is wrong with its parameters."""
 
-    wishes: tuple[Wish, ...] = ()
-    failures: tuple[Wish, ...] = ()
+    conditions: tuple[WaitCondition, ...] = ()
+    failures: tuple[WaitCondition, ...] = ()
     timeout: timedelta = DEFAULT_TIMEOUT
     is_any_generation: bool = False
     errors: tuple[BodyProblem, ...] = ()
 
 
-def read_waiting(parameters: Mapping[str, Sequence[str]]) -> Waiting:
-    """Read the parameters of a wait; without `for`, it is for Ready."""
+def read_wait_query(parameters: Mapping[str, Sequence[str]]) -> WaitQuery:
+    """Parse the parameters of a wait; without `for`, it waits for Ready."""
     given = Parameters(parameters)
     given.refuse_unknown(PARAMETERS)
-    wishes = _read_wishes(given, FOR, given.all(FOR) or [_READY])
-    failures = _read_wishes(given, FAIL_ON, given.all(FAIL_ON))
-    if len({wish.subject == "deleted" for wish in wishes}) > 1:
-        given.refuse(FOR, "Exclusive", "nothing else can hold of what is deleted; wait for that alone")
+    conditions = _read_conditions(given, FOR, given.all(FOR) or [_READY])
+    failures = _read_conditions(given, FAIL_ON, given.all(FAIL_ON))
+    if len({condition.subject == "deleted" for condition in conditions}) > 1:
+        given.refuse(FOR, "Exclusive", "nothing else can hold once it is deleted; wait for that alone")
     timeout = _read_timeout(given)
     observed = given.one("observed")
     if observed not in (None, "any", "current"):
-        message = f"observed is current or any: of which generation a condition may be, not {quote(observed)}"
+        message = f"observed is current or any (the generation that a condition may be of), not {quote(observed)}"
         given.refuse("observed", "NotAllowed", message)
     if given.errors:
-        return Waiting(errors=tuple(given.errors))
-    return Waiting(wishes, failures, timeout, observed == "any")
+        return WaitQuery(errors=tuple(given.errors))
+    return WaitQuery(conditions, failures, timeout, observed == "any")
 
 
-def _read_wishes(given: Parameters, name: str, texts: Sequence[str]) -> tuple[Wish, ...]:
+def _read_conditions(given: Parameters, name: str, texts: Sequence[str]) -> tuple[WaitCondition, ...]:
     if len(texts) > MAX_TERMS:
         given.refuse(name, "TooMany", f"{name} is given {len(texts)} times; at most {MAX_TERMS} are allowed")
-    wishes = [_read_wish(given, name, text.strip()) for text in texts[:MAX_TERMS]]
-    return tuple([wish for wish in wishes if wish is not None])
+    found = [_read_condition(given, name, text.strip()) for text in texts[:MAX_TERMS]]
+    return tuple([condition for condition in found if condition is not None])
 
 
-def _read_wish(given: Parameters, name: str, text: str) -> Wish | None:
+def _read_condition(given: Parameters, name: str, text: str) -> WaitCondition | None:
     subject = text.partition("=")[0]
     form = _FORMS.get(subject)
     if form is None:
@@ -94,17 +94,17 @@ def _read_wish(given: Parameters, name: str, text: str) -> Wish | None:
         given.refuse(name, "BadFormat", f"found {quote(text)}, expected one of {', '.join(_FORMS)}{guess}")
         return None
     match = re.fullmatch(form.pattern, text)
-    said = match.groupdict() if match else {}
-    if match is None or len(said.get("name") or "") > _MAX_NAME:
+    parts = match.groupdict() if match else {}
+    if match is None or len(parts.get("name") or "") > _MAX_NAME:
         given.refuse(name, "BadFormat", f"found {quote(text)}, expected {form.rule}")
         return None
-    return Wish(text, form.subject, said.get("name") or "", said.get("value") or form.default)
+    return WaitCondition(text, form.subject, parts.get("name") or "", parts.get("value") or form.default)
 
 
 class _Form(Struct, frozen=True):
-    """How a wish about one subject is written, in a pattern and in words; a value that is not said is the good one."""
+    """How a condition on one subject is written, as a pattern and in words; `default` is the value if none is given."""
 
-    subject: Subject
+    subject: WaitSubject
     pattern: str
     rule: str
     default: str = ""
@@ -134,7 +134,7 @@ _FORMS: Final[Mapping[str, _Form]] = {
         _Form("deleted", "deleted", "deleted alone"),
     )
 }
-WISH_PATTERN: Final = "|".join(re.sub(r"\?P<\w+>", "?:", form.pattern) for form in _FORMS.values())
+WAIT_CONDITION_PATTERN: Final = "|".join(re.sub(r"\?P<\w+>", "?:", form.pattern) for form in _FORMS.values())
 
 
 def _read_timeout(given: Parameters) -> timedelta:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from hyperfleet.services.masks import MAX_DEPTH, MAX_PATHS, apply_mask, mask_answer, read_fields
+from hyperfleet.services.field_masks import MAX_DEPTH, MAX_PATHS, apply_mask, mask_answer, read_fields
 
 DOCUMENT: dict[str, Any] = {
     "id": "cls-1",

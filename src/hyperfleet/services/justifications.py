@@ -1,7 +1,7 @@
-"""On what grounds a status is as it is, in one line for each condition: which rule, which adapters.
+"""Justifies a status in one line for each condition: which rule and which adapters decided it.
 
-`simulation` tells them with what would change. They take the same steps as `aggregate` and cost as much; `explain`
-tells far more, also what would help, and costs a hundred times that.
+`simulation` shows these lines with each predicted change. They take the same steps as `aggregate` and cost as much;
+`explain` shows far more, including what would help, and costs a hundred times that.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from hyperfleet.model.phase import PROGRESSING_PHASES
 from hyperfleet.model.status import Status
 from hyperfleet.ports import Record
 
-_SHOWN: Final = 5  # adapters, or pieces of evidence, told by name
-_LONGEST_RULE: Final = 200  # characters
+_SHOWN: Final = 5  # adapters, or pieces of evidence; more would not fit into one line of a table
+_LONGEST_RULE: Final = 200  # characters; the rest of a long rule is in the policy
 
 
-class Grounds:
-    """What speaks for one status under one policy."""
+class Justification:
+    """Why a status is what it is under one policy."""
 
     def __init__(
         self, record: Record, policy: Policy, previous: Status, now: datetime, children: Iterable[Child]
     ) -> None:
-        """Look at what a status was computed from, once for all its subjects."""
+        """Evaluate what the status was computed from, once for all subjects."""
         situation = read_situation(record.resource, record.reports, policy, previous, now, children)
         published = judge(situation).published
         self._status = record.status
@@ -43,8 +43,8 @@ class Grounds:
         self._rules = {rule.type: rule for rule in policy.rules}
         self._ready = policy.phases.get("Ready", PhaseRule())
 
-    def of(self, subject: str) -> str:
-        """Tell what speaks for the phase, or for a condition."""
+    def describe(self, subject: str) -> str:
+        """Return the justification of the phase, or of a condition."""
         if subject == PHASE_SUBJECT:
             return _list([*self._lacks(), *evidence_for(self._status.phase, self._inputs)], "; ")
         verdict, condition = self._verdicts.get(subject), self._status.condition(subject)
@@ -58,7 +58,7 @@ class Grounds:
         return ": ".join([part for part in (text, blamed) if part])
 
     def _lacks(self) -> Iterator[str]:
-        """Say what a resource that is well on its way lacks to be Ready: that adapters are done does not tell it."""
+        """Yield what a progressing resource lacks to be Ready: completed adapters alone do not show it."""
         if self._status.phase not in PROGRESSING_PHASES:
             return
         required = dict.fromkeys([*self._ready.required_conditions, (READY, TRUE)])

@@ -1,7 +1,7 @@
 """Field masks: `fields=id,status.phase,metadata.labels."app.kubernetes.io/name"` keeps these parts of an answer.
 
-The API reads a mask once per request and applies it to each answer. The first key of a path must be one that answers
-have; what it names below that and an answer lacks is simply absent, because specs and labels may hold anything.
+The API parses a mask once per request and applies it to each answer. The first key of a path must be a known field; a
+path below it that an answer lacks is ignored, because specs and labels may contain anything.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from hyperfleet.documents.wording import quote, suggest
 from hyperfleet.services.parameters import Parameters
 
 FIELDS: Final = "fields"
-MAX_PATHS: Final = 100
-MAX_DEPTH: Final = 32  # of nested JSON that requests may send
-_MAX_GUESS: Final = 64  # characters of a key that a guess looks at
+MAX_PATHS: Final = 100  # more paths than answers have fields
+MAX_DEPTH: Final = 32  # the depth of JSON that requests may send by default
+_MAX_GUESS: Final = 64  # characters of a key that are compared for a suggestion
 
-# Blanks are spelt out, because languages differ in what else is one.
+# Blanks are listed, because languages differ in what `\s` matches.
 _KEY: Final = re.compile(r'[ \t]*(?:"([^"]+)"|([^ \t".,]+))[ \t]*')
 
 Path = tuple[str, ...]
@@ -33,14 +33,14 @@ _ABSENT: Final = object()
 
 
 class FieldMask(Struct, frozen=True):
-    """The paths to keep, or what is wrong with the text; neither: no mask was asked for."""
+    """The paths to keep, or the errors; neither: no mask was given."""
 
     paths: tuple[Path, ...] = ()
     errors: tuple[BodyProblem, ...] = ()
 
 
 def read_fields(values: Sequence[str], known: Sequence[str]) -> FieldMask:
-    """Read dotted paths with commas between them, which begin with one of `known`; odd keys stand in quotes."""
+    """Parse dotted paths separated by commas, which begin with one of `known`; keys with dots are quoted."""
     parameters = Parameters({FIELDS: values} if values else {})
     parameters.refuse_unknown((FIELDS,))
     placed = [each for text in parameters.all(FIELDS) for each in _read_paths(text, parameters)]
@@ -56,9 +56,9 @@ def read_fields(values: Sequence[str], known: Sequence[str]) -> FieldMask:
 
 
 def _read_paths(text: str, parameters: Parameters) -> Iterator[tuple[int, Path]]:
-    """Read each path and at which character it begins, to the end or to the first fault.
+    """Yield each path with its first character, to the end or to the first error.
 
-    Behind an open quotation mark nothing can be told apart.
+    After an unclosed quotation mark nothing can be parsed.
     """
     keys: list[str] = []
     at = start = 0
@@ -85,19 +85,19 @@ def _expected(rest: str, expected: str) -> str:
 
 
 def mask_answer(answer: bytes, mask: FieldMask) -> bytes:
-    """Return what a mask leaves of a stored answer; all of it, if none was asked for."""
+    """Apply a mask to a stored answer; without paths, return it unchanged."""
     return msgspec.json.encode(apply_mask(msgspec.json.decode(answer), mask.paths)) if mask.paths else answer
 
 
 def apply_mask(document: dict[str, Any], paths: tuple[Path, ...]) -> dict[str, Any]:
-    """Return what the paths name of a document, and its id; lists are descended into."""
+    """Return the parts of a document that the paths name, and its id; a path applies to every item of a list."""
     masked: dict[str, Any] = _keep(document, _tree_of(paths))
     return masked
 
 
-@lru_cache(maxsize=32)  # a page asks for the same mask up to a thousand times
+@lru_cache(maxsize=32)  # a page applies the same mask up to a thousand times
 def _tree_of(paths: tuple[Path, ...]) -> Tree:
-    """Fold paths into a tree; a path that ends takes everything below it."""
+    """Merge paths into a tree; a path keeps everything below its end."""
     tree: Tree = {"id": None}
     for *above, last in paths:
         branch: Tree | None = tree

@@ -1,7 +1,7 @@
-"""The life of a resource, lived again under some policy: its past in, every status it would have had out.
+"""Replays the past of one resource under a policy: what happened goes in, a timeline of statuses comes out.
 
-`replay` reads the past and lives it. Pure, as aggregation is. All that happened at one instant counts as one
-step, so what lasted no time is not seen; a deadline counts when it came, not when somebody noticed.
+`replay` reads the past and runs this. Pure, like aggregation. Everything that happened at one instant is one step, so
+states that lasted no time do not show. A deadline takes effect when it was due, not when a server noticed it.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from hyperfleet.model.resource import Resource
 from hyperfleet.model.status import Status
 
 
-class Step(Struct, frozen=True):
-    """What happened at one instant. `resource`: None, unless it was edited."""
+class HistoryStep(Struct, frozen=True):
+    """Everything that happened to a resource at one instant. `resource` is None unless it was edited."""
 
     time: datetime
     resource: Resource | None = None
@@ -29,18 +29,18 @@ class Step(Struct, frozen=True):
     retired: frozenset[str] = frozenset()  # adapters
 
 
-class Past(Struct, frozen=True):
-    """What happened to a resource, from the state in which it was at the beginning."""
+class ResourcePast(Struct, frozen=True):
+    """The state of a resource at `begin`, and everything that happened to it afterwards."""
 
     resource: Resource
     begin: datetime
-    status: Status | None  # None: it was created at the beginning
+    status: Status | None  # None: it was created at `begin`
     reports: Mapping[str, StoredReport]
-    steps: tuple[Step, ...]  # after the beginning, in the order of time
+    steps: tuple[HistoryStep, ...]  # later than `begin`, in order of time
 
 
-class Stretch(Struct, frozen=True):
-    """A time in which the phase, or a condition, stayed what it was."""
+class StatePeriod(Struct, frozen=True):
+    """A period in which the phase, or a condition, kept one state."""
 
     state: str
     begin: datetime
@@ -48,62 +48,63 @@ class Stretch(Struct, frozen=True):
 
     @property
     def seconds(self) -> float:
-        """Return how long it was."""
+        """Return its length."""
         return (self.end - self.begin).total_seconds()
 
 
-class Course(Struct, frozen=True):
-    """What one subject was in a life, one thing after the other; and how long it was each, all in all."""
+class SubjectTimeline(Struct, frozen=True):
+    """The states of one subject (the phase, or a condition) in order, and the total duration of each state."""
 
-    stretches: tuple[Stretch, ...] = ()
-    lasted: Mapping[str, timedelta] = {}  # by state
+    periods: tuple[StatePeriod, ...] = ()
+    durations: Mapping[str, timedelta] = {}  # by state
 
 
-class Life(Struct, frozen=True):
-    """Every status that a resource had: each from its time on, the last one until the end."""
+class ResourceTimeline(Struct, frozen=True):
+    """Every status of a resource: each from its time on, the last one until `end`."""
 
     resource: Resource
     times: tuple[datetime, ...]
     statuses: tuple[Status, ...]
     transitions: tuple[Transition, ...]
-    courses: Mapping[str, Course]  # by subject
+    subjects: Mapping[str, SubjectTimeline]  # by subject
     end: datetime
 
     def at(self, time: datetime) -> Status | None:
-        """Return the status at a time; None: it was not there yet."""
+        """Return the status at a time; None: the resource did not exist yet."""
         place = bisect_right(self.times, time)
         return self.statuses[place - 1] if place else None
 
 
-class Diary:
-    """The courses of a life, written while it is lived: at its end there may be too much to be read in one go."""
+class PeriodRecorder:
+    """Builds the timelines of all subjects during a replay: afterwards it could take too long in one go."""
 
     def __init__(self, status: Status, begin: datetime) -> None:
-        """Begin with what each subject is."""
+        """Start with the state of each subject."""
         self._present = {subject: (state, begin) for subject, state in _states(status)}
-        self._stretches: dict[str, list[Stretch]] = {subject: [] for subject in self._present}
-        self._lasted: defaultdict[str, defaultdict[str, timedelta]] = defaultdict(lambda: defaultdict(timedelta))
+        self._periods: dict[str, list[StatePeriod]] = {subject: [] for subject in self._present}
+        self._durations: defaultdict[str, defaultdict[str, timedelta]] = defaultdict(lambda: defaultdict(timedelta))
 
-    def note(self, moves: Iterable[Transition], time: datetime) -> None:
-        """Note what moves."""
+    def add(self, moves: Iterable[Transition], time: datetime) -> None:
+        """Record transitions."""
         for move in moves:
             self._close(move.subject, time)
             if move.after is not None:
                 self._present[move.subject] = move.after, time
 
-    def close(self, end: datetime) -> Mapping[str, Course]:
-        """End everything, and return it by subject."""
+    def close(self, end: datetime) -> Mapping[str, SubjectTimeline]:
+        """End all open periods and return the timelines by subject."""
         for subject in list(self._present):
             self._close(subject, end)
         return {
-            subject: Course(tuple(stretches), self._lasted[subject]) for subject, stretches in self._stretches.items()
+            subject: SubjectTimeline(tuple(periods), self._durations[subject])
+            for subject, periods in self._periods.items()
         }
 
     def _close(self, subject: str, end: datetime) -> None:
         if subject in self._present:
             state, begin = self._present.pop(subject)
-            self._stretches.setdefault(subject, []).append(Stretch(state, begin, end))
-            self._lasted[subject][state] += end - begin
+            self._periods.setdefault(subject, []).append(StatePeriod(state, begin, end))
+            self._durations[subject][state] += end - begin
 
 
 def _states(status: Status) -> Iterator[tuple[str, str]]:
@@ -112,11 +113,11 @@ def _states(status: Status) -> Iterator[tuple[str, str]]:
         yield condition.type, condition.status
 
 
-class Living:
-    """A life under way: the past of a resource, lived again under some policies."""
+class TimelineReplay:
+    """A replay in progress of one resource's past under some policies."""
 
-    def __init__(self, past: Past, policies: PolicySet, children: Sequence[Life] = ()) -> None:
-        """Begin it; `children` have lived theirs before, under the same policies."""
+    def __init__(self, past: ResourcePast, policies: PolicySet, children: Sequence[ResourceTimeline] = ()) -> None:
+        """Start at the beginning; `children` are the finished timelines of its children under the same policies."""
         self._past = past
         self._policies = policies
         self._children = children
@@ -128,49 +129,49 @@ class Living:
         if past.status is None:
             self._transitions += transitions_between(None, status)
         self._statuses = [status]
-        self._diary = Diary(status, past.begin)
+        self._recorder = PeriodRecorder(status, past.begin)
 
     def advance(self, end: datetime) -> Iterator[datetime]:
-        """Live until the end, step by step: whoever has other things to do can do them in between."""
+        """Replay until `end`; yields after each step, so that the caller can do other work in between."""
         for step in self._steps():
             if step.time > end:
                 break
-            yield from self._sleep(step.time)
-            self._take(step)
+            yield from self._run_deadlines(step.time)
+            self._apply(step)
             yield step.time
-        yield from self._sleep(end)
+        yield from self._run_deadlines(end)
         if self._deadline == end:
             self._compute(end)
 
-    def told(self, end: datetime) -> Life:
-        """Return the life that was lived until the end. There is nothing after it."""
+    def finish(self, end: datetime) -> ResourceTimeline:
+        """Return the timeline up to `end`. Call it once, after `advance`."""
         end = max(end, self._times[-1])
-        return Life(
+        return ResourceTimeline(
             self._resource,
             tuple(self._times),
             tuple(self._statuses),
             tuple(self._transitions),
-            self._diary.close(end),
+            self._recorder.close(end),
             end,
         )
 
-    def _steps(self) -> Iterable[Step]:
-        """Return what happened, and when there was something new of the children."""
-        told = {step.time: step for step in self._past.steps}
-        news = {time for child in self._children for time in child.times if time > self._past.begin}
-        return [told.get(time) or Step(time) for time in sorted(told.keys() | news)]
+    def _steps(self) -> Iterable[HistoryStep]:
+        """Return the resource's own steps, and an empty one for each time at which a child changed."""
+        own = {step.time: step for step in self._past.steps}
+        changed = {time for child in self._children for time in child.times if time > self._past.begin}
+        return [own.get(time) or HistoryStep(time) for time in sorted(own.keys() | changed)]
 
     @property
     def _deadline(self) -> datetime | None:
         return self._statuses[-1].next_deadline
 
-    def _sleep(self, until: datetime) -> Iterator[datetime]:
-        """Let time pass, and wake at every deadline before then."""
+    def _run_deadlines(self, until: datetime) -> Iterator[datetime]:
+        """Compute the status at every deadline before `until`."""
         while (deadline := self._deadline) is not None and deadline < until:
             self._compute(deadline)
             yield deadline
 
-    def _take(self, step: Step) -> None:
+    def _apply(self, step: HistoryStep) -> None:
         self._resource = step.resource or self._resource
         for adapter in step.retired:
             self._reports.pop(adapter, None)
@@ -183,7 +184,7 @@ class Living:
         moved = transitions_between(before, after)
         if moved:
             self._transitions += moved
-            self._diary.note(moved, now)
+            self._recorder.add(moved, now)
         if moved or before.conditions != after.conditions:
             self._times.append(now)
             self._statuses.append(after)
@@ -195,5 +196,5 @@ class Living:
         return aggregate(self._resource, self._reports, policy, previous, now, children=self._children_at(now))
 
     def _children_at(self, now: datetime) -> list[Child]:
-        found = [(life.resource, life.at(now)) for life in self._children]
+        found = [(timeline.resource, timeline.at(now)) for timeline in self._children]
         return [Child(child.kind, child.name, status.conditions) for child, status in found if status is not None]

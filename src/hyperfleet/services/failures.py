@@ -1,10 +1,10 @@
-"""What has the same cause? Failing adapters grouped by who failed, with which reason and in which words.
+"""Failing adapters, and groups of those that share a cause: the same adapter, reason and message.
 
-Pure: `find_failures` tells what fails of one resource, `group_failures` groups what fails of many; `failing` narrows a
-query to those that can have any. `survey` reads them.
+Pure: `find_failures` lists the failures of one resource, `group_failures` groups those of many, `narrow_to_failing`
+narrows a query to resources that may have any. `failure_search` reads them.
 
-An adapter fails when it is Failed or Unhealthy, when it is stale, or when it is required and has been silent for longer
-than the policy allows. One that only keeps a resource waiting does not: that is what it looks like when all is well.
+An adapter fails when it is Failed or Unhealthy, when it is stale, or when it is required and has not reported within
+the policy's timeout. An adapter that a resource still waits for does not fail: that is normal progress.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from hyperfleet.aggregation.situation import read_situation
 from hyperfleet.model.phase import TROUBLED_PHASES
 from hyperfleet.model.report import HEALTH
 from hyperfleet.model.resource import Resource
-from hyperfleet.ports import Query, Record, Term
-from hyperfleet.services.wordings import fold
+from hyperfleet.ports import Query, Record, TokenTerm
+from hyperfleet.services.message_folding import fold_message
 
 STALE: Final = "Stale"
 MISSING: Final = "Missing"
@@ -45,14 +45,14 @@ class Failure(Struct, frozen=True):
 
 
 class Growth(Struct, frozen=True):
-    """How many of a group are new."""
+    """How many failures of a group are new."""
 
     last_hour: int
     last_day: int
 
 
 class LabelShare(Struct, frozen=True):
-    """A label, and which part of a group has it."""
+    """A label, and the share of a group that has it."""
 
     key: str
     value: str
@@ -60,13 +60,13 @@ class LabelShare(Struct, frozen=True):
 
 
 class CauseGroup(Struct, frozen=True):
-    """Failures that look as if they had one cause, the oldest first; each of another resource."""
+    """Failures that seem to share a cause, the oldest first; each of another resource."""
 
     adapter: str
     reason: str
-    message: str  # with everything folded in which messages of one cause differ
+    message: str  # with placeholders for everything in which messages of one cause differ
     failures: tuple[Failure, ...]
-    labels: tuple[LabelShare, ...]  # those that more than half of them have; the most shared first
+    labels: tuple[LabelShare, ...]  # those that more than half of them have; the most common first
     growth: Growth
 
     @property
@@ -75,17 +75,17 @@ class CauseGroup(Struct, frozen=True):
         return Counter(failure.resource.kind for failure in self.failures)
 
 
-# ── what fails ───────────────────────────────────────────────────────────────────────────────────────────────────
+# ── finding ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def failing(query: Query, adapters: Iterable[str]) -> Query:
-    """Narrow a query to resources that may have a failing adapter; a missing one shows in the phase."""
+def narrow_to_failing(query: Query, adapters: Iterable[str]) -> Query:
+    """Narrow a query to resources that may have a failing adapter; a missing adapter shows in the phase."""
     tokens = [token for name in adapters for token in (f"a:{name}=Failed", f"a:{name}=Unhealthy", f"s:{name}")]
-    return replace(query, terms=(*query.terms, Term((*_TROUBLED, *tokens))))
+    return replace(query, terms=(*query.terms, TokenTerm((*_TROUBLED, *tokens))))
 
 
 def find_failures(record: Record, policy: Policy) -> tuple[Failure, ...]:
-    """Return the adapters that fail for a resource, as of when its status was computed."""
+    """Return the adapters that fail for a resource, as of the time its status was computed."""
     resource, status = record.resource, record.status
     situation = read_situation(resource, record.reports, policy, status, status.memory.written_time)
     since = {summary.name: summary.state_since for summary in status.adapters}
@@ -117,7 +117,7 @@ def _failure_of(resource: Resource, view: AdapterView, since: datetime) -> Failu
 
 
 def group_failures(failures: Iterable[Failure], now: datetime) -> tuple[CauseGroup, ...]:
-    """Group failures by cause, the largest group first; the order they come in does not matter."""
+    """Group failures by cause, the largest group first; the order of the input does not matter."""
     groups: dict[tuple[str, str, str], list[Failure]] = {}
     for failure in failures:
         key = (failure.adapter, failure.reason, _fold_message(failure))
@@ -128,7 +128,7 @@ def group_failures(failures: Iterable[Failure], now: datetime) -> tuple[CauseGro
 
 def _fold_message(failure: Failure) -> str:
     resource = failure.resource
-    return fold(failure.message, (resource.id, resource.parent_id or "", resource.name))
+    return fold_message(failure.message, (resource.id, resource.parent_id or "", resource.name))
 
 
 def _make_group(adapter: str, reason: str, message: str, failures: list[Failure], now: datetime) -> CauseGroup:
@@ -140,7 +140,7 @@ def _make_group(adapter: str, reason: str, message: str, failures: list[Failure]
 
 
 def _shared_labels(labels: list[Mapping[str, str]]) -> Iterator[LabelShare]:
-    """Yield the labels that more than half have, so no key twice."""
+    """Yield the labels that more than half have; so each key comes once."""
     counts = Counter(label for each in labels for label in each.items())
     for (key, value), count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
         if 2 * count > len(labels):

@@ -1,7 +1,7 @@
-"""The tokens of one transaction's records: what each event did to them, and what all of it comes to.
+"""Tracks the tokens of one transaction's records: what each event changed, and the net change.
 
-`Workspace` keeps one and tells it of every version of a record. No version's tokens are made twice, and those of a
-heartbeat not even once.
+`Workspace` has one and passes it every version of a record. The tokens of a version are computed once at most, and not
+at all if nothing that they are made of changed.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from hyperfleet.services.facets import facets_of, has_same_facets
 TokenRows = list[tuple[str, str]]  # resource id, token
 
 
-class FacetBook:
-    """Who had which tokens when the transaction began, and who has which by now; only of those whose tokens moved."""
+class FacetTracker:
+    """The tokens of each record at the start of the transaction and now; only of records whose tokens changed."""
 
     def __init__(self) -> None:
-        """Start with nobody."""
+        """Start with no records."""
         self._first: dict[str, frozenset[str]] = {}
         self._now: dict[str, frozenset[str]] = {}
 
-    def turn(self, before: Record | None, after: Record | None) -> FacetChange | None:
-        """Go from one version of a record to the next (None: not there); None: the tokens stay as they are."""
+    def change(self, before: Record | None, after: Record | None) -> FacetChange | None:
+        """Go from one version of a record to the next (None: it does not exist); returns None if the tokens stay."""
         if before is not None and after is not None and has_same_facets(before, after):
             return None
         version = after or before
@@ -34,12 +34,12 @@ class FacetBook:
             return None
         return FacetChange(tuple(sorted(old & new)), tuple(sorted(new - old)), tuple(sorted(old - new)))
 
-    def keep(self, record: Record) -> FacetChange:
-        """Return the tokens of a record's current version as those that it keeps."""
+    def unchanged(self, record: Record) -> FacetChange:
+        """Return the tokens of a record's current version as kept."""
         return FacetChange(kept=tuple(sorted(self._tokens_of(record))))
 
     def totals(self) -> tuple[TokenRows, TokenRows]:
-        """Return all that was gained and all that was lost since the transaction began, in the order of ids."""
+        """Return all tokens gained and lost since the transaction began, in order of ids."""
         gained: TokenRows = []
         lost: TokenRows = []
         for id_, first in sorted(self._first.items()):

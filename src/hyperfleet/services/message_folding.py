@@ -1,10 +1,10 @@
-"""Messages without what makes each of them different: numbers, addresses, ids and names become placeholders.
+"""Folds messages: numbers, addresses, ids and names become placeholders, so that messages of one cause are equal.
 
     Job dns-7f9c6d5b8-x2k4j of "payments" failed after 3 attempts: no route to 10.0.12.7
     Job <id> of <name> failed after <n> attempts: no route to <ip>
 
-`causes` groups failures by it. Words with digits in them (`eu-west-1`, `route53`, `m5.xlarge`) stay: they tell causes
-apart.
+`failures` groups by folded messages. Words with digits in them (`eu-west-1`, `route53`, `m5.xlarge`) stay, because
+they distinguish causes.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-MAX_CHARACTERS: Final = 500  # of a message that are looked at; what comes later seldom tells causes apart
+MAX_CHARACTERS: Final = 500  # of a message; what comes later seldom distinguishes causes
 
-# In this order: what is more specific comes first. Whatever follows does not look into placeholders again.
+# The most specific first; later patterns do not match inside placeholders.
 _FOLDS: Final = (
     ("<name>", r'"[^"\n]*"|`[^`\n]*`|«[^»\n]*»|“[^”\n]*”' + r"|(?<![^\W_])'[^'\n]*'(?![^\W_])"),
     ("<time>", r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[-+]\d\d:?\d\d)?"),
@@ -32,7 +32,7 @@ _WORD: Final = re.compile(r"[\w-]+")  # all that names are made of
 _BLANKS: Final = re.compile(r"\s+")
 
 
-def fold(message: str, names: Iterable[str] = ()) -> str:
+def fold_message(message: str, names: Iterable[str] = ()) -> str:
     """Replace everything in which messages of one cause differ; `names` are those of the resource itself."""
     text = _BLANKS.sub(" ", message[:MAX_CHARACTERS]).strip()
     known = {name for name in names if name and name in text}

@@ -8,18 +8,18 @@ import pytest
 
 from hyperfleet.errors import HistoryPruned
 from hyperfleet.model.event import EventType
-from hyperfleet.ports import EVERYTHING, Entry, FacetChange, Scope, Term
-from hyperfleet.services.watching import Interest
+from hyperfleet.ports import EVERYTHING, FacetChange, LoggedEvent, Scope, TokenTerm
+from hyperfleet.services.watch_filter import WatchFilter
 
 NOW = datetime(2025, 10, 17, 12, tzinfo=UTC)
-FAILED = Term(("p:Failed",))
-NOT_FAILED = Term(("p:Failed",), is_negated=True)
-EAST = Term(("w:east",), is_prefix=True)
+FAILED = TokenTerm(("p:Failed",))
+NOT_FAILED = TokenTerm(("p:Failed",), is_negated=True)
+EAST = TokenTerm(("w:east",), is_prefix=True)
 
 
-def entry(type_: EventType, kept: str = "", gained: str = "", lost: str = "", tenant: str = "") -> Entry:
+def entry(type_: EventType, kept: str = "", gained: str = "", lost: str = "", tenant: str = "") -> LoggedEvent:
     facets = FacetChange(tuple(kept.split()), tuple(gained.split()), tuple(lost.split()))
-    return Entry(7, type_, "NodePool", "np-1", "cls-1", tenant, 1, NOW, b"{}", facets)
+    return LoggedEvent(7, type_, "NodePool", "np-1", "cls-1", tenant, 1, NOW, b"{}", facets)
 
 
 @pytest.mark.parametrize(
@@ -43,29 +43,29 @@ def entry(type_: EventType, kept: str = "", gained: str = "", lost: str = "", te
         ((FAILED, EAST), entry("StatusChanged", kept="w:west", gained="p:Failed"), None),
     ],
 )
-def test_what_an_event_means(terms: tuple[Term, ...], event: Entry, move: str | None) -> None:
-    assert Interest("NodePool", EVERYTHING, terms=terms).move_of(event) == move
+def test_what_an_event_means(terms: tuple[TokenTerm, ...], event: LoggedEvent, move: str | None) -> None:
+    assert WatchFilter("NodePool", EVERYTHING, terms=terms).classify(event) == move
 
 
 @pytest.mark.parametrize(
     ("interest", "concerns"),
     [
-        (Interest("NodePool", EVERYTHING), True),
-        (Interest("Cluster", EVERYTHING), False),
-        (Interest("NodePool", EVERYTHING, parent_id="cls-1"), True),
-        (Interest("NodePool", EVERYTHING, parent_id="cls-2"), False),
-        (Interest("NodePool", EVERYTHING, resource_id="np-1"), True),
-        (Interest("NodePool", EVERYTHING, resource_id="np-2"), False),
-        (Interest("NodePool", Scope(frozenset({"ours"}))), True),
-        (Interest("NodePool", Scope(frozenset({"theirs"}))), False),
+        (WatchFilter("NodePool", EVERYTHING), True),
+        (WatchFilter("Cluster", EVERYTHING), False),
+        (WatchFilter("NodePool", EVERYTHING, parent_id="cls-1"), True),
+        (WatchFilter("NodePool", EVERYTHING, parent_id="cls-2"), False),
+        (WatchFilter("NodePool", EVERYTHING, resource_id="np-1"), True),
+        (WatchFilter("NodePool", EVERYTHING, resource_id="np-2"), False),
+        (WatchFilter("NodePool", Scope(frozenset({"ours"}))), True),
+        (WatchFilter("NodePool", Scope(frozenset({"theirs"}))), False),
     ],
 )
-def test_whom_an_event_concerns(interest: Interest, concerns: bool) -> None:
-    assert (interest.move_of(entry("StatusChanged", tenant="ours")) is not None) is concerns
+def test_whom_an_event_concerns(interest: WatchFilter, concerns: bool) -> None:
+    assert (interest.classify(entry("StatusChanged", tenant="ours")) is not None) is concerns
 
 
 def test_an_event_from_before_tokens_were_kept_cannot_be_filtered() -> None:
-    old = Entry(7, "StatusChanged", "NodePool", "np-1", "cls-1", "", 1, NOW, b"{}", None)
-    assert Interest("NodePool", EVERYTHING).move_of(old) == "modified"
+    old = LoggedEvent(7, "StatusChanged", "NodePool", "np-1", "cls-1", "", 1, NOW, b"{}", None)
+    assert WatchFilter("NodePool", EVERYTHING).classify(old) == "modified"
     with pytest.raises(HistoryPruned):
-        Interest("NodePool", EVERYTHING, terms=(FAILED,)).move_of(old)
+        WatchFilter("NodePool", EVERYTHING, terms=(FAILED,)).classify(old)

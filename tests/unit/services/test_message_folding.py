@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hyperfleet.services.wordings import MAX_CHARACTERS, fold
+from hyperfleet.services.message_folding import MAX_CHARACTERS, fold_message
 
 
 @pytest.mark.parametrize(
@@ -32,17 +32,17 @@ from hyperfleet.services.wordings import MAX_CHARACTERS, fold
     ],
 )
 def test_fold(message: str, folded: str, because: str) -> None:
-    assert fold(message) == folded, because
+    assert fold_message(message) == folded, because
 
 
 def test_the_names_of_the_resource_itself_go() -> None:
     names = ("cls-1", "", "my-pay")
-    assert fold("my-pay: api.my-pay.com of cls-1", names) == "<name>: api.<name>.com of <name>"
-    assert fold("amy-pay my-pay-2 cls-12", names) == "amy-pay my-pay-2 cls-12", "but not parts of other words"
+    assert fold_message("my-pay: api.my-pay.com of cls-1", names) == "<name>: api.<name>.com of <name>"
+    assert fold_message("amy-pay my-pay-2 cls-12", names) == "amy-pay my-pay-2 cls-12", "but not parts of other words"
 
 
 def test_only_the_beginning_counts() -> None:
-    assert fold("x" * MAX_CHARACTERS + "one") == fold("x" * MAX_CHARACTERS + "another")
+    assert fold_message("x" * MAX_CHARACTERS + "one") == fold_message("x" * MAX_CHARACTERS + "another")
 
 
 VARYING = {
@@ -59,11 +59,11 @@ VARYING = {
 def test_messages_that_differ_in_such_things_only_are_folded_alike(
     varying: st.SearchStrategy[str], data: st.DataObject
 ) -> None:
-    first, second = (fold(f"zone {data.draw(varying)}: failed") for _ in range(2))
+    first, second = (fold_message(f"zone {data.draw(varying)}: failed") for _ in range(2))
     assert first == second
-    assert fold(first) == first, "what is folded stays so"
+    assert fold_message(first) == first, "what is folded stays so"
 
 
 @given(st.text(max_size=80))
 def test_any_text_can_be_folded(message: str) -> None:
-    assert len(fold(message)) <= 6 * len(message) + 6
+    assert len(fold_message(message)) <= 6 * len(message) + 6
