@@ -1,7 +1,7 @@
 """Waits until a resource is in a wanted state: one request, answered when it is, when it cannot be, or at a timeout.
 
-Every version is checked, also one that was replaced before anybody could read it. `services.wait_conditions` defines what can be
-waited for, `services.wait_check` decides whether it holds.
+Every version is checked, also one that was replaced before anybody could read it. `services.wait_query` reads what to
+wait for, `services.wait_check` decides whether a version meets it.
 """
 
 from __future__ import annotations
