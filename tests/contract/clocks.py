@@ -38,6 +38,7 @@ class TestTime:
         self.clock = SettableClock()
         self._tell: list[Callable[[datetime], Awaitable[None]]] = []
         self._close: list[Callable[[], Awaitable[None]]] = []
+        self._hidden: set[str] = set()
 
     @property
     def now(self) -> datetime:
@@ -55,7 +56,7 @@ class TestTime:
         await self.set(self.now + duration)
 
     async def new_store(self, engine: str, place: Path | str) -> Store:
-        """Return an open store with empty tables; `place` is a file, or the address of an empty database."""
+        """Return an open store; `place` is a file, or the address of a database that is empty or has one already."""
         store: Any
         if engine == "memory":
             store = MemoryStore(self.clock)
@@ -77,6 +78,10 @@ class TestTime:
             await close()
 
     async def _hide_clock(self, url: str) -> None:
+        """Hide the clock of a database, unless that is done: several stores may share one."""
+        if url in self._hidden:
+            return
+        self._hidden.add(url)
         connection = await asyncpg.connect(url)
         await connection.execute(_HIDE_CLOCK.format(start=START.isoformat(), database=urlsplit(url).path[1:]))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
@@ -168,7 +168,7 @@ class Player:
         await self.ways.recompute()
 
 
-Scenario = Callable[[Ways, Any], Awaitable[None]]
+Scenario = Callable[[Ways, Any], Coroutine[Any, Any, None]]
 
 
 @pytest.fixture(params=["memory", *DURABLE])
@@ -309,7 +309,7 @@ class RoughPlayer(Player):
         id_ = self.ways.ids[place]
         record: Record | None = await self.ways.short.store.read_record(target_of(id_).kind.name, id_, EVERYTHING)
         stored = record.reports.get(adapter) if record else None
-        return stored and (stored.effective_time, stored.last_heard)
+        return None if stored is None else (stored.effective_time, stored.last_heard)
 
     async def _edit(self, place: int) -> None:
         change = Change(spec={"n": next(self.ways.numbers)})
