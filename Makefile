@@ -13,14 +13,14 @@ help:  ## this list
 $(READY): pyproject.toml uv.lock .ci/setup
 	@.ci/setup $(VENV) && touch $@
 
-run: $(READY)  ## the whole system on its embedded default, with a fleet that lives
+run: $(READY)  ## the whole system on its embedded default, with a simulated fleet
 	@$(RUN)hyperfleet demo $(ARGS)
 
 test: $(READY)  ## the tests, without the long ones
 	@.ci/servers
 	$(RUN)pytest -n auto --dist worksteal $(ARGS)
 
-test-long: $(READY)  ## the long tests: crashes, fuzzing, random histories
+test-long: $(READY)  ## the long tests: crashes, fuzzing, hostile texts, concurrency
 	@.ci/servers
 	$(RUN)pytest -n auto --dist worksteal -m long $(ARGS)
 

@@ -12,9 +12,9 @@ from hyperfleet.aggregation import read_report
 from hyperfleet.bootstrap import System, open_tables
 from hyperfleet.model.kind import CLUSTER
 from hyperfleet.model.report import Report
-from hyperfleet.services.callers import ANYBODY
+from hyperfleet.services.callers import ANONYMOUS
 from hyperfleet.services.commands import Command
-from hyperfleet.services.reports import Submission, TakeReports
+from hyperfleet.services.reports import AcceptReports, Submission
 from hyperfleet.services.resources import Create
 from hyperfleet.services.results import Refusal, Target
 from hyperfleet.settings import Settings
@@ -73,14 +73,14 @@ def _creation(system: System, number: int) -> Create:
         f"cluster-{number}",
         spec_of(number),
         labels_of(number),
-        ANYBODY,
+        ANONYMOUS,
         system.context.check_spec,
     )
 
 
-def _reporting(system: System, number: int, reports: Sequence[Report]) -> TakeReports:
+def _reporting(system: System, number: int, reports: Sequence[Report]) -> AcceptReports:
     submissions = tuple(Submission(report, system.context.new_id("rpt")) for report in reports)
-    return TakeReports(Target(CLUSTER, cluster_id(number)), submissions, ANYBODY)
+    return AcceptReports(Target(CLUSTER, cluster_id(number)), submissions, ANONYMOUS)
 
 
 def _report(adapter: str) -> Report:

@@ -62,17 +62,22 @@ def report_of(adapter: str, *, is_available: bool = True, counter: str = "0" * l
             },
             "note": "What an adapter found out and others may want to know, such as addresses and identifiers. " * 2,
         },
-        "metadata": {"jobName": f"{adapter}-job", "duration": "12s"},
+        "metadata": {"job_name": f"{adapter}-job", "duration": "12s"},  # what /compat keeps of metadata
     }
 
 
-def report_templates() -> str:
+def report_templates(*, is_compat: bool = False) -> str:
     """Return the bodies for a load generator: a line for each adapter with its name, a good body and a bad one."""
     lines = []
     for adapter in ADAPTERS:
-        bodies = [msgspec.json.encode(report_of(adapter, is_available=good, counter=COUNTER)) for good in (True, False)]
-        lines.append("\t".join([adapter, *(body.decode() for body in bodies)]))
+        bodies = [report_of(adapter, is_available=good, counter=COUNTER) for good in (True, False)]
+        bodies = [_in_snake_case(body) for body in bodies] if is_compat else bodies
+        lines.append("\t".join([adapter, *(msgspec.json.encode(body).decode() for body in bodies)]))
     return "\n".join(lines) + "\n"
+
+
+def _in_snake_case(body: dict[str, Any]) -> dict[str, Any]:
+    return {{"observedGeneration": "observed_generation"}.get(key, key): value for key, value in body.items()}
 
 
 def _condition(type_: str, status: str, what: str) -> dict[str, str]:

@@ -19,11 +19,13 @@ MANY: Final = 64  # connections
 
 HEARTBEATS: Final = "heartbeats"  # of a settled fleet: every adapter says again what it said before
 HEARTBEATS_TO_TWO: Final = "heartbeats, 2 workers"
+COMPAT_HEARTBEATS: Final = "heartbeats, /compat"
 MOVING: Final = "moving fleet"  # every report differs, and one in ten in whether the adapter is available
 PLAIN: Final = "plain SQL"  # the yardstick
 
 ONE: Final = "one"
 ONE_COMPRESSED: Final = "one, gzip"
+ONE_COMPAT: Final = "one, /compat"
 ONE_OF_TWO: Final = "one, 2 workers"
 LIST: Final = "list of 100"
 LISTS: Final = {
@@ -68,12 +70,17 @@ class Measuring(Struct, frozen=True):
 
     def read(self) -> None:
         """Measure everything that is read; what lists find depends on a settled fleet."""
-        loads = {ONE: Load("reads.lua", ("",)), ONE_COMPRESSED: Load("reads.lua", ("", "gzip"))}
+        loads = {
+            ONE: Load("reads.lua", ("",)),
+            ONE_COMPRESSED: Load("reads.lua", ("", "gzip")),
+            ONE_COMPAT: Load("reads.lua", ("", "", "/compat")),
+        }
         self._read(loads | {name: Load("reads.lua", (query,)) for name, query in LISTS.items()})
 
     def write(self) -> None:
         """Measure writes: heartbeats in turn with the yardstick, then those after which the fleet is not settled."""
         loads = {(HEARTBEATS, number): self._reports("settled", number) for number in (MANY, 1)}
+        loads[COMPAT_HEARTBEATS, MANY] = self._reports("settled", MANY, is_compat=True)
         self._write(
             [
                 {key: self._bring(subject, load) for key, load in loads.items()} | self._yardsticks(subject)
@@ -93,10 +100,11 @@ class Measuring(Struct, frozen=True):
     def _bring(self, subject: Subject, load: Load) -> Measure:
         return partial(subject.measure, load, self.effort)
 
-    def _reports(self, fleet: str, connections: int) -> Load:
-        templates = self.directory / "reports"
-        templates.write_text(report_templates())
-        return Load("writes.lua", (str(templates), fleet), connections)
+    def _reports(self, fleet: str, connections: int, *, is_compat: bool = False) -> Load:
+        dialect = "compat" if is_compat else "native"
+        templates = self.directory / f"reports-{dialect}"
+        templates.write_text(report_templates(is_compat=is_compat))
+        return Load("writes.lua", (str(templates), fleet, dialect), connections)
 
     def _yardsticks(self, subject: Subject) -> dict[Key, Measure]:
         plain_url = subject.database.plain_url

@@ -1,5 +1,6 @@
 -- Reports for wrk: of any adapter on any cluster, in turn by POST and by PUT.
--- Arguments: the number of clusters, a seed, the file with `report_templates`, and "settled" or "moving".
+-- Arguments: the number of clusters, a seed, the file with `report_templates`, "settled" or "moving", and "compat" if
+-- they are for /compat.
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)")
 local fleet = dofile(here .. "fleet.lua")
@@ -7,7 +8,7 @@ local fleet = dofile(here .. "fleet.lua")
 local HEADERS = "Host: bench\r\nContent-Type: application/json\r\n"
 local ZEROS = "00000000"
 
-local clusters, is_moving
+local clusters, is_moving, is_compat
 local adapters = {}
 local count = 0
 
@@ -18,7 +19,7 @@ local function cut(body)
 end
 
 function init(args)
-  clusters, is_moving = tonumber(args[1]), args[4] == "moving"
+  clusters, is_moving, is_compat = tonumber(args[1]), args[4] == "moving", args[5] == "compat"
   math.randomseed(tonumber(args[2]))
   for line in io.lines(args[3]) do
     local name, good, bad = line:match("^(.-)\t(.-)\t(.*)$")
@@ -36,6 +37,9 @@ function request()
     if count % 20 == 0 then body = adapter.bad end
   end
   local cluster = fleet.any(clusters)
+  if is_compat then
+    return "PUT /compat" .. cluster .. "/statuses" .. body[1] .. number .. body[2]
+  end
   if count % 2 == 0 then
     return "POST " .. cluster .. "/statuses" .. body[1] .. number .. body[2]
   end

@@ -17,30 +17,30 @@ import msgspec
 from hyperfleet.aggregation import BodyProblem
 from hyperfleet.api.app import create_app
 from hyperfleet.api.audit import describe_event
-from hyperfleet.api.context import Context, Limits, MetricsOptions
-from hyperfleet.api.exposition import look_at_process
+from hyperfleet.api.context import Context, MetricsOptions, RequestLimits
+from hyperfleet.api.exposition import read_process
 from hyperfleet.api.forwarding import Forwarding
-from hyperfleet.api.pace import Pace
+from hyperfleet.api.rate_limits import RateLimiter
 from hyperfleet.api.wire import present
 from hyperfleet.backends.clock import SystemClock
 from hyperfleet.documents import DocumentProblem, has_errors, pointer
 from hyperfleet.errors import SettingsError
 from hyperfleet.model.kind import Kinds
 from hyperfleet.ports import Clock, Pruning, Store
-from hyperfleet.services.audit import Journal, WitnessedCommitter
+from hyperfleet.services.audit import AuditedCommitter, Journal
 from hyperfleet.services.committer import Capacity, Committer
+from hyperfleet.services.deadlines import DeadlineTimer
 from hyperfleet.services.ids import new_id
 from hyperfleet.services.measures import Measures
-from hyperfleet.services.policies import PolicyBook, PolicyText
+from hyperfleet.services.policies import PolicyRegistry, PolicyText
 from hyperfleet.services.recomputation import Recomputation
 from hyperfleet.services.redaction import Redactor
 from hyperfleet.services.resources import CheckSpec
 from hyperfleet.services.retention import Retention
-from hyperfleet.services.tail import Tail
-from hyperfleet.services.tallies import Board, Tallies
+from hyperfleet.services.tail import LogTail
 from hyperfleet.services.tenancy import Tenancy
-from hyperfleet.services.timekeeper import Timekeeper
-from hyperfleet.services.traced_store import show_store
+from hyperfleet.services.traced_store import trace_store
+from hyperfleet.services.worker_totals import MetricsBoard, WorkerTotals
 from hyperfleet.settings import AUDIT_WORDS, Named, Settings, parse_collector, parse_database, parse_networks
 
 if TYPE_CHECKING:
@@ -72,28 +72,28 @@ class MigratableStore(Store, Protocol):
 class System:
     """A server without its sockets: store, committer, loops and the application, started and stopped together."""
 
-    def __init__(self, settings: Settings, board: Board | None = None, *, clock: Clock | None = None) -> None:
+    def __init__(self, settings: Settings, board: MetricsBoard | None = None, *, clock: Clock | None = None) -> None:
         """Put the parts together; nothing runs yet. On the `board` workers tell each other what they have counted.
 
         The `clock` is that of the machine unless a past is made up.
         """
         kinds = Kinds()
         self.store = open_store(settings.database, settings.pool_size, clock)
-        self.policies = PolicyBook(self.store, kinds, present, lambda: read_policy(settings.policy))
+        self.policies = PolicyRegistry(self.store, kinds, present, lambda: read_policy(settings.policy))
         self._journal = open_journal(settings)
-        committer = Committer if self._journal is None else WitnessedCommitter
+        committer = Committer if self._journal is None else AuditedCommitter
         self.committer = committer(self.store, self.policies, _capacity(settings))
         recomputation = Recomputation(self.store, self.committer, self.policies)
         self.policies.on_change = recomputation.loop.nudge
-        timekeeper = Timekeeper(self.store, self.committer)
-        self.tail = Tail(self.store, settings.limits.max_watches, _watches_of_each(settings))
+        timekeeper = DeadlineTimer(self.store, self.committer)
+        self.tail = LogTail(self.store, settings.limits.max_watches, _watches_of_each(settings))
         self.committer.on_commit = self.tail.nudge
         retention = Retention(self.store, _prunings(settings), settings.retention.max_reader_lag)
         self._loops = [timekeeper.loop, recomputation.loop, retention.loop, self.tail.loop]
         measures = Measures(settings.metrics.max_adapters)
-        measures.attend(self.committer, self.tail)
-        measures.attend_upkeep(self._loops, retention)
-        tallies = Tallies(measures, look_at_process, board)
+        measures.observe(self.committer, self.tail)
+        measures.observe_upkeep(self._loops, retention)
+        tallies = WorkerTotals(measures, read_process, board)
         if board is not None:
             self._loops.append(tallies.loop)
         self._authenticator = build_authenticator(settings)
@@ -101,7 +101,7 @@ class System:
         if self._telemetry is not None:
             self.committer.tracer = self._telemetry
         self.context = Context(
-            store=self.store if self._telemetry is None else show_store(self.store, self._telemetry),
+            store=self.store if self._telemetry is None else trace_store(self.store, self._telemetry),
             committer=self.committer,
             policies=self.policies,
             kinds=kinds,
@@ -111,7 +111,7 @@ class System:
             tail=self.tail,
             limits=_limits(settings),
             redactor=_redactor(settings),
-            pace=_pace(settings),
+            rate_limiter=_rate_limiter(settings),
             journal=self._journal,
             journals_reports=settings.audit.reports,
             measures=measures,
@@ -313,9 +313,9 @@ def _capacity(settings: Settings) -> Capacity:
     )
 
 
-def _limits(settings: Settings) -> Limits:
+def _limits(settings: Settings) -> RequestLimits:
     limits = settings.limits
-    return Limits(
+    return RequestLimits(
         body_bytes=limits.max_body_bytes,
         batch_bytes=limits.max_batch_bytes,
         depth=limits.max_depth,
@@ -339,9 +339,13 @@ def _redactor(settings: Settings) -> Redactor:
     return Redactor(settings.redaction.keys, is_enabled=settings.redaction.enabled)
 
 
-def _pace(settings: Settings) -> Pace | None:
+def _rate_limiter(settings: Settings) -> RateLimiter | None:
     limits = settings.limits
-    return None if limits.max_requests_per_second is None else Pace(limits.max_requests_per_second, limits.max_burst)
+    return (
+        None
+        if limits.max_requests_per_second is None
+        else RateLimiter(limits.max_requests_per_second, limits.max_burst)
+    )
 
 
 def _watches_of_each(settings: Settings) -> int | None:

@@ -18,9 +18,9 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from hyperfleet.api.envelope import REQUEST
+from hyperfleet.api.boundary import REQUEST
 from hyperfleet.api.exchanges import caller_name
-from hyperfleet.services.tracing import HERE
+from hyperfleet.services.tracing import CURRENT_SPAN
 from hyperfleet.settings import conceal
 
 Form = Literal["text", "json"]
@@ -88,7 +88,7 @@ def clean(text: str) -> str:
 
 def _context() -> dict[str, str]:
     """Return the request and the trace of the running task, if any."""
-    scope, here = REQUEST.get(), HERE.get()
+    scope, here = REQUEST.get(), CURRENT_SPAN.get()
     values = {
         "request_id": scope["state"]["request_id"] if scope is not None else "",
         "caller": clean(caller_name(scope)) if scope is not None else "",

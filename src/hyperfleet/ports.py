@@ -48,7 +48,7 @@ class Record(Struct, frozen=True, gc=False):
     policy_version: int = 0
 
 
-class Answer(Struct, frozen=True, gc=False):
+class StoredAnswer(Struct, frozen=True, gc=False):
     """The stored answer of one resource. `key` is its place in the order that a list was asked for."""
 
     id: str
@@ -72,7 +72,7 @@ class NameKey(Struct, frozen=True):
         return cls(tenant, resource.kind, resource.parent_id or "", resource.name)
 
 
-class Remembered(Struct, frozen=True):
+class IdempotencyRecord(Struct, frozen=True):
     """What was answered to a request with an idempotency key, so that a repetition gets the same."""
 
     key: str  # includes whose it is and where it was sent
@@ -85,19 +85,19 @@ class Remembered(Struct, frozen=True):
 CauseKind = Literal["report", "deadline", "spec", "created", "deletion", "policy", "retired", "child"]
 
 
-class Cause(Struct, frozen=True, gc=False):
+class ChangeCause(Struct, frozen=True, gc=False):
     """Why a status was computed: `ref` is the id of the report, the adapter retired or the child that moved."""
 
     kind: CauseKind
     ref: str = ""
 
 
-class Recorded(Struct, frozen=True):
+class RecordedTransition(Struct, frozen=True):
     """A transition as history keeps it. One write may move several subjects: they share a position."""
 
     position: int
     transition: Transition
-    cause: Cause
+    cause: ChangeCause
     policy: str
     ordinal: int = 0  # its place among those that share the position
     since: datetime | None = None  # when the state before it began; None: there was none, or that is forgotten
@@ -111,7 +111,7 @@ class FacetChange(Struct, frozen=True):
     lost: tuple[str, ...] = ()
 
 
-class Entry(Struct, frozen=True):
+class LoggedEvent(Struct, frozen=True):
     """An event as the log keeps it."""
 
     position: int
@@ -126,10 +126,10 @@ class Entry(Struct, frozen=True):
     facets: FacetChange | None  # None: they did not change, or the event is older than this column
 
 
-class Entries(Struct, frozen=True):
+class EventPage(Struct, frozen=True):
     """A stretch of the event log, in the order of positions, and the position that the log had reached."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[LoggedEvent, ...]
     head: int
 
 
@@ -167,18 +167,18 @@ class Loaded(Struct, frozen=True):
     records: Mapping[str, Record]
     children: Mapping[str, tuple[Record, ...]]  # by parent, for those of which they were wanted; in the order of ids
     names: Mapping[NameKey, str]  # names that are taken, and by which id
-    remembered: Mapping[str, Remembered]
+    idempotency_records: Mapping[str, IdempotencyRecord]
 
 
-class Draft(Struct, frozen=True, gc=False):
-    """One event to be. Its position is known when the transaction commits: base + 1 + place in `Changes.events`."""
+class NewEvent(Struct, frozen=True, gc=False):
+    """One event to be. Its position is known when the transaction commits: base + 1 + place in `WriteSet.events`."""
 
     type: EventType
     resource: Resource
     time: datetime
     answer: bytes | None  # None: it is gone
     transitions: tuple[Transition, ...] = ()
-    cause: Cause = Cause("report")
+    cause: ChangeCause = ChangeCause("report")
     policy: str = ""  # version of the policy in force
     facets: FacetChange | None = None  # None: they did not change
 
@@ -205,7 +205,7 @@ class CalmChange(Struct, frozen=True, gc=False):
     stored: StoredReport  # with the new value
 
 
-class Tally(Struct, frozen=True):
+class AdapterCounts(Struct, frozen=True):
     """What to add to the record of one adapter of one tenant."""
 
     tenant: str
@@ -216,7 +216,7 @@ class Tally(Struct, frozen=True):
     last_discard: str = ""  # JSON: cause, resource, time
 
 
-class Changes(Struct, frozen=True):
+class WriteSet(Struct, frozen=True):
     """All that a transaction writes; of each resource only its last state.
 
     `revisions` names those of `updated` that got events. The others keep the revision they have.
@@ -233,11 +233,11 @@ class Changes(Struct, frozen=True):
     calm: Sequence[CalmChange] = ()  # of other reports
     retired: Sequence[tuple[str, str]] = ()  # (resource id, adapter): no longer there
     log: Sequence[LoggedReport] = ()
-    events: Sequence[Draft] = ()
+    events: Sequence[NewEvent] = ()
     facets_added: Sequence[tuple[str, str]] = ()  # (resource id, token)
     facets_removed: Sequence[tuple[str, str]] = ()
-    tallies: Sequence[Tally] = ()
-    remembered: Sequence[Remembered] = ()
+    adapter_counts: Sequence[AdapterCounts] = ()
+    idempotency_records: Sequence[IdempotencyRecord] = ()
 
     @property
     def is_empty(self) -> bool:
@@ -253,10 +253,10 @@ class Changes(Struct, frozen=True):
             self.log,
             self.events,
         )
-        return not (any(rows) or self.tallies or self.remembered)
+        return not (any(rows) or self.adapter_counts or self.idempotency_records)
 
 
-Work = Callable[[Loaded], Changes]
+Work = Callable[[Loaded], WriteSet]
 
 
 class Heartbeat(Struct, frozen=True, gc=False):
@@ -273,7 +273,7 @@ class Heartbeat(Struct, frozen=True, gc=False):
     wants_report: bool = False  # return the stored report too
 
 
-class Heard(Struct, frozen=True, gc=False):
+class RecordedHeartbeat(Struct, frozen=True, gc=False):
     """A heartbeat that was recorded: two times have moved, and nothing else of the resource."""
 
     name: str  # of the resource, as the next three
@@ -291,7 +291,7 @@ class Heard(Struct, frozen=True, gc=False):
 OrderField = Literal["name", "createdAt", "updatedAt", "severity"]
 
 
-class Term(Struct, frozen=True):
+class TokenTerm(Struct, frozen=True):
     """Holds for a resource that has one of `tokens`; if negated, for one that has none of them."""
 
     tokens: tuple[str, ...]
@@ -305,7 +305,7 @@ class Query(Struct, frozen=True):
     kind: str
     scope: Scope
     parent_id: str | None = None
-    terms: tuple[Term, ...] = ()
+    terms: tuple[TokenTerm, ...] = ()
     updated_since: datetime | None = None
     order: OrderField = "name"
     is_descending: bool = False
@@ -326,7 +326,7 @@ class HistoryQuery(Struct, frozen=True):
     limit: int = 100
 
 
-class Group(Struct, frozen=True):
+class GroupCount(Struct, frozen=True):
     """How many resources share these values; None: they have no such token."""
 
     values: tuple[str | None, ...]
@@ -394,7 +394,7 @@ def admit_always(active: PolicyVersion, file_digest: str) -> bool:
     return True
 
 
-class Due(Struct, frozen=True):
+class DueResources(Struct, frozen=True):
     """Resources whose time has come, and when the next one's will."""
 
     now: datetime
@@ -418,10 +418,10 @@ class LoggedChange(Struct, frozen=True):
     generation: int
     time: datetime
     facets: FacetChange | None
-    transitions: tuple[Recorded, ...] = ()  # in the order of their ordinals
+    transitions: tuple[RecordedTransition, ...] = ()  # in the order of their ordinals
 
 
-class MoveFilter(Struct, frozen=True):
+class TransitionFilter(Struct, frozen=True):
     """Which transitions; an empty set stands for any value."""
 
     subjects: frozenset[str] = frozenset()
@@ -429,7 +429,7 @@ class MoveFilter(Struct, frozen=True):
     after: frozenset[str] = frozenset()
     causes: frozenset[str] = frozenset()
 
-    def admits(self, recorded: Recorded) -> bool:
+    def admits(self, recorded: RecordedTransition) -> bool:
         """Tell whether a transition is one of these."""
         moved = recorded.transition
         return (
@@ -449,7 +449,7 @@ class ChangeQuery(Struct, frozen=True):
     until: datetime | None = None  # … and before then
     scope: Scope = EVERYTHING
     kinds: frozenset[str] = frozenset()  # none: all of them
-    moves: MoveFilter | None = None  # only changes with such a transition; None: also those without any
+    moves: TransitionFilter | None = None  # only changes with such a transition; None: also those without any
     is_descending: bool = False
     limit: int = 100
     span: int | None = None  # how many positions may be searched; None: all of them
@@ -464,10 +464,10 @@ class ChangePage(Struct, frozen=True):
     is_last: bool  # all positions that the query allows were searched
 
 
-class Counted(Struct, frozen=True):
+class CurrentCounts(Struct, frozen=True):
     """A summary of the present, and the position of the log that it belongs to."""
 
-    groups: tuple[Group, ...]
+    groups: tuple[GroupCount, ...]
     total: int
     position: int
 
@@ -479,7 +479,7 @@ class TokenQuery(Struct, frozen=True):
     upto: int
     since: datetime  # only later than this
     query: Query  # only kind, scope and parent count
-    terms: tuple[Term, ...]  # whose tokens; an event that moved none of them is left out
+    terms: tuple[TokenTerm, ...]  # whose tokens; an event that moved none of them is left out
 
 
 class TokenMove(Struct, frozen=True):
@@ -491,7 +491,7 @@ class TokenMove(Struct, frozen=True):
     facets: FacetChange | None  # None: the event is older than this column
 
 
-class Reader(Struct, frozen=True):
+class LogReader(Struct, frozen=True):
     """A named reader of the log. Pruning keeps what it has not read, unless it was dropped."""
 
     name: str
@@ -502,7 +502,7 @@ class Reader(Struct, frozen=True):
     unread_since: datetime | None = None  # time of the oldest change that it has not read; None: it has read all
 
 
-class Gap(Struct, frozen=True):
+class LogGap(Struct, frozen=True):
     """Changes that a reader can never read: those above `after` and up to `upto` were pruned, at least in part."""
 
     after: int
@@ -516,7 +516,7 @@ class ReaderPage(Struct, frozen=True):
     upto: int
     changes: tuple[LoggedChange, ...]
     head: int
-    gap: Gap | None = None  # comes before `changes`; reported again until the reader has advanced past it
+    gap: LogGap | None = None  # comes before `changes`; reported again until the reader has advanced past it
 
 
 # ── the ports ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -552,7 +552,7 @@ class Store(Protocol):
         """Return if the store can be written to now."""
         ...
 
-    async def record_heartbeats(self, heartbeats: Sequence[Heartbeat]) -> list[Heard | None]:
+    async def record_heartbeats(self, heartbeats: Sequence[Heartbeat]) -> list[RecordedHeartbeat | None]:
         """Record those that say what a calm stored report says, at a later time; None: it is not one of these.
 
         One small update, durable when this returns; each heartbeat is of another adapter or resource. What is not
@@ -570,7 +570,7 @@ class Store(Protocol):
 
     # reads
 
-    async def read_answer(self, kind: str, id_: str, scope: Scope, parent_id: str | None = None) -> Answer | None:
+    async def read_answer(self, kind: str, id_: str, scope: Scope, parent_id: str | None = None) -> StoredAnswer | None:
         """Return the stored answer of one resource; the hottest read there is."""
         ...
 
@@ -590,7 +590,7 @@ class Store(Protocol):
         """Return the last report of each adapter at one generation, by adapter name."""
         ...
 
-    async def find(self, query: Query) -> tuple[Answer, ...]:
+    async def find(self, query: Query) -> tuple[StoredAnswer, ...]:
         """Return the resources of a query, in order; at most `query.limit`."""
         ...
 
@@ -598,11 +598,11 @@ class Store(Protocol):
         """Count the resources of a query, without regard to its page."""
         ...
 
-    async def summarize(self, query: Query, prefixes: tuple[str, ...]) -> tuple[Group, ...]:
+    async def summarize(self, query: Query, prefixes: tuple[str, ...]) -> tuple[GroupCount, ...]:
         """Count the resources of a query by what follows each token prefix; the largest group first."""
         ...
 
-    async def count_now(self, query: Query, prefixes: tuple[str, ...]) -> Counted:
+    async def count_now(self, query: Query, prefixes: tuple[str, ...]) -> CurrentCounts:
         """Summarize and count the resources of a query, as of one position of the log."""
         ...
 
@@ -610,11 +610,11 @@ class Store(Protocol):
         """Return every adapter that was ever heard of, by name."""
         ...
 
-    async def read_transitions(self, query: HistoryQuery) -> tuple[Recorded, ...]:
+    async def read_transitions(self, query: HistoryQuery) -> tuple[RecordedTransition, ...]:
         """Return transitions of a resource, the newest first; at most `query.limit`."""
         ...
 
-    async def remembers(self, kind: str, id_: str, scope: Scope, parent_id: str | None = None) -> bool:
+    async def existed(self, kind: str, id_: str, scope: Scope, parent_id: str | None = None) -> bool:
         """Tell whether a resource is there or was: as long as one of its events is kept, that knows whose it was."""
         ...
 
@@ -624,7 +624,7 @@ class Store(Protocol):
         """Return the position of the last event; 0: there was none yet. Asked several times a second."""
         ...
 
-    async def read_events(self, after: int, limit: int) -> Entries:
+    async def read_events(self, after: int, limit: int) -> EventPage:
         """Return the events of all resources after a position; raise `Forgotten` if one of them was pruned."""
         ...
 
@@ -634,14 +634,14 @@ class Store(Protocol):
 
     async def read_version(
         self, kind: str, id_: str, scope: Scope, at: datetime, parent_id: str | None = None
-    ) -> Entry | None:
+    ) -> LoggedEvent | None:
         """Return the event that made a resource what it was; None: it was not there yet.
 
         Raise `Forgotten` if that can no longer be told.
         """
         ...
 
-    async def read_versions(self, resource_id: str, scope: Scope, since: datetime) -> tuple[Entry, ...]:
+    async def read_versions(self, resource_id: str, scope: Scope, since: datetime) -> tuple[LoggedEvent, ...]:
         """Return a resource's events with an answer, from the one in force at `since` on, as far as they are kept."""
         ...
 
@@ -667,11 +667,11 @@ class Store(Protocol):
 
     # named readers of the log
 
-    async def open_reader(self, name: str) -> Reader:
+    async def open_reader(self, name: str) -> LogReader:
         """Return a reader; one that is new starts at the head. Pruning waits for it from now on."""
         ...
 
-    async def readers(self) -> tuple[Reader, ...]:
+    async def readers(self) -> tuple[LogReader, ...]:
         """Return all readers, by name."""
         ...
 
@@ -687,13 +687,13 @@ class Store(Protocol):
         """Delete a reader; False: there was none."""
         ...
 
-    async def drop_readers(self, max_lag: timedelta) -> tuple[Reader, ...]:
+    async def drop_readers(self, max_lag: timedelta) -> tuple[LogReader, ...]:
         """Stop waiting for readers whose oldest unread change is older than `max_lag`; return those dropped now."""
         ...
 
     # time and policy
 
-    async def due(self, limit: int) -> Due:
+    async def due(self, limit: int) -> DueResources:
         """Return resources whose next deadline has come."""
         ...
 

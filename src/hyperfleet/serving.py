@@ -27,7 +27,7 @@ from msgspec.structs import replace
 from hyperfleet import logs
 from hyperfleet.bootstrap import System, check_tls, make_board
 from hyperfleet.documents.durations import format_duration
-from hyperfleet.services.tallies import Board
+from hyperfleet.services.worker_totals import MetricsBoard
 from hyperfleet.settings import Address, Settings, parse_address
 
 _LOG: Final = logging.getLogger(__name__)
@@ -48,13 +48,13 @@ def serve(settings: Settings) -> int:
         board = make_board(settings.workers)
         role = supervise(settings.workers, settings.drain_timeout, announce)
         if isinstance(role, WorkerRole):
-            place = board.seat(role.index)
-            return uvloop.run(_serve_from_here(settings, role.notify_ready, place, is_replacement=role.is_replacement))
+            own = board.take(role.index)
+            return uvloop.run(_serve_from_here(settings, role.notify_ready, own, is_replacement=role.is_replacement))
         return role
 
 
 async def _serve_from_here(
-    settings: Settings, on_ready: Callable[[], None], board: Board | None = None, *, is_replacement: bool = False
+    settings: Settings, on_ready: Callable[[], None], board: MetricsBoard | None = None, *, is_replacement: bool = False
 ) -> int:
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until there is a policy to reload
     system = System(settings, board)

@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from hyperfleet.api.compat.places import PREFIX
 from hyperfleet.api.compat.description import describe
-from hyperfleet.api.description.operations import Body, Operation, Parameter
+from hyperfleet.api.compat.resource_collections import PREFIX
+from hyperfleet.api.description.operations import Operation, Parameter, RequestBody
 from tests.api.compat_client import report_body
 from tests.api.fleet import Fleet
 from tests.world import body
@@ -27,7 +27,7 @@ def list_dialect(fleet: Fleet) -> list[Operation]:
             "",
             (),
             parameters=tuple([Parameter(each["name"], each["in"], "") for each in told.get("parameters", ())]),
-            body=Body({}, dialect_body(path)) if "requestBody" in told else None,
+            body=RequestBody({}, dialect_body(path)) if "requestBody" in told else None,
         )
         for path, methods in describe(fleet.context)["paths"].items()
         for method, told in methods.items()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hyperfleet.api.context import Limits
+from hyperfleet.api.context import RequestLimits
 from hyperfleet.backends.memory import MemoryStore
 from hyperfleet.backends.postgres import PostgresStore
 from hyperfleet.backends.sqlite import SqliteStore
@@ -45,20 +45,20 @@ def make_store(request: pytest.FixtureRequest, directory: Path, clock: HandClock
 
 
 @pytest.fixture
-def limits() -> Limits:
+def limits() -> RequestLimits:
     """Give the limits of the server; a test module may have its own."""
-    return Limits()
+    return RequestLimits()
 
 
 @pytest.fixture
-def client(store: Store, clock: HandClock, limits: Limits) -> Iterator[Fleet]:
+def client(store: Store, clock: HandClock, limits: RequestLimits) -> Iterator[Fleet]:
     """Give a client of a server with an empty store."""
     with open_fleet(store, clock, limits) as fleet:
         yield fleet
 
 
 @pytest.fixture
-def memory_client(clock: HandClock, limits: Limits) -> Iterator[Fleet]:
+def memory_client(clock: HandClock, limits: RequestLimits) -> Iterator[Fleet]:
     """Give a client for what no store has a part in."""
     with open_fleet(MemoryStore(clock), clock, limits) as fleet:
         yield fleet
@@ -69,7 +69,7 @@ def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     """Give a server with two tenants to all tests of a module that write nothing: it takes seconds to settle."""
     clock = HandClock()
     store = make_store(request, tmp_path_factory.mktemp("world"), clock, "lasting_postgres_url")
-    with open_fleet(store, clock, Limits(), authenticator=Keys()) as fleet:
+    with open_fleet(store, clock, RequestLimits(), authenticator=Keys()) as fleet:
         world = open_world(fleet)
         position = fleet.run(store.position())
         yield world
@@ -77,7 +77,7 @@ def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 @pytest.fixture
-def own_world(store: Store, clock: HandClock, limits: Limits) -> Iterator[World]:
+def own_world(store: Store, clock: HandClock, limits: RequestLimits) -> Iterator[World]:
     """Give a server with two tenants to one test, which may write."""
     with open_fleet(store, clock, limits, authenticator=Keys()) as fleet:
         yield open_world(fleet)

@@ -12,16 +12,16 @@ import httpx
 
 from hyperfleet.aggregation import BodyProblem
 from hyperfleet.api.app import create_app
-from hyperfleet.api.context import Context, Limits
+from hyperfleet.api.context import Context, RequestLimits
 from hyperfleet.api.wire import BASE, present
 from hyperfleet.model.kind import Kinds
 from hyperfleet.ports import Store
-from hyperfleet.services.audit import WitnessedCommitter
+from hyperfleet.services.audit import AuditedCommitter
 from hyperfleet.services.committer import Capacity, Committer
 from hyperfleet.services.ids import new_id
 from hyperfleet.services.measures import Measures
-from hyperfleet.services.policies import PolicyBook, PolicyText
-from hyperfleet.services.tail import Tail
+from hyperfleet.services.policies import PolicyRegistry, PolicyText
+from hyperfleet.services.tail import LogTail
 from tests.world import body
 
 ROOT = "http://fleet"
@@ -61,7 +61,7 @@ class Fleet:
     """A client of a server of its own. Paths are below the base path, or whole addresses that begin with `ROOT`."""
 
     def __init__(
-        self, store: Store, clock: HandClock, runner: asyncio.Runner, limits: Limits, policy: str, **more: Any
+        self, store: Store, clock: HandClock, runner: asyncio.Runner, limits: RequestLimits, policy: str, **more: Any
     ) -> None:
         self.store = store
         self.clock = clock
@@ -69,13 +69,13 @@ class Fleet:
         self.limits = limits
         self._runner = runner
         kinds = Kinds()
-        self.policies = PolicyBook(store, kinds, present, lambda: PolicyText(self.policy, "policy.yaml"))
-        committer = WitnessedCommitter if "journal" in more else Committer
+        self.policies = PolicyRegistry(store, kinds, present, lambda: PolicyText(self.policy, "policy.yaml"))
+        committer = AuditedCommitter if "journal" in more else Committer
         self.committer = committer(store, self.policies, Capacity(queue=QUEUE))
-        self.tail = Tail(store, WATCHES, WATCHES_OF_EACH if "authenticator" in more else None)
+        self.tail = LogTail(store, WATCHES, WATCHES_OF_EACH if "authenticator" in more else None)
         self.committer.on_commit = self.tail.nudge
         self.measures = Measures()
-        self.measures.attend(self.committer, self.tail)
+        self.measures.observe(self.committer, self.tail)
         self.context = Context(
             store,
             self.committer,
@@ -166,7 +166,9 @@ class Fleet:
 
 
 @contextmanager
-def open_fleet(store: Store, clock: HandClock, limits: Limits, policy: str = POLICY, **more: Any) -> Iterator[Fleet]:
+def open_fleet(
+    store: Store, clock: HandClock, limits: RequestLimits, policy: str = POLICY, **more: Any
+) -> Iterator[Fleet]:
     """Run a server for a while; `more` goes into its context."""
     with asyncio.Runner() as runner:
 

@@ -11,7 +11,7 @@ import httpx
 
 from hyperfleet.access.factory import build_authenticator
 from hyperfleet.access.issuer import Issuer
-from hyperfleet.api.context import Limits
+from hyperfleet.api.context import RequestLimits
 from hyperfleet.ports import Store
 from tests.api.fleet import START, Fleet, HandClock, open_fleet
 from tests.issuing import AUDIENCE, ISSUER, write_key_set
@@ -62,5 +62,5 @@ def open_guarded(store: Store, clock: HandClock, directory: Path) -> Iterator[Gu
     file.write_text(TOKENS)
     issuer = Issuer(issuer=ISSUER, audience=AUDIENCE, jwks=str(write_key_set(directory)))
     authenticator = build_authenticator(str(file), (issuer,), lambda: NOW)
-    with open_fleet(store, clock, Limits(), authenticator=authenticator) as fleet:
+    with open_fleet(store, clock, RequestLimits(), authenticator=authenticator) as fleet:
         yield GuardedFleet(fleet)

@@ -14,8 +14,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from hyperfleet.api.context import Limits
-from hyperfleet.api.pace import Pace
+from hyperfleet.api.context import RequestLimits
+from hyperfleet.api.rate_limits import RateLimiter
 from hyperfleet.backends.journal import FileJournal, LogJournal
 from hyperfleet.backends.memory import MemoryStore
 from hyperfleet.errors import StoreUnavailable
@@ -72,7 +72,7 @@ def pad() -> Pad:
 
 @pytest.fixture
 def fleet(store: Store, clock: HandClock, pad: Pad) -> Iterator[Fleet]:
-    with open_fleet(store, clock, Limits(), journal=pad, authenticator=Keys()) as fleet:
+    with open_fleet(store, clock, RequestLimits(), journal=pad, authenticator=Keys()) as fleet:
         yield fleet
 
 
@@ -258,7 +258,7 @@ def test_bodies_are_never_in_it(fleet: Fleet, pad: Pad) -> None:
 
 def test_reports_that_were_taken_can_be_left_out(store: Store, clock: HandClock, pad: Pad) -> None:
     more: dict[str, Any] = {"journal": pad, "authenticator": Keys(), "journals_reports": False}
-    with open_fleet(store, clock, Limits(), **more) as fleet:
+    with open_fleet(store, clock, RequestLimits(), **more) as fleet:
         path = f"/clusters/{make(fleet, pad)['id']}/statuses"
         ask(fleet, "dns", "POST", path, body("dns", "True"))
         assert pad.take() == []
@@ -267,8 +267,10 @@ def test_reports_that_were_taken_can_be_left_out(store: Store, clock: HandClock,
 
 
 def test_whoever_is_too_fast_cannot_fill_the_disk(clock: HandClock, pad: Pad) -> None:
-    pace = Pace(1, 1, lambda: 0.0)
-    with open_fleet(MemoryStore(clock), clock, Limits(), journal=pad, authenticator=Keys(), pace=pace) as fleet:
+    pace = RateLimiter(1, 1, lambda: 0.0)
+    with open_fleet(
+        MemoryStore(clock), clock, RequestLimits(), journal=pad, authenticator=Keys(), rate_limiter=pace
+    ) as fleet:
         statuses = [ask(fleet, "nobody", "POST", "/clusters", {}).status_code for _ in range(5)]
     assert statuses == [401, 429, 429, 429, 429]
     assert [record["status"] for record in pad.take()] == [401]
@@ -300,7 +302,7 @@ class Slow(MemoryStore):
 
 @pytest.mark.parametrize("headers", [{}, {"Prefer": "return=representation"}], ids=["lane", "route"])
 def test_what_took_too_long_may_have_been_done(clock: HandClock, pad: Pad, headers: dict[str, str]) -> None:
-    store, limits = Slow(clock), Limits(time=timedelta(milliseconds=50))
+    store, limits = Slow(clock), RequestLimits(time=timedelta(milliseconds=50))
     with open_fleet(store, clock, limits, journal=pad, authenticator=Keys()) as fleet:
         id_ = make(fleet, pad)["id"]
         with store.shut():
@@ -318,7 +320,7 @@ def test_what_took_too_long_may_have_been_done(clock: HandClock, pad: Pad, heade
 
 def test_an_entry_of_a_batch_that_failed_was_not_refused(clock: HandClock, pad: Pad) -> None:
     store = Slow(clock)
-    with open_fleet(store, clock, Limits(), journal=pad, authenticator=Keys()) as fleet:
+    with open_fleet(store, clock, RequestLimits(), journal=pad, authenticator=Keys()) as fleet:
         id_ = make(fleet, pad)["id"]
         store.is_away = True
         ask(fleet, "ann", "POST", "/statuses:batch", {"reports": [{"clusterId": id_, **body("dns", "True")}]})
@@ -370,7 +372,7 @@ def test_a_full_disk_is_told_loudly_and_the_record_is_not_lost(caplog: pytest.Lo
 
 def test_a_write_goes_through_although_the_disk_is_full(clock: HandClock, caplog: pytest.LogCaptureFixture) -> None:
     journal = FileJournal("/dev/full")
-    with open_fleet(MemoryStore(clock), clock, Limits(), journal=journal) as fleet:
+    with open_fleet(MemoryStore(clock), clock, RequestLimits(), journal=journal) as fleet:
         made = fleet.create()
     journal.close()
     assert made["id"] in caplog.text

@@ -12,7 +12,7 @@ import pytest
 
 from hyperfleet.access.authenticator import TokenAuthenticator
 from hyperfleet.api import streams
-from hyperfleet.api.context import Limits
+from hyperfleet.api.context import RequestLimits
 from hyperfleet.backends.memory import MemoryStore
 from hyperfleet.ports import Store
 from hyperfleet.services.callers import Caller, Rejection
@@ -157,13 +157,13 @@ class Unsure:
 
     async def identify(self, token: bytes) -> Caller | Rejection:
         """Believe."""
-        return Rejection("ask later", is_passing=True) if token == self.unsure_of else Caller(token.decode())
+        return Rejection("ask later", is_temporary=True) if token == self.unsure_of else Caller(token.decode())
 
 
 def test_a_watch_goes_on_while_nobody_can_tell(clock: HandClock, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streams, "RECHECK", 0.0)
     authenticator = Unsure()
-    with open_fleet(MemoryStore(clock), clock, Limits(), authenticator=authenticator) as fleet:
+    with open_fleet(MemoryStore(clock), clock, RequestLimits(), authenticator=authenticator) as fleet:
         guarded = GuardedFleet(fleet)
         with Connection(fleet, "/clusters?watch=true", {"authorization": "Bearer alice"}) as stream:
             stream.take_list()

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hyperfleet.api.context import Limits
+from hyperfleet.api.context import RequestLimits
 from hyperfleet.ports import Store
 from tests.api.compat_client import POLICY, GoClient, conditions_of, declined, report_body
 from tests.api.fleet import HandClock, open_fleet
@@ -19,7 +19,7 @@ RESYNC = timedelta(minutes=30)
 
 
 @pytest.fixture
-def go(store: Store, clock: HandClock, limits: Limits) -> Iterator[GoClient]:
+def go(store: Store, clock: HandClock, limits: RequestLimits) -> Iterator[GoClient]:
     with open_fleet(store, clock, limits, POLICY) as fleet:
         yield GoClient(fleet)
 

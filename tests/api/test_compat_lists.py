@@ -366,7 +366,7 @@ def test_what_the_index_can_find_alone(text: str, is_exact: bool) -> None:
 
 
 def test_what_must_be_looked_at_is_bounded(memory_go: GoClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(listing, "MOST_EXAMINED", 2)
+    monkeypatch.setattr(listing, "MAX_EXAMINED", 2)
     make(memory_go, "one", "two", "three")
     problem = declined(memory_go.get("/clusters", search="spec.region='eu'"), 400, "VAL-005")
     assert "more than 2 resources" in problem["detail"]

@@ -10,7 +10,7 @@ import httpx
 import jsonschema
 import pytest
 
-from hyperfleet.api.context import Limits
+from hyperfleet.api.context import RequestLimits
 from hyperfleet.backends.memory import MemoryStore
 from hyperfleet.errors import StoreUnavailable
 from hyperfleet.ports import Record, Scope, Store
@@ -198,7 +198,7 @@ def test_what_is_deleted_can_no_longer_change(go: GoClient) -> None:
 # ── deleting ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_deletion_waits_for_adapters_and_children(store: Store, clock: HandClock, limits: Limits) -> None:
+def test_deletion_waits_for_adapters_and_children(store: Store, clock: HandClock, limits: RequestLimits) -> None:
     with open_fleet(store, clock, limits, POLICY) as fleet:
         go = GoClient(fleet)
         cluster = go.create()
@@ -344,7 +344,7 @@ class _FailingStore(MemoryStore):
 
 def ask_failing(clock: HandClock, failure: Exception) -> httpx.Response:
     """Return the answer when the store fails so."""
-    with open_fleet(_FailingStore(clock, failure), clock, Limits()) as fleet:
+    with open_fleet(_FailingStore(clock, failure), clock, RequestLimits()) as fleet:
         return GoClient(fleet).get("/clusters/cls-1")
 
 
@@ -374,7 +374,7 @@ def test_what_takes_too_long(clock: HandClock) -> None:
             await asyncio.sleep(60)
             return None
 
-    with open_fleet(SlowStore(clock), clock, Limits(time=timedelta(milliseconds=50))) as fleet:
+    with open_fleet(SlowStore(clock), clock, RequestLimits(time=timedelta(milliseconds=50))) as fleet:
         response = GoClient(fleet).get("/clusters/cls-1")
     declined(response, 503, "SVC-001")
     assert response.headers["retry-after"]

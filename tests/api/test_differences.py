@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from hyperfleet.api.difference_wire import MAX_DIFFERENCES, Side, tell
+from hyperfleet.api.difference_wire import MAX_DIFFERENCES, Side, find_differences
 from hyperfleet.services.past import write_time
 from tests.api.fleet import Fleet, errors_of, path_of, problem_of
 from tests.api.lives import pass_time
@@ -275,4 +275,4 @@ def ready(**more: Any) -> tuple[dict[str, Any]]:
     ],
 )
 def test_summaries(before: bytes, after: bytes, summary: str, because: str) -> None:
-    assert tell(Side(before, 1), Side(after, 2), with_times=False).summary == summary, because
+    assert find_differences(Side(before, 1), Side(after, 2), with_times=False).summary == summary, because

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from hyperfleet.backends.memory import MemoryStore
-from hyperfleet.ports import EVERYTHING, Cause, Query
-from hyperfleet.services.survey import survey_failures
+from hyperfleet.ports import EVERYTHING, ChangeCause, Query
+from hyperfleet.services.failure_search import search_failures
 from hyperfleet.services.upkeep import Recompute
 from tests.api.fleet import Fleet, HandClock, errors_of, open_fleet, path_of
 
@@ -107,7 +107,7 @@ def test_those_that_are_silent(clock: HandClock, limits: Any) -> None:
         cluster = client.create()
         client.report(cluster, "validation")
         client.clock.pass_time(timedelta(minutes=11))
-        client.run(client.committer.submit(Recompute(cluster["id"], Cause("deadline"))))
+        client.run(client.committer.submit(Recompute(cluster["id"], ChangeCause("deadline"))))
         assert client.get(path_of(cluster)).json()["status"]["phase"] == "Failed"
         assert [(each["adapter"], each["reason"], each["since"]) for each in problems(client)] == [
             ("dns", "Missing", "2025-10-17T12:10:00Z"),
@@ -146,7 +146,7 @@ def test_no_more_than_so_many_resources_are_looked_at(client: Fleet) -> None:
         fail(client, f"cluster-{number}", "quota")
     for most, page, examined in ((5, 2, 5), (9, 1, 5), (4, 2, 4), (3, 2, 4), (1, 1, 1)):
         found = client.run(
-            survey_failures(client.store, client.policies.rules, [Query("Cluster", EVERYTHING)], most=most, page=page)
+            search_failures(client.store, client.policies.rules, [Query("Cluster", EVERYTHING)], limit=most, page=page)
         )
         assert (found.examined, found.is_complete, len(found.failures)) == (examined, examined == 5, examined)
 

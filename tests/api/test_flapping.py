@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from hyperfleet.api.context import Limits
+from hyperfleet.api.context import RequestLimits
 from hyperfleet.backends.memory import MemoryStore
 from hyperfleet.backends.sqlite import SqliteStore
-from hyperfleet.ports import Cause, Store
+from hyperfleet.ports import ChangeCause, Store
 from hyperfleet.services.upkeep import recompute_all
 from tests.api.fleet import POLICY, Fleet, HandClock, errors_of, open_fleet, path_of
 
@@ -46,7 +46,7 @@ def wake(client: Fleet) -> None:
     """Do what the timer does."""
 
     async def recompute() -> None:
-        await recompute_all(client.committer, (await client.store.due(100)).ids, Cause("deadline"))
+        await recompute_all(client.committer, (await client.store.due(100)).ids, ChangeCause("deadline"))
 
     client.run(recompute())
 
@@ -124,7 +124,7 @@ def test_another_policy_takes_the_marks_away_and_that_is_news_but_no_transition(
 
 
 async def recompute(client: Fleet, resource: dict[str, Any]) -> None:
-    await recompute_all(client.committer, [resource["id"]], Cause("policy"))
+    await recompute_all(client.committer, [resource["id"]], ChangeCause("policy"))
 
 
 async def last_event(client: Fleet, id_: str) -> tuple[str, bytes | None]:
@@ -141,7 +141,7 @@ def timed_store(request: pytest.FixtureRequest, tmp_path: Path, clock: HandClock
 
 
 @pytest.fixture
-def timed(timed_store: Store, clock: HandClock, limits: Limits) -> Iterator[Fleet]:
+def timed(timed_store: Store, clock: HandClock, limits: RequestLimits) -> Iterator[Fleet]:
     with open_fleet(timed_store, clock, limits) as fleet:
         yield fleet
 
@@ -177,7 +177,7 @@ def test_a_heartbeat_neither_keeps_nor_ends_it(timed: Fleet) -> None:
     assert marks(timed, cluster) == {}
 
 
-def test_a_restart_forgets_nothing(tmp_path: Path, clock: HandClock, limits: Limits) -> None:
+def test_a_restart_forgets_nothing(tmp_path: Path, clock: HandClock, limits: RequestLimits) -> None:
     with open_fleet(SqliteStore(tmp_path / "fleet.db", clock), clock, limits) as client:
         cluster = client.create()
         client.report(cluster, "validation")
@@ -192,7 +192,7 @@ def test_a_restart_forgets_nothing(tmp_path: Path, clock: HandClock, limits: Lim
         assert marks(client, cluster) == {}
 
 
-def test_what_damping_hides_is_marked(clock: HandClock, limits: Limits) -> None:
+def test_what_damping_hides_is_marked(clock: HandClock, limits: RequestLimits) -> None:
     with open_fleet(MemoryStore(clock), clock, limits, DAMPED) as client:
         cluster = client.create()
         flap(client, cluster, 4)

@@ -8,10 +8,10 @@ import httpx
 import pytest
 
 from hyperfleet.api.app import create_app
-from hyperfleet.api.context import Limits
+from hyperfleet.api.context import RequestLimits
 from hyperfleet.backends.memory import MemoryStore
 from hyperfleet.errors import StoreUnavailable
-from hyperfleet.ports import Cause, Needs, Work
+from hyperfleet.ports import ChangeCause, Needs, Work
 from hyperfleet.services.upkeep import Recompute
 from tests.api.fleet import ROOT, Fleet, HandClock, open_fleet
 
@@ -46,7 +46,7 @@ def test_alive_and_ready(client: Fleet) -> None:
 
 def test_a_server_without_its_store_lives_and_is_not_ready(clock: HandClock) -> None:
     store = LostStore(clock)
-    with open_fleet(store, clock, Limits()) as fleet:
+    with open_fleet(store, clock, RequestLimits()) as fleet:
         store.is_lost = True
         answer = fleet.get(f"{ROOT}/readyz")
         assert (answer.status_code, answer.json()) == (
@@ -64,7 +64,7 @@ def test_a_server_without_its_store_lives_and_is_not_ready(clock: HandClock) -> 
 def test_a_store_that_does_not_answer(clock: HandClock, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hyperfleet.api.health._PATIENCE", 0.01)
     store = LostStore(clock)
-    with open_fleet(store, clock, Limits()) as fleet:
+    with open_fleet(store, clock, RequestLimits()) as fleet:
         store.is_slow = True
         (reason,) = fleet.get(f"{ROOT}/readyz").json()["reasons"]
         assert reason == {"check": "store", "message": "the store did not answer within 0.01 s"}
@@ -72,7 +72,7 @@ def test_a_store_that_does_not_answer(clock: HandClock, monkeypatch: pytest.Monk
 
 def test_a_full_queue(clock: HandClock) -> None:
     store = LostStore(clock)
-    with open_fleet(store, clock, Limits()) as fleet:
+    with open_fleet(store, clock, RequestLimits()) as fleet:
         store.is_stuck = True
         answer = fleet.run(ask_while_writes_pile_up(fleet, store))
         assert answer.status_code == 503
@@ -84,7 +84,7 @@ async def ask_while_writes_pile_up(fleet: Fleet, store: LostStore) -> httpx.Resp
     """Ask for readiness when no more writes are taken, then let them go."""
     writes = []
     while not fleet.committer.is_full:
-        writes.append(asyncio.ensure_future(fleet.committer.submit(Recompute("cls-none", Cause("deadline")))))
+        writes.append(asyncio.ensure_future(fleet.committer.submit(Recompute("cls-none", ChangeCause("deadline")))))
         await asyncio.sleep(0)
     async with httpx.AsyncClient(transport=httpx.ASGITransport(create_app(fleet.context))) as http:
         answer = await http.get(f"{ROOT}/readyz")
@@ -95,7 +95,7 @@ async def ask_while_writes_pile_up(fleet: Fleet, store: LostStore) -> httpx.Resp
 
 def test_every_reason_is_told(clock: HandClock) -> None:
     store = LostStore(clock)
-    with open_fleet(store, clock, Limits()) as fleet:
+    with open_fleet(store, clock, RequestLimits()) as fleet:
         fleet.policies.version = None
         store.is_lost = True
         reasons = fleet.get(f"{ROOT}/readyz").json()["reasons"]

@@ -21,6 +21,8 @@ from tests.api.attempts import body_of, fill, list_dialect, needed_by, places_of
 from tests.api.fleet import ROOT
 from tests.api.tenants import LABEL, RED, Voice, World, estate_as_told
 
+pytestmark = pytest.mark.long
+
 TEXTS: dict[str, str] = {
     "always true": "' or '1'='1",
     "a second statement": "'; drop table resources; --",

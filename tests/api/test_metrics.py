@@ -14,13 +14,13 @@ from msgspec.structs import replace
 
 from hyperfleet import __version__
 from hyperfleet.api.app import create_app
-from hyperfleet.api.context import Limits, MetricsOptions
+from hyperfleet.api.context import MetricsOptions, RequestLimits
 from hyperfleet.api.metrics import list_families
-from hyperfleet.api.traffic import Trip
+from hyperfleet.api.request_metrics import RequestInfo
 from hyperfleet.backends.memory import MemoryStore
 from hyperfleet.errors import StoreUnavailable
 from hyperfleet.model.phase import PHASES
-from hyperfleet.ports import Answer, Cause, Group, Query, Scope
+from hyperfleet.ports import ChangeCause, GroupCount, Query, Scope, StoredAnswer
 from hyperfleet.services.callers import Caller, Rejection, Role
 from hyperfleet.services.upkeep import recompute_all
 from tests.api.fleet import ROOT, Fleet, HandClock, open_fleet, path_of
@@ -139,7 +139,7 @@ def test_since_when_something_is_being_deleted(memory_client: Fleet, clock: Hand
 
 def test_stale_flapping_and_overdue(clock: HandClock) -> None:
     policy = "requiredAdapters: [dns]\npolicies: {staleThreshold: 5m}\nflapping: {transitions: 3, window: 10m}\n"
-    with open_fleet(MemoryStore(clock), clock, Limits(), policy) as fleet:
+    with open_fleet(MemoryStore(clock), clock, RequestLimits(), policy) as fleet:
         cluster, steady = fleet.create(), fleet.create("steady")
         for available in ("True", "False", "True", "False", "True"):
             clock.pass_time(timedelta(seconds=10))
@@ -161,7 +161,7 @@ def test_stale_flapping_and_overdue(clock: HandClock) -> None:
 
 async def keep_deadlines(fleet: Fleet) -> None:
     """Compute what is due, as the timekeeper does."""
-    await recompute_all(fleet.committer, (await fleet.store.due(100)).ids, Cause("deadline"))
+    await recompute_all(fleet.committer, (await fleet.store.due(100)).ids, ChangeCause("deadline"))
 
 
 def test_a_scrape_without_its_store(clock: HandClock) -> None:
@@ -171,10 +171,10 @@ def test_a_scrape_without_its_store(clock: HandClock) -> None:
         async def check(self) -> None:
             raise StoreUnavailable("no route to the database")
 
-        async def summarize(self, query: Query, prefixes: tuple[str, ...]) -> tuple[Group, ...]:
+        async def summarize(self, query: Query, prefixes: tuple[str, ...]) -> tuple[GroupCount, ...]:
             raise StoreUnavailable("no route to the database")
 
-    with open_fleet(LostStore(clock), clock, Limits()) as fleet:
+    with open_fleet(LostStore(clock), clock, RequestLimits()) as fleet:
         found = scrape(fleet)
         assert (found.get("hyperfleet_store_up"), found.get("hyperfleet_fleet_figures_up")) == (0, 0)
         assert found.find("hyperfleet_ready")["store",] == 0
@@ -188,13 +188,13 @@ def test_scrapes_in_short_succession_ask_the_store_once(clock: HandClock) -> Non
 
         asked = 0
 
-        async def summarize(self, query: Query, prefixes: tuple[str, ...]) -> tuple[Group, ...]:
+        async def summarize(self, query: Query, prefixes: tuple[str, ...]) -> tuple[GroupCount, ...]:
             self.asked += 1
             await asyncio.sleep(0)
             return await super().summarize(query, prefixes)
 
     store = CountingStore(clock)
-    with open_fleet(store, clock, Limits()) as fleet:
+    with open_fleet(store, clock, RequestLimits()) as fleet:
 
         async def ask_at_once() -> None:
             async with httpx.AsyncClient(transport=httpx.ASGITransport(fleet.app)) as http:
@@ -309,7 +309,7 @@ def test_a_request_that_ended_leaves_nothing_behind(memory_client: Fleet) -> Non
     try:
         for asked in (path, f"{ROOT}/v1{path}", f"{ROOT}/v1{path}?fields=id", f"{ROOT}/compat{CLUSTERS}"):
             assert memory_client.get(asked).status_code == 200
-            assert [each for each in gc.get_objects() if isinstance(each, Trip)] == [], asked
+            assert [each for each in gc.get_objects() if isinstance(each, RequestInfo)] == [], asked
     finally:
         gc.enable()
 
@@ -325,10 +325,10 @@ def test_problems_of_the_dialect_are_counted_as_ours_are(clock: HandClock) -> No
     class LostStore(MemoryStore):
         """A store that was lost."""
 
-        async def find(self, query: Query) -> tuple[Answer, ...]:
+        async def find(self, query: Query) -> tuple[StoredAnswer, ...]:
             raise StoreUnavailable("no route to the database")
 
-    with open_fleet(LostStore(clock), clock, Limits()) as fleet:
+    with open_fleet(LostStore(clock), clock, RequestLimits()) as fleet:
         assert fleet.get(f"{ROOT}/compat{CLUSTERS}").status_code == 503
         assert fleet.get(f"{ROOT}/compat{CLUSTERS}?search=((").status_code == 400
         found = scrape(fleet).find("hyperfleet_problems_total")

@@ -34,26 +34,26 @@ from hyperfleet.api import (
     waiting,
 )
 from hyperfleet.api.context import Context
-from hyperfleet.api.description import requests
+from hyperfleet.api.description import request_schemas
 from hyperfleet.api.description.filters import FILTERS, GROUP_BY, PAGES, REPLAY, SPAN, SUBJECT
 from hyperfleet.api.description.operations import Operation
 from hyperfleet.api.description.page import curl
 from hyperfleet.api.description.table import list_operations
 from hyperfleet.api.description.watch_operations import WATCHING
-from hyperfleet.api.intake import (
+from hyperfleet.api.problems import CATALOGUE
+from hyperfleet.api.report_bodies import read_batch, read_report_of, read_reports
+from hyperfleet.api.resource_bodies import (
     read_creation,
     read_force_reason,
     read_merge_patch,
     read_replacement,
     read_rollback,
 )
-from hyperfleet.api.problems import CATALOGUE
 from hyperfleet.api.simulation import read_replay
-from hyperfleet.api.submissions import read_batch, read_report_of, read_reports
 from hyperfleet.api.wire import BASE, RESOURCE_KEYS
 from hyperfleet.model.kind import CLUSTER
 from hyperfleet.ports import EVERYTHING
-from hyperfleet.services.history import read_history_query
+from hyperfleet.services.history_query import read_history_query
 from hyperfleet.services.parameters import Parameters
 from hyperfleet.services.redaction import Redactor
 from hyperfleet.services.search import read_fields, read_group_by, read_query
@@ -321,20 +321,20 @@ def accepts(schema: dict[str, Any], value: Any) -> bool:
 
 @given(RESOURCES)
 def test_schemas_of_resources_accept_what_is_read(body: dict[str, Any]) -> None:
-    assert accepts(requests.creation(CLUSTER), body) == (not read_creation(body, CLUSTER).errors)
+    assert accepts(request_schemas.creation(CLUSTER), body) == (not read_creation(body, CLUSTER).errors)
     body.pop("name", None)  # a replacement or patch may only repeat it, which its schema cannot say
-    assert accepts(requests.replacement(CLUSTER), body) == (not read_replacement(body, CLUSTER, "cls-1").errors)
-    assert accepts(requests.patch(CLUSTER), body) == (not read_merge_patch(body, CLUSTER, "cls-1").errors)
+    assert accepts(request_schemas.replacement(CLUSTER), body) == (not read_replacement(body, CLUSTER, "cls-1").errors)
+    assert accepts(request_schemas.patch(CLUSTER), body) == (not read_merge_patch(body, CLUSTER, "cls-1").errors)
 
 
 @given(st.fixed_dictionaries({}, optional={"reason": st.text("a \n", max_size=3) | JSON, "other": JSON}))
 def test_the_schema_of_a_forced_deletion_accepts_what_is_read(body: dict[str, Any]) -> None:
-    assert accepts(requests.FORCE_DELETE, body) == (not read_force_reason(body)[1])
+    assert accepts(request_schemas.FORCE_DELETE, body) == (not read_force_reason(body)[1])
 
 
 @given(st.fixed_dictionaries({}, optional={"version": st.integers() | st.just(2**53) | JSON, "other": JSON}))
 def test_the_schema_of_a_rollback_accepts_what_is_read(body: dict[str, Any]) -> None:
-    assert accepts(requests.ROLLBACK, body) == (not read_rollback(body)[1])
+    assert accepts(request_schemas.ROLLBACK, body) == (not read_rollback(body)[1])
 
 
 CONDITIONS = st.lists(
@@ -372,14 +372,14 @@ def test_schemas_of_reports_accept_what_is_read(report: dict[str, Any], is_bundl
     if _has_duplicates(report):
         return  # a type may be given once, which only the text says
     body = {"adapterStatuses": [report]} if is_bundle else report
-    assert accepts(requests.REPORT_OR_REPORTS, body) == (not read_reports(body, 10, Redactor()).errors)
+    assert accepts(request_schemas.REPORT_OR_REPORTS, body) == (not read_reports(body, 10, Redactor()).errors)
     report.pop("adapter", None)
-    assert accepts(requests.REPORT_OF_NAMED, report) == (not read_report_of(report, "dns", Redactor()).errors)
+    assert accepts(request_schemas.REPORT_OF_NAMED, report) == (not read_report_of(report, "dns", Redactor()).errors)
 
 
 @given(st.fixed_dictionaries({}, optional={"reports": st.lists(JSON, max_size=4) | JSON, "other": JSON}))
 def test_the_schema_of_a_batch_accepts_what_is_read(body: dict[str, Any]) -> None:
-    assert accepts(requests.batch(3), body) == (not read_batch(body, 3)[1])
+    assert accepts(request_schemas.batch(3), body) == (not read_batch(body, 3)[1])
 
 
 PIECES = {

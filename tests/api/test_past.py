@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from hyperfleet.api.context import Limits
+from hyperfleet.api.context import RequestLimits
 from hyperfleet.ports import Pruning, Store
 from hyperfleet.services.past import write_time
 from tests.api.fleet import Fleet, HandClock, errors_of, open_fleet, path_of, problem_of
@@ -17,7 +17,7 @@ from tests.api.lives import VALUES, Life, pass_time, policy_for
 
 
 @pytest.fixture
-def lively(store: Store, clock: HandClock, limits: Limits) -> Iterator[Fleet]:
+def lively(store: Store, clock: HandClock, limits: RequestLimits) -> Iterator[Fleet]:
     """Give a client of a server with a policy in which time plays every part."""
     with open_fleet(store, clock, limits, policy_for(store, reads_times=False)) as fleet:
         yield fleet

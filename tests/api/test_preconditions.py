@@ -8,8 +8,8 @@ import json
 import pytest
 import zstandard
 
-from hyperfleet.api.context import Limits
-from hyperfleet.api.responses import WORTHWHILE
+from hyperfleet.api.context import RequestLimits
+from hyperfleet.api.responses import MIN_COMPRESSED
 from tests.api.fleet import SPEC, Fleet, errors_of, path_of, problem_of
 
 
@@ -110,7 +110,7 @@ def test_a_write_may_be_meant_for_one_state_only(client: Fleet, method: str) -> 
 
 
 def test_a_tag_of_a_compressed_answer_is_as_good(client: Fleet) -> None:
-    path = path_of(client.create(spec={"text": "x" * WORTHWHILE}))
+    path = path_of(client.create(spec={"text": "x" * MIN_COMPRESSED}))
     _, tag = raw_get(client, path, "gzip")
     assert tag.endswith('-gzip"')
     assert client.patch(path, {"labels": {"a": "b"}}, headers={"If-Match": tag}).status_code == 200
@@ -155,7 +155,7 @@ def test_a_generation_in_the_body_is_a_precondition(client: Fleet) -> None:
     ],
 )
 def test_an_answer_is_compressed_as_the_reader_likes(memory_client: Fleet, accepted: str, expected: str) -> None:
-    path = path_of(memory_client.create(spec={"text": "x" * WORTHWHILE}))
+    path = path_of(memory_client.create(spec={"text": "x" * MIN_COMPRESSED}))
     encoding, tag = raw_get(memory_client, path, accepted)
     assert encoding == expected
     assert tag.endswith(f'-{expected}"' if expected else '1"')
@@ -167,7 +167,7 @@ def test_what_is_short_is_sent_as_it_is(client: Fleet) -> None:
 
 @pytest.mark.parametrize("encoding", ["gzip", "zstd"])
 def test_what_is_compressed_is_the_same(memory_client: Fleet, encoding: str) -> None:
-    created = memory_client.post("/clusters", {"name": "a", "spec": {"text": "x" * WORTHWHILE}})
+    created = memory_client.post("/clusters", {"name": "a", "spec": {"text": "x" * MIN_COMPRESSED}})
     sent = memory_client.fetch_raw(path_of(created.json()), {"Accept-Encoding": encoding})
     assert inflate(encoding, sent) == created.content
     assert len(sent) < len(created.content)
@@ -188,8 +188,8 @@ class TestLimits:
     """With limits that are quick to reach."""
 
     @pytest.fixture
-    def limits(self) -> Limits:
-        return Limits(body_bytes=2_000, batch_bytes=4_000, depth=5, batch=3)
+    def limits(self) -> RequestLimits:
+        return RequestLimits(body_bytes=2_000, batch_bytes=4_000, depth=5, batch=3)
 
     @pytest.mark.parametrize("encoding", ["gzip", "zstd", "identity"])
     def test_a_large_body_is_refused_however_small_it_was_made(self, memory_client: Fleet, encoding: str) -> None:

@@ -11,11 +11,11 @@ from typing import get_args
 
 import pytest
 
-from hyperfleet.api.context import Limits
+from hyperfleet.api.context import RequestLimits
 from hyperfleet.api.problems import CATALOGUE
 from hyperfleet.backends.memory import MemoryStore
 from hyperfleet.errors import SchemaMismatch, StoreUnavailable
-from hyperfleet.ports import Answer, Scope
+from hyperfleet.ports import Scope, StoredAnswer
 from hyperfleet.services.results import RefusalCode
 from tests.api.fleet import ROOT, Fleet, HandClock, errors_of, open_fleet, path_of, problem_of
 
@@ -26,7 +26,7 @@ class FailingStore(MemoryStore):
     failure: Exception | None = None
     delay = 0.0
 
-    async def read_answer(self, kind: str, id_: str, scope: Scope, parent_id: str | None = None) -> Answer | None:
+    async def read_answer(self, kind: str, id_: str, scope: Scope, parent_id: str | None = None) -> StoredAnswer | None:
         await asyncio.sleep(self.delay)
         if self.failure is not None:
             raise self.failure
@@ -38,7 +38,7 @@ def ask_failing(failure: Exception) -> tuple[int, str, str]:
     clock = HandClock()
     store = FailingStore(clock)
     store.failure = failure
-    with open_fleet(store, clock, Limits()) as fleet:
+    with open_fleet(store, clock, RequestLimits()) as fleet:
         response = fleet.get("/clusters/cls-1")
         return response.status_code, response.json()["code"], response.text
 
@@ -226,7 +226,7 @@ def test_what_takes_too_long_is_503() -> None:
     clock = HandClock()
     store = FailingStore(clock)
     store.delay = 60.0
-    with open_fleet(store, clock, Limits(time=timedelta(milliseconds=50))) as fleet:
+    with open_fleet(store, clock, RequestLimits(time=timedelta(milliseconds=50))) as fleet:
         response = fleet.get("/clusters/cls-1", headers={"If-None-Match": '"0"'})  # not in the fast lane
         problem_of(response, 503, "Timeout")
         assert response.headers["retry-after"]
@@ -238,7 +238,7 @@ def test_a_caller_who_falls_silent_is_told_that_it_was_them() -> None:
         await asyncio.sleep(60)
 
     clock = HandClock()
-    with open_fleet(MemoryStore(clock), clock, Limits(time=timedelta(milliseconds=50))) as fleet:
+    with open_fleet(MemoryStore(clock), clock, RequestLimits(time=timedelta(milliseconds=50))) as fleet:
         response = fleet.post("/clusters", content=fall_silent())
         problem = problem_of(response, 408, "RequestTimeout")
         assert "nothing was done" in fleet.get(f"{ROOT}{problem['type']}").json()["remedy"]

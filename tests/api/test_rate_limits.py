@@ -8,8 +8,8 @@ from contextlib import ExitStack
 import httpx
 import pytest
 
-from hyperfleet.api.context import Limits
-from hyperfleet.api.pace import Pace
+from hyperfleet.api.context import RequestLimits
+from hyperfleet.api.rate_limits import RateLimiter
 from hyperfleet.ports import Store
 from hyperfleet.services.callers import Caller, Rejection
 from tests.api.compat_client import COMPAT, declined
@@ -59,8 +59,8 @@ def watch() -> Watch:
 
 @pytest.fixture
 def fleet(store: Store, clock: HandClock, keys: Keys, watch: Watch) -> Iterator[Fleet]:
-    pace = Pace(RATE, BURST, watch)
-    with open_fleet(store, clock, Limits(), authenticator=keys, pace=pace) as fleet:
+    limiter = RateLimiter(RATE, BURST, watch)
+    with open_fleet(store, clock, RequestLimits(), authenticator=keys, rate_limiter=limiter) as fleet:
         yield fleet
 
 
@@ -143,7 +143,7 @@ def test_guesses_count_also_where_nothing_else_does(fleet: Fleet, keys: Keys, pa
 
 
 def test_without_callers_addresses_count(store: Store, clock: HandClock, watch: Watch) -> None:
-    with open_fleet(store, clock, Limits(), pace=Pace(RATE, BURST, watch)) as fleet:
+    with open_fleet(store, clock, RequestLimits(), rate_limiter=RateLimiter(RATE, BURST, watch)) as fleet:
         exhaust(fleet, "anything")
         problem_of(fleet.get("/clusters"), 429, "RateLimited")
         assert fleet.get(f"{ROOT}/readyz").status_code == 200
@@ -151,7 +151,7 @@ def test_without_callers_addresses_count(store: Store, clock: HandClock, watch: 
 
 def test_one_caller_cannot_take_all_watches(store: Store, clock: HandClock, keys: Keys) -> None:
     ann, bob = ({"Authorization": f"Bearer {name}"} for name in ("ann", "bob"))
-    with open_fleet(store, clock, Limits(), authenticator=keys) as fleet, ExitStack() as open_ones:
+    with open_fleet(store, clock, RequestLimits(), authenticator=keys) as fleet, ExitStack() as open_ones:
         for _ in range(WATCHES_OF_EACH):
             connection = open_ones.enter_context(Connection(fleet, "/clusters?watch=true", ann))
             assert connection.status == 200

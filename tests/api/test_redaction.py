@@ -16,7 +16,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from hyperfleet.api.context import Limits, MetricsOptions
+from hyperfleet.api.context import MetricsOptions, RequestLimits
 from hyperfleet.backends.memory import MemoryStore
 from hyperfleet.backends.postgres import PostgresStore
 from hyperfleet.backends.sqlite import SqliteStore
@@ -291,7 +291,7 @@ def test_it_can_be_switched_off_and_extended(clock: HandClock) -> None:
         (Redactor(is_enabled=False), {"token": "a", "pin": "b"}),
         (Redactor(["pin"]), {"token": REDACTED, "pin": REDACTED}),
     ):
-        with open_fleet(MemoryStore(clock), clock, Limits(), redactor=redactor) as fleet:
+        with open_fleet(MemoryStore(clock), clock, RequestLimits(), redactor=redactor) as fleet:
             cluster = fleet.create()
             fleet.report(cluster, "dns", data={"token": "a", "pin": "b"})
             assert fleet.get(f"{path_of(cluster)}/statuses/adapters/dns").json()["data"] == expected

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from hyperfleet.api.context import Limits
-from hyperfleet.api.recall import recaller
+from hyperfleet.api.answer_decoding import answer_decoder
+from hyperfleet.api.context import RequestLimits
 from hyperfleet.backends.postgres import PostgresStore
 from hyperfleet.model.kind import CLUSTER, NODE_POOL
-from hyperfleet.ports import EVERYTHING, Cause, HistoryQuery, Pruning, Store
-from hyperfleet.services.lives import Life
-from hyperfleet.services.replay import Lives, Replay, Span
+from hyperfleet.ports import EVERYTHING, ChangeCause, HistoryQuery, Pruning, Store
+from hyperfleet.services.replay import ComparedTimelines, Replay, ReplayRange
 from hyperfleet.services.simulation import candidate_rules
+from hyperfleet.services.timelines import ResourceTimeline
 from hyperfleet.services.upkeep import recompute_all
 from tests.api.fleet import Fleet, HandClock, open_fleet, path_of
 from tests.world import body
@@ -54,7 +54,7 @@ Told = list[tuple[datetime, str, str | None, str | None]]
 
 
 @pytest.fixture
-def client(store: Store, clock: HandClock, limits: Limits) -> Iterator[Fleet]:
+def client(store: Store, clock: HandClock, limits: RequestLimits) -> Iterator[Fleet]:
     """Give a client of a server with a policy in which time plays a part."""
     with open_fleet(store, clock, limits, POLICY) as fleet:
         yield fleet
@@ -71,7 +71,7 @@ def pass_time(client: Fleet, duration: timedelta) -> None:
     async def wake() -> None:
         while (due := await client.store.due(100)).next_wake or due.ids:
             if due.ids:
-                await recompute_all(client.committer, due.ids, Cause("deadline"))
+                await recompute_all(client.committer, due.ids, ChangeCause("deadline"))
             elif due.next_wake is not None and due.next_wake <= until:
                 client.clock.time = due.next_wake
             else:
@@ -88,23 +88,23 @@ def recorded(client: Fleet, id_: str, since: datetime) -> Told:
     return sorted(((move.time, move.subject, move.before, move.after) for move in moves), key=str)
 
 
-def relive(client: Fleet, resource: dict[str, Any], since: datetime) -> tuple[Replay, Lives]:
+def replay_record(client: Fleet, resource: dict[str, Any], since: datetime) -> tuple[Replay, ComparedTimelines]:
     rules, candidate = client.policies.rules, candidate_rules(client.policies.rules.policies, client.context.kinds)
-    replay = Replay(client.store, EVERYTHING, rules, candidate, Span(since, now(client)), recaller(rules))
+    replay = Replay(client.store, EVERYTHING, rules, candidate, ReplayRange(since, now(client)), answer_decoder(rules))
     kind = NODE_POOL if resource["id"].startswith(NODE_POOL.id_prefix) else CLUSTER
 
-    async def run() -> Lives:
+    async def run() -> ComparedTimelines:
         record = await client.store.read_record(kind.name, resource["id"], EVERYTHING)
         assert record is not None
-        lives = await replay.relive(record)
-        assert lives is not None
-        return lives
+        timelines = await replay.replay_record(record)
+        assert timelines is not None
+        return timelines
 
     return replay, client.run(run())
 
 
-def retold(lives: Lives, since: datetime) -> Told:
-    moves = [move for move in lives.present.transitions if move.time > since]
+def retold(timelines: ComparedTimelines, since: datetime) -> Told:
+    moves = [move for move in timelines.present.transitions if move.time > since]
     return sorted(((move.time, move.subject, move.before, move.after) for move in moves), key=str)
 
 
@@ -144,31 +144,31 @@ def test_a_life_lived_again_is_what_history_tells(client: Fleet, seed: int) -> N
         moments.append(now(client))
     pass_time(client, timedelta(minutes=20))
     for resource in (cluster, *pools):
-        replay, lives = relive(client, resource, begin)
+        replay, timelines = replay_record(client, resource, begin)
         assert replay.is_complete
-        assert retold(lives, begin) == recorded(client, resource["id"], begin)
-        assert lives.present.transitions == lives.candidate.transitions
-        assert_courses_fit(lives.present)
+        assert retold(timelines, begin) == recorded(client, resource["id"], begin)
+        assert timelines.present.transitions == timelines.candidate.transitions
+        assert_subjects_fit(timelines.present)
 
 
-def assert_courses_fit(life: Life) -> None:
-    """Check that the courses of a life tell what its statuses tell, at every moment at which one of them begins."""
-    for time, status in zip(life.times, life.statuses, strict=True):
-        told = {
-            subject: stretch.state
-            for subject, course in life.courses.items()
-            for stretch in course.stretches
-            if stretch.begin <= time < stretch.end
+def assert_subjects_fit(timeline: ResourceTimeline) -> None:
+    """Check that the timelines of all subjects agree with the statuses, at the start of each status."""
+    for time, status in zip(timeline.times, timeline.statuses, strict=True):
+        shown = {
+            name: period.state
+            for name, subject in timeline.subjects.items()
+            for period in subject.periods
+            if period.begin <= time < period.end
         }
-        assert told == {"phase": status.phase, **{each.type: each.status for each in status.conditions}}
-    for course in life.courses.values():
-        lasted: dict[str, timedelta] = {}
-        for stretch in course.stretches:
-            lasted[stretch.state] = lasted.get(stretch.state, timedelta()) + (stretch.end - stretch.begin)
-        assert lasted == course.lasted
+        assert shown == {"phase": status.phase, **{each.type: each.status for each in status.conditions}}
+    for subject in timeline.subjects.values():
+        durations: dict[str, timedelta] = {}
+        for period in subject.periods:
+            durations[period.state] = durations.get(period.state, timedelta()) + (period.end - period.begin)
+        assert durations == subject.durations
 
 
-def test_a_life_may_be_lived_again_from_its_middle(client: Fleet) -> None:
+def test_a_past_can_be_replayed_from_its_middle(client: Fleet) -> None:
     cluster = client.create()
     for said in ("True", "False/Broken/no such zone", "True"):
         pass_time(client, SECOND)
@@ -183,13 +183,13 @@ def test_a_life_may_be_lived_again_from_its_middle(client: Fleet) -> None:
     pass_time(client, timedelta(minutes=2))
     client.report(cluster, "dns", generation=2)
     pass_time(client, timedelta(minutes=30))
-    replay, lives = relive(client, cluster, middle)
+    replay, timelines = replay_record(client, cluster, middle)
     assert replay.is_complete
     assert replay.reports == 4, "two that were there, two that came"
-    assert retold(lives, middle) == recorded(client, cluster["id"], middle) != []
+    assert retold(timelines, middle) == recorded(client, cluster["id"], middle) != []
 
 
-def test_what_is_no_longer_kept_is_told(client: Fleet, clock: HandClock) -> None:
+def test_a_pruned_past_is_marked_as_incomplete(client: Fleet, clock: HandClock) -> None:
     cluster = client.create()
     begin = now(client)
     for said in ("True", "False/Broken/no such zone", "True"):
@@ -199,6 +199,6 @@ def test_what_is_no_longer_kept_is_told(client: Fleet, clock: HandClock) -> None
     for log in ("events", "reports"):
         while client.run(client.store.prune(Pruning(log, timedelta()), 100)):
             pass
-    replay, lives = relive(client, cluster, begin)
+    replay, timelines = replay_record(client, cluster, begin)
     assert not replay.is_complete
-    assert lives.present.times[0] > begin
+    assert timelines.present.times[0] > begin

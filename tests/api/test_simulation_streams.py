@@ -12,7 +12,7 @@ import httpx
 import pytest
 from starlette.types import Message
 
-from hyperfleet.api.context import Limits
+from hyperfleet.api.context import RequestLimits
 from hyperfleet.api.wire import BASE
 from hyperfleet.backends.memory import MemoryStore
 from hyperfleet.errors import StoreUnavailable
@@ -75,7 +75,7 @@ def gated() -> GatedStore:
 
 
 @pytest.fixture
-def slow_client(gated: GatedStore, limits: Limits) -> Iterator[Fleet]:
+def slow_client(gated: GatedStore, limits: RequestLimits) -> Iterator[Fleet]:
     """Give a client of a server on which simulations wait at a gate."""
     with open_fleet(gated, HandClock(), limits) as fleet:
         fleet.create()
@@ -153,7 +153,7 @@ def test_a_server_that_stops_does_not_wait_for_a_stream(slow_client: Fleet, gate
     )
 
 
-@pytest.mark.parametrize("limits", [Limits(time=timedelta(milliseconds=50))])
+@pytest.mark.parametrize("limits", [RequestLimits(time=timedelta(milliseconds=50))])
 def test_only_a_stream_may_take_longer_than_a_request(slow_client: Fleet, gated: GatedStore) -> None:
     problem_of(slow_client.post("/policy:simulate", content=NOTHING.encode()), 503, "Timeout")
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hyperfleet.api.context import Limits
+from hyperfleet.api.context import RequestLimits
 from hyperfleet.backends.memory import MemoryStore
 from tests.api.fleet import QUEUE, Fleet, HandClock, errors_of, open_fleet, path_of, problem_of
 from tests.world import body
@@ -426,7 +426,7 @@ def test_a_batch_is_a_list_of_reports(memory_client: Fleet, content: Any) -> Non
 
 
 def test_a_batch_larger_than_the_queue_is_refused_whole(clock: HandClock) -> None:
-    with open_fleet(MemoryStore(clock), clock, Limits(batch=QUEUE + 1)) as fleet:
+    with open_fleet(MemoryStore(clock), clock, RequestLimits(batch=QUEUE + 1)) as fleet:
         cluster = fleet.create()
         report = {"clusterId": cluster["id"], **body("dns", "True")}
         response = fleet.post("/statuses:batch", {"reports": [report] * (QUEUE + 1)})

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hyperfleet.api.context import Limits
+from hyperfleet.api.context import RequestLimits
 from hyperfleet.ports import EVERYTHING, Scope, Store
 from hyperfleet.services.callers import Caller
 from hyperfleet.services.resources import MAX_LABELS
@@ -30,14 +30,14 @@ class Owner(Keys):
 
 
 @pytest.fixture
-def labelled(store: Store, clock: HandClock, limits: Limits) -> Iterator[Fleet]:
+def labelled(store: Store, clock: HandClock, limits: RequestLimits) -> Iterator[Fleet]:
     """Give a server on which a label says whose a resource is."""
     with open_fleet(store, clock, limits, authenticator=Keys(), tenancy=Tenancy(LABEL)) as fleet:
         yield fleet
 
 
 @pytest.fixture
-def unlabelled(clock: HandClock, limits: Limits, store: Store) -> Iterator[Fleet]:
+def unlabelled(clock: HandClock, limits: RequestLimits, store: Store) -> Iterator[Fleet]:
     """Give a server on which a resource is its creator's."""
     with open_fleet(store, clock, limits, authenticator=Keys()) as fleet:
         yield fleet
@@ -76,7 +76,7 @@ def test_who_has_several_tenants_must_be_told_how_to_choose(unlabelled: Fleet) -
     assert "tenancy.label" in problem["detail"]
 
 
-def test_who_has_many_tenants_can_repeat_a_creation(store: Store, clock: HandClock, limits: Limits) -> None:
+def test_who_has_many_tenants_can_repeat_a_creation(store: Store, clock: HandClock, limits: RequestLimits) -> None:
     tenants = frozenset(sha256(b"%d" % number).hexdigest()[:40] for number in range(500))  # nothing to compress
     new = {"json": {"name": "mine", "spec": {}, "labels": {LABEL: min(tenants)}}, "headers": {"Idempotency-Key": "k"}}
     with open_fleet(store, clock, limits, authenticator=Owner(tenants), tenancy=Tenancy(LABEL)) as fleet:

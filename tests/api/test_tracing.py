@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from hyperfleet.api.exchanges import list_templates
-from hyperfleet.api.traffic import UNMATCHED
+from hyperfleet.api.request_metrics import UNMATCHED
 from hyperfleet.api.wire import ALIASES, BASE
 from hyperfleet.settings import parse_collector
 from tests.api.fleet import ROOT, Fleet

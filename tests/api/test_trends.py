@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 import pytest
 
-from hyperfleet.api.context import Limits
+from hyperfleet.api.context import RequestLimits
 from hyperfleet.backends.memory import MemoryStore
 from hyperfleet.backends.postgres import PostgresStore
 from hyperfleet.backends.sqlite import SqliteStore
@@ -48,7 +48,7 @@ def summary(client: Fleet, query: str = "", at: datetime | None = None) -> dict[
 def timed(request: pytest.FixtureRequest, tmp_path: Path, clock: HandClock) -> Iterator[Fleet]:
     """Give a server whose store has the clock of the test; PostgreSQL has its own."""
     store = MemoryStore(clock) if request.param == "memory" else SqliteStore(tmp_path / "fleet.db", clock)
-    with open_fleet(store, clock, Limits()) as fleet:
+    with open_fleet(store, clock, RequestLimits()) as fleet:
         yield fleet
 
 

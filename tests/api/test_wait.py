@@ -246,7 +246,7 @@ def test_a_stop_tells_who_listens_while_waiting(memory_client: Fleet) -> None:
 
 
 def test_who_listens_too_slowly_while_waiting_is_told_so(client: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tail, "_KEPT_ENTRIES", 1)
+    monkeypatch.setattr(tail, "_CACHED_EVENTS", 1)
     cluster = client.create()
     path = f"{path_of(cluster)}:wait?for=phase=Ready"
     with Connection(client, path, {"Accept": "text/event-stream"}, is_reading=False) as stream:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from hyperfleet.api import adapter_watch, watch
-from hyperfleet.api.shapes import AdapterSummary
+from hyperfleet.api.shapes import AdapterSummaryBody
 from hyperfleet.backends.clock import SystemClock
 from hyperfleet.backends.memory import MemoryStore
 from hyperfleet.errors import StoreUnavailable
@@ -376,7 +376,7 @@ class AwayStore(MemoryStore):
 def test_those_who_watch_adapters_find_out_together_that_the_store_is_away() -> None:
     async def scenario() -> None:
         store = AwayStore(SystemClock())
-        adapters = adapter_watch.AdapterWatch(store, tail.Tail(store), find_none)
+        adapters = adapter_watch.AdapterWatch(store, tail.LogTail(store), find_none)
         found = await asyncio.gather(*(adapters.watch(EVERYTHING) for _ in range(20)), return_exceptions=True)
         assert all(isinstance(each, StoreUnavailable) for each in found)
         assert store.asked == 1
@@ -384,7 +384,7 @@ def test_those_who_watch_adapters_find_out_together_that_the_store_is_away() -> 
     asyncio.run(scenario())
 
 
-async def find_none(_: Scope) -> tuple[AdapterSummary, ...]:
+async def find_none(_: Scope) -> tuple[AdapterSummaryBody, ...]:
     return ()
 
 

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from hyperfleet.model.event import EventType
 from hyperfleet.model.report import StoredReport
 from hyperfleet.model.resource import Resource
-from hyperfleet.ports import Changes, Draft, Entry, FacetChange, LoggedReport, PastReport, Record, Store
+from hyperfleet.ports import FacetChange, LoggedEvent, LoggedReport, NewEvent, PastReport, Record, Store, WriteSet
 from tests.contract.stores import as_past, make_record, make_stored, write
 
 ADAPTERS = ("apply", "dns")
@@ -38,10 +38,10 @@ class Logged(Struct):
 class Chronicle(Struct):
     """All that happened, in its order; it forgets nothing."""
 
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[LoggedEvent] = field(default_factory=list)
     reports: list[Logged] = field(default_factory=list)
 
-    def events_of(self, id_: str) -> list[Entry]:
+    def events_of(self, id_: str) -> list[LoggedEvent]:
         """Return the events of a resource."""
         return [entry for entry in self.entries if entry.resource_id == id_]
 
@@ -51,12 +51,12 @@ class Chronicle(Struct):
         last = {each.report.adapter: each for each in ours if each.report.observed_generation == generation}
         return tuple(last[adapter] for adapter in sorted(last))
 
-    def version(self, id_: str, at: datetime) -> Entry | None:
+    def version(self, id_: str, at: datetime) -> LoggedEvent | None:
         """Return a resource as it was."""
         until = [entry for entry in self.events_of(id_) if entry.time <= at]
         return until[-1] if until else None
 
-    def versions(self, id_: str, since: datetime) -> tuple[Entry, ...]:
+    def versions(self, id_: str, since: datetime) -> tuple[LoggedEvent, ...]:
         """Return the answers from the one in force at a moment on."""
         full = [entry for entry in self.events_of(id_) if entry.answer is not None]
         before = [entry for entry in full if entry.time <= since]
@@ -82,7 +82,7 @@ class Historian:
     def __init__(self, store: Store, start: datetime) -> None:
         self.chronicle = Chronicle()
         self.now = start
-        self.write: Callable[[Changes], Awaitable[int]] = lambda changes: write(store, changes)
+        self.write: Callable[[WriteSet], Awaitable[int]] = lambda changes: write(store, changes)
         self._number = 0
         self._records: dict[str, Record] = {}
         self._last: dict[tuple[str, str], Logged] = {}
@@ -100,7 +100,7 @@ class Historian:
         """Add a resource."""
         record = self._at_this_time(make_record(id_))
         draft = self._draft("Created", record.resource, FacetChange(gained=("p:Pending",)))
-        await self._write([draft], Changes(inserted=[record], revisions={id_: 0}, events=[draft]))
+        await self._write([draft], WriteSet(inserted=[record], revisions={id_: 0}, events=[draft]))
         self._records[id_] = record
 
     async def edit(self, id_: str) -> None:
@@ -121,11 +121,11 @@ class Historian:
         stored = make_stored(adapter, record.resource.generation, said, id=f"rep-{self._number}", **times)
         if last is not None and last.stored.report == stored.report:
             last.stored = replace(last.stored, **times)
-            await self.write(Changes(reports=[(id_, last.stored)]))
+            await self.write(WriteSet(reports=[(id_, last.stored)]))
             return
         draft = self._draft("StatusChanged", record.resource, FacetChange(("p:Pending",), (f"a:{adapter}={said}",)))
         log = [LoggedReport(id_, stored, 0, last.stored if last else None)]
-        changes = Changes(updated=[record], revisions={id_: 0}, events=[draft], reports=[(id_, stored)], log=log)
+        changes = WriteSet(updated=[record], revisions={id_: 0}, events=[draft], reports=[(id_, stored)], log=log)
         await self._write([draft], changes)
         self._records[id_] = record
         self._last[id_, adapter] = logged = Logged(id_, self.now, stored, stored.effective_time)
@@ -135,7 +135,7 @@ class Historian:
         """Forget the report of an adapter."""
         if (id_, adapter) in self._last:
             self._last.pop((id_, adapter)).forget_heartbeats()
-        await self.write(Changes(retired=[(id_, adapter)]))
+        await self.write(WriteSet(retired=[(id_, adapter)]))
 
     async def remove(self, id_: str) -> None:
         """Take a resource away."""
@@ -144,12 +144,12 @@ class Historian:
             if (id_, adapter) in self._last:
                 self._last.pop((id_, adapter)).forget_heartbeats()
         draft = self._draft("Removed", resource, FacetChange(lost=("p:Pending",)))
-        await self._write([draft], Changes(removed=[resource], events=[draft]))
+        await self._write([draft], WriteSet(removed=[resource], events=[draft]))
 
     async def _change(self, record: Record, type_: EventType, edited: frozenset[str] = frozenset()) -> None:
         id_, record = record.resource.id, self._at_this_time(record)
         draft = self._draft(type_, record.resource, FacetChange(kept=("p:Pending",)))
-        changes = Changes(updated=[record], revisions={id_: 0}, edited=edited, events=[draft])
+        changes = WriteSet(updated=[record], revisions={id_: 0}, edited=edited, events=[draft])
         await self._write([draft], changes)
         self._records[id_] = record
 
@@ -157,20 +157,20 @@ class Historian:
         status = record.status
         return replace(record, status=replace(status, memory=replace(status.memory, written_time=self.now)))
 
-    def _draft(self, type_: EventType, resource: Resource, facets: FacetChange | None) -> Draft:
+    def _draft(self, type_: EventType, resource: Resource, facets: FacetChange | None) -> NewEvent:
         answer = f"{resource.id} {len(self.chronicle.entries)}".encode()
-        return Draft(type_, resource, self.now, None if type_ == "Removed" else answer, facets=facets)
+        return NewEvent(type_, resource, self.now, None if type_ == "Removed" else answer, facets=facets)
 
-    async def _write(self, drafts: Sequence[Draft], changes: Changes) -> None:
+    async def _write(self, drafts: Sequence[NewEvent], changes: WriteSet) -> None:
         base = await self.write(changes)
         self.chronicle.entries += [as_entry(base + 1 + place, draft) for place, draft in enumerate(drafts)]
 
 
-def as_entry(position: int, draft: Draft) -> Entry:
+def as_entry(position: int, draft: NewEvent) -> LoggedEvent:
     """Return what a draft becomes in the log."""
     resource = draft.resource
     identity = (resource.kind, resource.id, resource.parent_id, resource.tenant, resource.generation)
-    return Entry(position, draft.type, *identity, draft.time, draft.answer, draft.facets)
+    return LoggedEvent(position, draft.type, *identity, draft.time, draft.answer, draft.facets)
 
 
 async def live_through(historian: Historian, steps: int, seed: int = 5) -> None:

@@ -17,7 +17,7 @@ from hyperfleet.model.phase import Phase
 from hyperfleet.model.report import Report, StoredReport
 from hyperfleet.model.resource import Resource
 from hyperfleet.model.status import AdapterSummary, Memory, Status
-from hyperfleet.ports import EVERYTHING, Cause, Changes, Draft, Loaded, Needs, Pruning, Record, Store, Work
+from hyperfleet.ports import EVERYTHING, ChangeCause, Loaded, Needs, NewEvent, Pruning, Record, Store, Work, WriteSet
 
 START = datetime(2025, 10, 17, 12, 0, 0, 123456, tzinfo=UTC)
 
@@ -112,10 +112,17 @@ def as_past(stored: StoredReport) -> StoredReport:
     return replace(stored, digest=b"", is_calm=False)
 
 
-def make_draft(resource: Resource, *transitions: Transition, type_: EventType = "StatusChanged", **more: Any) -> Draft:
+def make_draft(
+    resource: Resource, *transitions: Transition, type_: EventType = "StatusChanged", **more: Any
+) -> NewEvent:
     """Make an event of a resource."""
-    fields: dict[str, Any] = {"time": START, "answer": b"{}", "cause": Cause("report", "rep-1"), "policy": "digest"}
-    return Draft(type_, resource, transitions=transitions, **(fields | more))
+    fields: dict[str, Any] = {
+        "time": START,
+        "answer": b"{}",
+        "cause": ChangeCause("report", "rep-1"),
+        "policy": "digest",
+    }
+    return NewEvent(type_, resource, transitions=transitions, **(fields | more))
 
 
 def moved(subject: str, before: str | None, after: str | None, instant: datetime = START) -> Transition:
@@ -123,9 +130,9 @@ def moved(subject: str, before: str | None, after: str | None, instant: datetime
     return Transition(subject, before, after, instant, "Because", "of this")
 
 
-def created(*records: Record, tokens: Mapping[str, Iterable[str]] | None = None, time: datetime = START) -> Changes:
+def created(*records: Record, tokens: Mapping[str, Iterable[str]] | None = None, time: datetime = START) -> WriteSet:
     """Make the changes that add records, with an event for each."""
-    return Changes(
+    return WriteSet(
         inserted=records,
         revisions={record.resource.id: place for place, record in enumerate(records)},
         events=[make_draft(record.resource, type_="Created", time=time) for record in records],
@@ -133,9 +140,9 @@ def created(*records: Record, tokens: Mapping[str, Iterable[str]] | None = None,
     )
 
 
-def changed(*records: Record, time: datetime = START, **more: Any) -> Changes:
+def changed(*records: Record, time: datetime = START, **more: Any) -> WriteSet:
     """Make the changes that give records another status, with an event for each."""
-    return Changes(
+    return WriteSet(
         updated=records,
         revisions={record.resource.id: place for place, record in enumerate(records)},
         events=[make_draft(record.resource, time=time) for record in records],
@@ -146,7 +153,7 @@ def changed(*records: Record, time: datetime = START, **more: Any) -> Changes:
 # ── doing ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def write(store: Store, changes: Changes, *ids: str) -> int:
+async def write(store: Store, changes: WriteSet, *ids: str) -> int:
     """Write changes to resources, loading those that are not new."""
     old = {record.resource.id for record in changes.updated} | {resource.id for resource in changes.removed}
     old |= {record.resource.id for record in changes.rescheduled} | {change.resource_id for change in changes.calm}
@@ -167,9 +174,9 @@ async def look(store: Store, needs: Needs) -> Loaded:
     """Return what a transaction finds."""
     seen: list[Loaded] = []
 
-    def work(loaded: Loaded) -> Changes:
+    def work(loaded: Loaded) -> WriteSet:
         seen[:] = [loaded]
-        return Changes()
+        return WriteSet()
 
     await store.transact(needs, work)
     return seen[0]

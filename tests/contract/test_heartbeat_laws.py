@@ -15,10 +15,10 @@ from msgspec.structs import replace
 
 from hyperfleet.model.report import Report
 from hyperfleet.ports import EVERYTHING, Record
-from hyperfleet.services.callers import ANYBODY
+from hyperfleet.services.callers import ANONYMOUS
 from hyperfleet.services.reports import RetireAdapter
 from hyperfleet.services.resources import Delete, Edit
-from hyperfleet.services.results import Change, Reported
+from hyperfleet.services.results import Reported, ResourceEdit
 from tests.contract.clocks import TestTime
 from tests.contract.conftest import DURABLE
 from tests.contract.ways import OrdinaryStore, Ways
@@ -146,7 +146,7 @@ class Player:
         await self.ways.submit(
             self.ways.reporting(id_, beat),
             self.ways.reporting(other, self.repeat((place + 1) % 3, adapter) or beat),
-            Edit(target_of(id_), Change(spec={"batch": next(self.ways.numbers)}), ANYBODY, accept_all),
+            Edit(target_of(id_), ResourceEdit(spec={"batch": next(self.ways.numbers)}), ANONYMOUS, accept_all),
             self.ways.reporting(id_, beat),
             self.ways.reporting(other, make_report(adapter, "False/Broken")),
             self.ways.reporting(other, beat),
@@ -173,14 +173,14 @@ class Player:
 
     async def _edit(self, place: int) -> None:
         id_ = self.ways.ids[place]
-        change = Change(spec={"n": next(self.ways.numbers)})
-        await self.ways.submit(Edit(target_of(id_), change, ANYBODY, accept_all))
+        change = ResourceEdit(spec={"n": next(self.ways.numbers)})
+        await self.ways.submit(Edit(target_of(id_), change, ANONYMOUS, accept_all))
 
     async def _delete(self, place: int) -> None:
-        await self.ways.submit(Delete(target_of(self.ways.ids[place]), ANYBODY))
+        await self.ways.submit(Delete(target_of(self.ways.ids[place]), ANONYMOUS))
 
     async def _retire(self, place: int, adapter: str) -> None:
-        await self.ways.submit(RetireAdapter(target_of(self.ways.ids[place]), adapter, ANYBODY))
+        await self.ways.submit(RetireAdapter(target_of(self.ways.ids[place]), adapter, ANONYMOUS))
 
     async def _policy(self, place: int) -> None:
         await self.ways.use(POLICIES[place])
@@ -258,12 +258,12 @@ def test_a_heartbeat_moves_two_times_of_one_report_and_its_adapters_record(place
         await ways.time.advance(SECOND / 2)
         untouched = await everything_else(ways, id_)
         [result] = await ways.submit(ways.reporting(id_, report))
-        if not isinstance(result, Reported) or result.heard is None:
+        if not isinstance(result, Reported) or result.heartbeat is None:
             return
         after = await ways.short.store.read_record("Cluster", id_, EVERYTHING)
         heard = replace(before.reports[adapter], effective_time=ways.time.now, last_heard=ways.time.now)
         assert after == replace(before, reports={**before.reports, adapter: heard})
-        assert result.verdicts[0].report_id == heard.id
+        assert result.results[0].report_id == heard.id
         now = await everything_else(ways, id_)
         assert now.pop("adapters") == counted(untouched.pop("adapters"), adapter, ways.time.now)
         assert now == untouched
@@ -318,11 +318,11 @@ class RoughPlayer(Player):
             before = await self._times(place, report.adapter)
             result = await ways.short.committer.submit(ways.reporting(ways.ids[place], report))
             assert isinstance(result, Reported)
-            ways.recorded += result.heard is not None
+            ways.recorded += result.heartbeat is not None
             after = await self._times(place, report.adapter)
             if before is not None and after is not None:
                 assert after[1] >= before[1], "what was heard stays heard, however the clock is set"
-                assert result.heard is None or after[0] > before[0]
+                assert result.heartbeat is None or after[0] > before[0]
 
     async def _times(self, place: int, adapter: str) -> tuple[datetime, datetime] | None:
         id_ = self.ways.ids[place]
@@ -331,8 +331,8 @@ class RoughPlayer(Player):
         return None if stored is None else (stored.effective_time, stored.last_heard)
 
     async def _edit(self, place: int) -> None:
-        change = Change(spec={"n": next(self.ways.numbers)})
-        await self.ways.short.committer.submit(Edit(target_of(self.ways.ids[place]), change, ANYBODY, accept_all))
+        change = ResourceEdit(spec={"n": next(self.ways.numbers)})
+        await self.ways.short.committer.submit(Edit(target_of(self.ways.ids[place]), change, ANONYMOUS, accept_all))
 
     async def _policy(self, place: int) -> None:
         await self.ways.short.use(POLICIES[place])

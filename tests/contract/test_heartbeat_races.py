@@ -20,11 +20,11 @@ from msgspec.structs import replace
 from hyperfleet.backends.postgres_transactions import record_heartbeats
 from hyperfleet.model.kind import CLUSTER
 from hyperfleet.model.report import StoredReport
-from hyperfleet.ports import EVERYTHING, Cause, HistoryQuery, Record
-from hyperfleet.services.callers import ANYBODY
-from hyperfleet.services.reports import Submission, TakeReports
+from hyperfleet.ports import EVERYTHING, ChangeCause, HistoryQuery, Record
+from hyperfleet.services.callers import ANONYMOUS
+from hyperfleet.services.reports import AcceptReports, Submission
 from hyperfleet.services.resources import Create, Delete, Edit
-from hyperfleet.services.results import Change, Refusal, Reported
+from hyperfleet.services.results import Refusal, Reported, ResourceEdit
 from hyperfleet.services.upkeep import Recompute
 from tests.contract.clocks import TestTime
 from tests.contract.conftest import DURABLE
@@ -49,11 +49,11 @@ class Servers:
         self.first, self.second = self.writers = writers
         self._number = 0
 
-    def reporting(self, adapter: str = "dns", said: str = "True", id_: str = "cls-a", **more: Any) -> TakeReports:
+    def reporting(self, adapter: str = "dns", said: str = "True", id_: str = "cls-a", **more: Any) -> AcceptReports:
         """Make the command for one report; `observed` is its time."""
         self._number += 1
         report = replace(make_report(adapter, said, **_without(more, "observed")), observed_time=more.get("observed"))
-        return TakeReports(target_of(id_), (Submission(report, f"rpt-{self._number}"),), ANYBODY, "outcome")
+        return AcceptReports(target_of(id_), (Submission(report, f"rpt-{self._number}"),), ANONYMOUS, "outcome")
 
     async def report(self, adapter: str = "dns", said: str = "True", **more: Any) -> Reported:
         """Have the first server take a report."""
@@ -64,12 +64,12 @@ class Servers:
     async def beat(self, adapter: str = "dns", **more: Any) -> None:
         """Have the first server take a heartbeat, which must take the short way."""
         result = await self.report(adapter, **more)
-        assert result.heard is not None, "it did not take the short way"
+        assert result.heartbeat is not None, "it did not take the short way"
 
     async def begin(self, *ids: str) -> None:
         """Store clusters on which both adapters have reported: all is calm."""
         for id_ in ids or ("cls-a",):
-            await self.first.committer.submit(Create(CLUSTER, id_, id_, {}, {}, ANYBODY, accept_all))
+            await self.first.committer.submit(Create(CLUSTER, id_, id_, {}, {}, ANONYMOUS, accept_all))
             for adapter in ("dns", "apply"):
                 await self.time.advance(SECOND)
                 await self.report(adapter, id_=id_)
@@ -196,7 +196,7 @@ async def test_news_that_waited_for_a_heartbeat_is_judged_by_the_times_that_it_l
         news = servers.reporting(said="False/Broken", observed=middle)
         late = await behind(barrier, servers.second.committer.submit(news))
     result = await late
-    assert result.verdicts[0].cause == "OutOfOrder"
+    assert result.results[0].cause == "OutOfOrder"
     stored = await servers.stored()
     assert (stored.effective_time, stored.report.status_of("Available")) == (servers.time.now, "True")
     await servers.verify()
@@ -208,9 +208,9 @@ async def test_a_heartbeat_that_waited_for_news_is_news_itself(barred: Barred) -
         news = await behind(barrier, servers.second.committer.submit(servers.reporting(said="False/Broken")))
         await servers.time.advance(SECOND)
         beat = await behind(barrier, servers.report(), 2)
-    assert (await news).verdicts[0].outcome == "aggregated"
+    assert (await news).results[0].outcome == "aggregated"
     result = await beat
-    assert (result.heard, result.verdicts[0].outcome) == (None, "aggregated")
+    assert (result.heartbeat, result.results[0].outcome) == (None, "aggregated")
     history = await servers.first.store.read_transitions(HistoryQuery("cls-a", EVERYTHING, frozenset({"Ready"})))
     assert [each.transition.after for each in history][:3] == ["True", "False", "True"], "neither is lost"
     await servers.verify()
@@ -224,7 +224,7 @@ async def test_a_timer_marks_no_adapter_whose_heartbeat_came_meanwhile(barred: B
     await servers.beat("apply")
     await servers.time.advance(MINUTE)
     async with barrier.held(HEAD):
-        timer = await behind(barrier, servers.second.committer.submit(Recompute("cls-a", Cause("deadline"))))
+        timer = await behind(barrier, servers.second.committer.submit(Recompute("cls-a", ChangeCause("deadline"))))
         await servers.beat()
     await timer
     record = await servers.read()
@@ -239,10 +239,10 @@ async def test_a_heartbeat_that_waited_for_a_timer_wakes_its_adapter_up(barred: 
     servers, barrier = barred
     await servers.time.advance(6 * MINUTE)
     async with barrier.held(REPORT):
-        timer = await behind(barrier, servers.second.committer.submit(Recompute("cls-a", Cause("deadline"))))
+        timer = await behind(barrier, servers.second.committer.submit(Recompute("cls-a", ChangeCause("deadline"))))
         beat = await behind(barrier, servers.report(), 2)
     await timer
-    assert (await beat).verdicts[0].outcome == "aggregated"
+    assert (await beat).results[0].outcome == "aggregated"
     stored = await servers.stored()
     assert stored.last_heard == servers.time.now
     dns = next(each for each in (await servers.read()).status.adapters if each.name == "dns")
@@ -252,7 +252,7 @@ async def test_a_heartbeat_that_waited_for_a_timer_wakes_its_adapter_up(barred: 
 
 async def test_an_edit_takes_nothing_back_that_a_heartbeat_moved(barred: Barred) -> None:
     servers, barrier = barred
-    edit = Edit(target_of("cls-a"), Change(spec={"a": 1}), ANYBODY, accept_all)
+    edit = Edit(target_of("cls-a"), ResourceEdit(spec={"a": 1}), ANONYMOUS, accept_all)
     await servers.time.advance(MINUTE)
     async with barrier.held(HEAD):
         edited = await behind(barrier, servers.second.committer.submit(edit))
@@ -278,7 +278,7 @@ async def test_news_of_one_adapter_takes_nothing_back_of_another(barred: Barred)
 
 async def test_a_resource_that_goes_takes_its_heartbeats_along(barred: Barred) -> None:
     servers, barrier = barred
-    await servers.second.committer.submit(Delete(target_of("cls-a"), ANYBODY))
+    await servers.second.committer.submit(Delete(target_of("cls-a"), ANONYMOUS))
     done: dict[str, Any] = {"generation": 2, "extra": {"Finalized": "True"}}
     await servers.report(**done)
     await servers.time.advance(MINUTE)
@@ -294,7 +294,7 @@ async def test_a_resource_that_goes_takes_its_heartbeats_along(barred: Barred) -
 
 async def test_a_heartbeat_that_waits_for_a_removal_finds_nothing(barred: Barred) -> None:
     servers, barrier = barred
-    await servers.second.committer.submit(Delete(target_of("cls-a"), ANYBODY))
+    await servers.second.committer.submit(Delete(target_of("cls-a"), ANONYMOUS))
     done: dict[str, Any] = {"generation": 2, "extra": {"Finalized": "True"}}
     await servers.report("apply", **done)
     await servers.time.advance(MINUTE)
@@ -312,7 +312,7 @@ async def test_another_policy_is_computed_from_the_times_of_heartbeats_that_came
     await servers.time.advance(2 * MINUTE)
     await servers.second.use(IMPATIENT)
     async with barrier.held(HEAD):
-        again = await behind(barrier, servers.second.committer.submit(Recompute("cls-a", Cause("policy"))))
+        again = await behind(barrier, servers.second.committer.submit(Recompute("cls-a", ChangeCause("policy"))))
         await servers.beat()
     await again
     stale = {summary.name: summary.stale for summary in (await servers.read()).status.adapters}
@@ -363,15 +363,15 @@ class Crowd:
             command = self._servers.reporting(adapter, said, id_, generation=generation, observed=observed)
             result = await self._any().committer.submit(command)
             assert isinstance(result, Reported), result
-            self.recorded += result.heard is not None
-            if result.verdicts[0].outcome == "aggregated":
+            self.recorded += result.heartbeat is not None
+            if result.results[0].outcome == "aggregated":
                 self.accepted.setdefault((id_, adapter), {})[generation, observed] = said
 
     async def person(self, times: int) -> None:
         """Edit, and change the policy."""
         for number in range(times):
             id_ = self._random.choice(self._ids)
-            edit = Edit(target_of(id_), Change(spec={"n": number}), ANYBODY, accept_all)
+            edit = Edit(target_of(id_), ResourceEdit(spec={"n": number}), ANONYMOUS, accept_all)
             await self._any().committer.submit(edit)
             await asyncio.sleep(0.01)
             if number % 4 == 3:

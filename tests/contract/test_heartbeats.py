@@ -13,13 +13,13 @@ from hyperfleet.errors import StoreUnavailable
 from hyperfleet.ports import (
     EVERYTHING,
     CalmChange,
-    Changes,
     Heartbeat,
     LoggedReport,
     Needs,
     Record,
     Scope,
     Store,
+    WriteSet,
 )
 from tests.contract.stores import (
     changed,
@@ -45,7 +45,7 @@ async def begin(store: Store, **more: Any) -> Record:
     stored = replace(STORED, **({"effective_time": now - HOUR, "last_heard": now - HOUR, "is_calm": True} | more))
     await write(store, created(make_record("cls-1"), make_record(make_pool("np-1", "cls-1")), time=now - HOUR))
     log = [LoggedReport(id_, stored, None) for id_ in ("cls-1", "np-1")]
-    await write(store, Changes(reports=[("cls-1", stored), ("np-1", stored)], log=log))
+    await write(store, WriteSet(reports=[("cls-1", stored), ("np-1", stored)], log=log))
     return await must_read(store, "cls-1")
 
 
@@ -160,7 +160,7 @@ async def test_only_what_is_observed_later_is_a_heartbeat(store: Store, seconds:
 async def test_what_was_heard_stays_heard_when_the_clock_is_set_back(store: Store) -> None:
     before = await begin(store)
     later = before.reports["dns"].last_heard + 5 * HOUR
-    await write(store, Changes(reports=[("cls-1", replace(before.reports["dns"], last_heard=later))]))
+    await write(store, WriteSet(reports=[("cls-1", replace(before.reports["dns"], last_heard=later))]))
     assert await is_recorded(store)
     after = (await must_read(store, "cls-1")).reports["dns"]
     assert after.last_heard == later
@@ -228,7 +228,7 @@ async def test_replicas_record_the_same_heartbeats_at_once(replicas: list[Store]
     now = (await look(replicas[0], Needs())).now
     stored = replace(STORED, effective_time=now - HOUR, last_heard=now - HOUR, is_calm=True)
     await write(replicas[0], created(*map(make_record, ids)))
-    await write(replicas[0], Changes(reports=[(id_, stored) for id_ in ids]))
+    await write(replicas[0], WriteSet(reports=[(id_, stored) for id_ in ids]))
 
     async def record(turn: int) -> int:
         beats = [make_beat(resource_id=id_) for id_ in (ids if turn % 4 < 2 else reversed(ids))]
@@ -264,7 +264,7 @@ async def test_where_only_the_next_deadline_is_stored_nothing_else_moves(store: 
     before = await begin(store)
     due: datetime = (await look(store, Needs())).now - HOUR
     other = make_record("cls-1", "Failed", wake_at=due, policy_version=7, answer=b"other", revision=-9)
-    base = await write(store, Changes(rescheduled=[other]))
+    base = await write(store, WriteSet(rescheduled=[other]))
     after = await must_read(store, "cls-1")
     status = replace(before.status, next_deadline=due)
     assert after == replace(before, status=status, policy_version=7)

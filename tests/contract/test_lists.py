@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from hyperfleet.backends.rows import to_micros
 from hyperfleet.model.phase import PHASE_TRAITS, PHASES
-from hyperfleet.ports import EVERYTHING, Answer, Group, OrderField, Query, Record, Scope, Store, Term
+from hyperfleet.ports import EVERYTHING, GroupCount, OrderField, Query, Record, Scope, Store, StoredAnswer, TokenTerm
 from tests.contract.stores import (
     START,
     changed,
@@ -55,7 +55,7 @@ class Known(Struct, frozen=True):
         }
         return keys[order], resource.id
 
-    def has(self, term: Term) -> bool:
+    def has(self, term: TokenTerm) -> bool:
         found = (
             any(map(token.startswith, term.tokens)) if term.is_prefix else token in term.tokens for token in self.tokens
         )
@@ -107,23 +107,23 @@ def some_queries(random: Random, number: int) -> Iterator[Query]:
             scope=Scope(random.choice([None, None, frozenset({"acme"}), frozenset({"acme", ""}), frozenset({"?"})])),
             parent_id=random.choice([None, None, None, "p1"]),
             terms=tuple(some_term(random) for _ in range(random.choice([0, 1, 1, 2, 3])))
-            + ((Term(("l:a",), is_prefix=True),) if prefixed else ()),
+            + ((TokenTerm(("l:a",), is_prefix=True),) if prefixed else ()),
             updated_since=random.choice([None, None, START + timedelta(minutes=random.randrange(11))]),
             order=random.choice(ORDERS),
             is_descending=random.random() < 0.5,
         )
 
 
-def some_term(random: Random) -> Term:
+def some_term(random: Random) -> TokenTerm:
     is_prefix = random.random() < 0.4
     tokens = random.sample(PREFIXES if is_prefix else [*TOKENS, RARE, "none"], random.choice([0, 1, 1, 2, 3]))
-    return Term(tuple(tokens), is_negated=random.random() < 0.4, is_prefix=is_prefix)
+    return TokenTerm(tuple(tokens), is_negated=random.random() < 0.4, is_prefix=is_prefix)
 
 
-def expected(fleet: Sequence[Known], query: Query) -> list[Answer]:
+def expected(fleet: Sequence[Known], query: Query) -> list[StoredAnswer]:
     found = sorted((each for each in fleet if each.matches(query)), key=lambda each: each.key(query.order))
     records = [(each.record, each.key(query.order)[0]) for each in found]
-    answers = [Answer(record.resource.id, record.answer, record.revision, key) for record, key in records]
+    answers = [StoredAnswer(record.resource.id, record.answer, record.revision, key) for record, key in records]
     return answers[::-1] if query.is_descending else answers
 
 
@@ -144,9 +144,9 @@ async def test_pages_that_follow_each_other_are_the_whole_list(
     store: Store, order: OrderField, is_descending: bool
 ) -> None:
     fleet = await settle_fleet(store, Random(8), 40)
-    for terms in ((), (Term((RARE, "p:Ready")),)):
+    for terms in ((), (TokenTerm((RARE, "p:Ready")),)):
         query = Query("Cluster", EVERYTHING, terms=terms, order=order, is_descending=is_descending, limit=4)
-        seen: list[Answer] = []
+        seen: list[StoredAnswer] = []
         while page := await store.find(query):
             seen += page
             query = replace(query, after=(page[-1].key, page[-1].id))
@@ -176,12 +176,12 @@ async def test_groups_of_one_size_come_in_the_order_of_their_values(store: Store
     tokens = {"cls-1": ["p:b"], "cls-2": ["p:a"], "cls-3": ["p:c"], "cls-4": ["p:c"], "cls-5": []}
     await write(store, created(*map(make_record, tokens), tokens=tokens))
     groups = await store.summarize(Query("Cluster", EVERYTHING), ("p:",))
-    assert groups == (Group(("c",), 2), Group(("a",), 1), Group(("b",), 1), Group((None,), 1))
+    assert groups == (GroupCount(("c",), 2), GroupCount(("a",), 1), GroupCount(("b",), 1), GroupCount((None,), 1))
 
 
 async def test_a_token_that_is_given_twice_or_taken_twice_is_there_or_not(store: Store) -> None:
     await write(store, created(make_record("cls-1"), tokens={"cls-1": ["t"]}))
-    asked = Query("Cluster", EVERYTHING, terms=(Term(("t",)),))
+    asked = Query("Cluster", EVERYTHING, terms=(TokenTerm(("t",)),))
     record = make_record("cls-1")
     await write(store, changed(record, facets_added=[("cls-1", "t")]))
     assert ids_of(await store.find(asked)) == ["cls-1"]

@@ -22,7 +22,7 @@ from hyperfleet.backends.sqlite import SqliteStore
 from hyperfleet.backends.sqlite_connection import SQL as SQLITE_SQL
 from hyperfleet.backends.statements import Engine
 from hyperfleet.errors import HistoryPruned
-from hyperfleet.ports import EVERYTHING, Changes, Needs, NewPolicy, PolicyVersion, Record
+from hyperfleet.ports import EVERYTHING, Needs, NewPolicy, PolicyVersion, Record, WriteSet
 from tests.contract.conftest import DURABLE
 from tests.contract.stores import (
     START,
@@ -165,7 +165,7 @@ async def test_a_past_that_is_whole_can_be_told_from_the_beginning(old: OldDatab
     assert await old.store.read_version("Cluster", "cls-1", EVERYTHING, EARLY) is None
     (report,) = await old.store.read_reports_past("cls-1", EVERYTHING, EARLY + 2 * HOUR)
     assert report.id == "rep-2"
-    assert await write(old.store, Changes(events=[make_draft(make_resource())])) == 5
+    assert await write(old.store, WriteSet(events=[make_draft(make_resource())])) == 5
     assert [entry.position for entry in (await old.store.read_events(4, 10)).entries] == [5, 6]
     await old.store.close()
 
@@ -177,7 +177,7 @@ async def test_the_present_is_what_it_was(old: OldDatabase) -> None:
     assert await must_read(old.store, "cls-1") == record
     assert (await look(old.store, Needs(ids=frozenset({"cls-1"})))).records == {"cls-1": record}
     later = replace(record.reports["dns"], last_heard=START + HOUR)
-    await write(old.store, Changes(reports=[("cls-1", later)]))
+    await write(old.store, WriteSet(reports=[("cls-1", later)]))
     assert (await must_read(old.store, "cls-1")).reports["dns"] == later
     await old.store.close()
 

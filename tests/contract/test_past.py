@@ -12,16 +12,16 @@ from msgspec.structs import replace
 from hyperfleet.errors import HistoryPruned
 from hyperfleet.ports import (
     EVERYTHING,
-    Changes,
-    Draft,
-    Entry,
     FacetChange,
+    LoggedEvent,
     LoggedReport,
     Needs,
+    NewEvent,
     PastReport,
     Pruning,
     Scope,
     Store,
+    WriteSet,
 )
 from tests.contract.pasts import ADAPTERS, Chronicle, Historian, as_entry, live_through
 from tests.contract.stores import (
@@ -67,12 +67,12 @@ def ids_in(chronicle: Chronicle) -> list[str]:
     return sorted({entry.resource_id for entry in chronicle.entries})
 
 
-async def write_at_last(store: Store, changes: Changes) -> int:
+async def write_at_last(store: Store, changes: WriteSet) -> int:
     """Write changes once nobody is in the way."""
     return await insist(store, Needs(ids=frozenset(changes.revisions)), lambda _: changes)
 
 
-async def read_all(store: Store, after: int, limit: int) -> AsyncIterator[Entry]:
+async def read_all(store: Store, after: int, limit: int) -> AsyncIterator[LoggedEvent]:
     """Read events page by page."""
     while page := (await store.read_events(after, limit)).entries:
         assert len(page) <= limit
@@ -102,10 +102,10 @@ async def test_an_event_is_kept_with_all_that_is_known_of_it(store: Store) -> No
     facets = FacetChange(("l:k=ü",), ("p:Ready", "w:x"), ("p:Failed",))
     drafts = [
         make_draft(make_resource("cls-1"), type_="Created", facets=FacetChange(gained=("a", "b"))),
-        Draft("DeletionRequested", pool, await now_of(store), b'{"a": "\xc3\xbc"}', facets=facets),
+        NewEvent("DeletionRequested", pool, await now_of(store), b'{"a": "\xc3\xbc"}', facets=facets),
         make_draft(pool, type_="Removed", answer=None, facets=FacetChange(lost=("b",))),
     ]
-    await write(store, Changes(inserted=[make_record("cls-1")], events=drafts))
+    await write(store, WriteSet(inserted=[make_record("cls-1")], events=drafts))
     found = await store.read_events(0, 10)
     assert list(found.entries) == [as_entry(place + 1, draft) for place, draft in enumerate(drafts)]
     assert found.head == 3
@@ -119,11 +119,11 @@ async def test_a_reader_misses_nothing_while_others_write(replicas: list[Store])
         for number in range(15):
             record = make_record(ids[(writer + number) % 4])
             draft = make_draft(record.resource, answer=f"{writer} {number}".encode())
-            changes = Changes(updated=[record], revisions={record.resource.id: 1}, events=[draft, draft])
+            changes = WriteSet(updated=[record], revisions={record.resource.id: 1}, events=[draft, draft])
             await write_at_last(replicas[writer % 2], changes)
 
     writing = asyncio.gather(*(write_some(writer) for writer in range(4)))
-    entries: list[Entry] = []
+    entries: list[LoggedEvent] = []
     while len(entries) < 4 + 2 * 4 * 15:
         page = await replicas[len(entries) % 2].read_events(len(entries), 5)
         entries += page.entries
@@ -196,7 +196,7 @@ async def test_reports_that_made_no_event_are_in_the_log_too(store: Store) -> No
     now = await now_of(store)
     await write(store, created(make_record("cls-1"), time=now))
     stored = [make_stored(adapter, id=adapter, last_heard=now) for adapter in ADAPTERS]
-    await write(store, Changes(log=[LoggedReport("cls-1", each, None) for each in stored]))
+    await write(store, WriteSet(log=[LoggedReport("cls-1", each, None) for each in stored]))
     told = tuple(as_past(each) for each in stored)
     assert await store.read_report_log("cls-1", EVERYTHING, now - DAY) == tuple(PastReport(now, each) for each in told)
     assert await store.read_reports_past("cls-1", EVERYTHING, now) == told
@@ -210,10 +210,10 @@ async def test_a_report_of_the_past_has_the_times_that_it_had_before_the_next_on
     first = make_stored("dns", said="a", id="rep-1", last_heard=now, effective_time=now)
     heard = replace(first, last_heard=now + MINUTE, effective_time=now + MINUTE - TICK)
     second = make_stored("dns", said="b", id="rep-2", last_heard=now + 2 * MINUTE, effective_time=now + 2 * MINUTE)
-    await write(store, Changes(reports=[("cls-1", first)], log=[LoggedReport("cls-1", first, None)]))
-    await write(store, Changes(reports=[("cls-1", heard)]))
+    await write(store, WriteSet(reports=[("cls-1", first)], log=[LoggedReport("cls-1", first, None)]))
+    await write(store, WriteSet(reports=[("cls-1", heard)]))
     assert await store.read_reports_past("cls-1", EVERYTHING, now) == (as_past(heard),), "it is still the last"
-    await write(store, Changes(reports=[("cls-1", second)], log=[LoggedReport("cls-1", second, None, heard)]))
+    await write(store, WriteSet(reports=[("cls-1", second)], log=[LoggedReport("cls-1", second, None, heard)]))
     assert await store.read_reports_past("cls-1", EVERYTHING, now) == (as_past(heard),)
     assert await store.read_reports_past("cls-1", EVERYTHING, now + 2 * MINUTE) == (as_past(second),)
     assert await store.read_report_log("cls-1", EVERYTHING, now) == (
@@ -229,7 +229,7 @@ async def test_resources_of_all_kinds_are_walked_in_the_order_of_ids(store: Stor
     records = [make_record(f"cls-{place}") for place in range(3)]
     strangers = [make_record(make_resource("b-1", tenant="b")), make_record(make_pool("np-1", "cls-1", tenant="b"))]
     await write(store, created(*reversed(records), *strangers))
-    await write(store, Changes(reports=[("cls-1", make_stored())]))
+    await write(store, WriteSet(reports=[("cls-1", make_stored())]))
     ids = ["b-1", "cls-0", "cls-1", "cls-2", "np-1"]
     whole = await store.walk("", 10, EVERYTHING)
     assert [record.resource.id for record in whole] == ids
@@ -267,7 +267,7 @@ async def compare(store: Store, chronicle: Chronicle, id_: str, at: datetime, *,
     except HistoryPruned:
         assert not is_kept, (id_, at)
         return
-    if await store.remembers("Cluster", id_, EVERYTHING):
+    if await store.existed("Cluster", id_, EVERYTHING):
         assert version == chronicle.version(id_, at), (id_, at)
         assert reports == chronicle.reports_past(id_, at), (id_, at)
     else:

@@ -12,17 +12,17 @@ from msgspec.structs import replace
 from hyperfleet.errors import HistoryPruned
 from hyperfleet.model.event import Transition
 from hyperfleet.ports import (
-    Cause,
+    ChangeCause,
     ChangeQuery,
-    Changes,
     FacetChange,
-    Gap,
+    LogGap,
     LoggedChange,
-    MoveFilter,
     Needs,
     Record,
     Scope,
     Store,
+    TransitionFilter,
+    WriteSet,
 )
 from tests.contract.stores import look, make_draft, make_pool, make_record, make_resource, moved, prune_all, write
 
@@ -39,19 +39,19 @@ async def now_of(store: Store) -> datetime:
 async def create(store: Store, record: Record, time: datetime, *transitions: Transition, **more: Any) -> int:
     """Add a resource; return the position of its event."""
     draft = make_draft(record.resource, *transitions, type_="Created", time=time, **more)
-    return await write(store, Changes(inserted=[record], revisions={record.resource.id: 0}, events=[draft])) + 1
+    return await write(store, WriteSet(inserted=[record], revisions={record.resource.id: 0}, events=[draft])) + 1
 
 
 async def change(store: Store, record: Record, time: datetime, *transitions: Transition, **more: Any) -> int:
     """Let a resource change; return the position of its event."""
     draft = make_draft(record.resource, *transitions, time=time, **more)
-    return await write(store, Changes(updated=[record], revisions={record.resource.id: 0}, events=[draft])) + 1
+    return await write(store, WriteSet(updated=[record], revisions={record.resource.id: 0}, events=[draft])) + 1
 
 
 async def remove(store: Store, record: Record, time: datetime, *transitions: Transition, **more: Any) -> int:
     """Take a resource away; return the position of its event."""
     draft = make_draft(record.resource, *transitions, type_="Removed", time=time, answer=None, **more)
-    return await write(store, Changes(removed=[record.resource], events=[draft])) + 1
+    return await write(store, WriteSet(removed=[record.resource], events=[draft])) + 1
 
 
 def positions(changes: Iterable[LoggedChange]) -> list[int]:
@@ -86,7 +86,7 @@ async def a_small_fleet(store: Store) -> list[datetime]:
         store, one, times[3], moved("phase", "Pending", "Failed", times[3]), moved("Ready", None, "False", times[3])
     )
     await change(store, one, times[4], type_="SpecChanged")
-    await change(store, pool, times[5], moved("phase", "Pending", "Ready", times[5]), cause=Cause("deadline"))
+    await change(store, pool, times[5], moved("phase", "Pending", "Ready", times[5]), cause=ChangeCause("deadline"))
     await change(store, one, times[6], moved("Ready", "False", "True", times[6]))
     await remove(store, pool, times[7], moved("phase", "Ready", None, times[7]))
     return times
@@ -101,7 +101,7 @@ async def test_a_change_has_its_resource_and_all_its_transitions(store: Store) -
     await create(store, pool, start, moved("phase", None, "Pending", start))
     facets = FacetChange(("l:k=ü",), ("p:Ready",), ("p:Pending",))
     moves = (moved("phase", "Pending", "Ready", start + HOUR), moved("Ready", None, "True", start + HOUR))
-    await change(store, pool, start + HOUR, *moves, facets=facets, cause=Cause("report", "rep-5"), policy="12")
+    await change(store, pool, start + HOUR, *moves, facets=facets, cause=ChangeCause("report", "rep-5"), policy="12")
     page = await store.read_changes(ChangeQuery(after=1))
     assert (page.after, page.upto) == (1, 2)
     (found,) = page.changes
@@ -111,7 +111,7 @@ async def test_a_change_has_its_resource_and_all_its_transitions(store: Store) -
     assert tuple(each.transition for each in found.transitions) == moves
     assert [each.ordinal for each in found.transitions] == [0, 1]
     assert [each.since for each in found.transitions] == [start, None], "when the state before it began"
-    assert {(each.cause, each.policy) for each in found.transitions} == {(Cause("report", "rep-5"), "12")}
+    assert {(each.cause, each.policy) for each in found.transitions} == {(ChangeCause("report", "rep-5"), "12")}
 
 
 async def test_a_resource_that_is_gone_keeps_its_name(store: Store) -> None:
@@ -134,12 +134,12 @@ async def test_a_resource_that_is_gone_keeps_its_name(store: Store) -> None:
         (ChangeQuery(kinds=frozenset({"NodePool"})), [2, 5, 7]),
         (ChangeQuery(scope=Scope(frozenset({"acme"}))), [1, 3, 4, 6]),
         (ChangeQuery(scope=Scope(frozenset())), []),
-        (ChangeQuery(moves=MoveFilter()), [1, 2, 3, 5, 6, 7]),
-        (ChangeQuery(moves=MoveFilter(subjects=frozenset({"Ready"}))), [3, 6]),
-        (ChangeQuery(moves=MoveFilter(after=frozenset({"Failed", "True"}))), [3, 6]),
-        (ChangeQuery(moves=MoveFilter(before=frozenset({"Pending"}))), [3, 5]),
-        (ChangeQuery(moves=MoveFilter(subjects=frozenset({"Ready"}), after=frozenset({"Failed"}))), []),
-        (ChangeQuery(moves=MoveFilter(causes=frozenset({"deadline"})), is_descending=True), [5]),
+        (ChangeQuery(moves=TransitionFilter()), [1, 2, 3, 5, 6, 7]),
+        (ChangeQuery(moves=TransitionFilter(subjects=frozenset({"Ready"}))), [3, 6]),
+        (ChangeQuery(moves=TransitionFilter(after=frozenset({"Failed", "True"}))), [3, 6]),
+        (ChangeQuery(moves=TransitionFilter(before=frozenset({"Pending"}))), [3, 5]),
+        (ChangeQuery(moves=TransitionFilter(subjects=frozenset({"Ready"}), after=frozenset({"Failed"}))), []),
+        (ChangeQuery(moves=TransitionFilter(causes=frozenset({"deadline"})), is_descending=True), [5]),
     ],
 )
 async def test_changes_are_chosen_and_read_page_by_page(store: Store, query: ChangeQuery, expected: list[int]) -> None:
@@ -319,7 +319,7 @@ async def test_a_reader_that_lags_too_far_is_dropped_and_told_what_it_lost(store
     for _ in range(2):  # until it says that it knows
         page = await store.read_next("forgotten", 10)
         assert page is not None
-        assert (page.after, page.gap, page.upto) == (0, Gap(0, horizon), 7)
+        assert (page.after, page.gap, page.upto) == (0, LogGap(0, horizon), 7)
         assert positions(page.changes) == list(range(horizon + 1, 8))
     assert await store.advance_reader("forgotten", 0, 7)
     after = await store.read_next("forgotten", 10)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from hyperfleet.ports import EVERYTHING, Changes, HistoryQuery, LoggedReport, Needs, Query, Scope, Store, Term
+from hyperfleet.ports import EVERYTHING, HistoryQuery, LoggedReport, Needs, Query, Scope, Store, TokenTerm, WriteSet
 from tests.contract.stores import (
     changed,
     created,
@@ -39,18 +39,18 @@ READS: dict[str, Read] = {
     "read_records": lambda store, scope, now: store.read_records(["cls-1", "np-1"], scope),
     "read_children": lambda store, scope, now: store.read_children("cls-1", scope),
     "read_reports_at": lambda store, scope, now: store.read_reports_at("cls-1", scope, 1),
-    "find": lambda store, scope, now: store.find(Query("Cluster", scope, terms=(Term(("p:Ready",)),))),
+    "find": lambda store, scope, now: store.find(Query("Cluster", scope, terms=(TokenTerm(("p:Ready",)),))),
     "count": lambda store, scope, now: store.count(Query("NodePool", scope, parent_id="cls-1")),
     "summarize": lambda store, scope, now: store.summarize(Query("Cluster", scope), ("p:",)),
     "read_transitions": lambda store, scope, now: store.read_transitions(HistoryQuery("cls-1", scope)),
-    "remembers": lambda store, scope, now: store.remembers("Cluster", "cls-1", scope),
+    "existed": lambda store, scope, now: store.existed("Cluster", "cls-1", scope),
     "read_version": lambda store, scope, now: store.read_version("Cluster", "cls-1", scope, now),
     "read_versions": lambda store, scope, now: store.read_versions("cls-1", scope, now - DAY),
     "read_reports_past": lambda store, scope, now: store.read_reports_past("cls-1", scope, now),
     "read_report_log": lambda store, scope, now: store.read_report_log("cls-1", scope, now - DAY),
     "walk": lambda store, scope, now: store.walk("", 10, scope),
 }
-OF_THE_PAST = ("read_transitions", "remembers", "read_version", "read_versions", "read_reports_past", "read_report_log")
+OF_THE_PAST = ("read_transitions", "existed", "read_version", "read_versions", "read_reports_past", "read_report_log")
 # Of no resource; the log that all watches share; what upkeep does for all; and adapters, which have tests elsewhere.
 WITHOUT = {
     *("open", "close", "check", "transact", "position", "read_events", "due", "outdated", "claim"),
@@ -74,7 +74,7 @@ async def live(store: Store, id_: str = "cls-1", tenant: str = "acme") -> dateti
     )
     await write(store, reported)
     draft = make_draft(cluster.resource, moved("phase", "Pending", "Ready", now), time=now)
-    await write(store, Changes(events=[draft]), id_)
+    await write(store, WriteSet(events=[draft]), id_)
     return now
 
 
@@ -99,7 +99,7 @@ async def test_what_others_owned_is_not_there_when_it_is_gone(store: Store, name
     now = await live(store)
     resources = [(await must_read(store, "cls-1")).resource, (await must_read(store, "np-1", "NodePool")).resource]
     gone = [make_draft(each, type_="Removed", time=now, answer=None) for each in resources]
-    await write(store, Changes(removed=resources, events=gone))
+    await write(store, WriteSet(removed=resources, events=gone))
     read = READS[name]
     whole = await read(store, EVERYTHING, now)
     assert whole
@@ -112,7 +112,7 @@ async def test_what_nobody_knows_the_owner_of_is_told_only_to_those_who_see_ever
     now = await live(store)
     resources = [(await must_read(store, "cls-1")).resource, (await must_read(store, "np-1", "NodePool")).resource]
     gone = [make_draft(each, type_="Removed", time=now - 2 * DAY, answer=None) for each in resources]
-    await write(store, Changes(removed=resources, events=gone))
+    await write(store, WriteSet(removed=resources, events=gone))
     await prune_all(store, "events", timedelta())
     read = READS["read_transitions"]
     assert await read(store, EVERYTHING, now)

@@ -14,21 +14,21 @@ from hyperfleet.errors import Contended, StoreUnavailable
 from hyperfleet.model.report import Discard, StoredReport
 from hyperfleet.ports import (
     EVERYTHING,
-    Answer,
-    Cause,
-    Changes,
+    AdapterCounts,
+    ChangeCause,
     HistoryQuery,
+    IdempotencyRecord,
     Loaded,
     LoggedReport,
     NameKey,
     Needs,
     Query,
-    Recorded,
-    Remembered,
+    RecordedTransition,
     Scope,
     Store,
-    Tally,
-    Term,
+    StoredAnswer,
+    TokenTerm,
+    WriteSet,
 )
 from tests.contract.stores import (
     START,
@@ -61,7 +61,7 @@ async def test_a_record_comes_back_as_it_was_written(store: Store) -> None:
     record = make_record(resource, "Failed", wake_at=START + timedelta(seconds=1), policy_version=3)
     base = await write(store, created(record))
     assert await must_read(store, "cls-1") == replace(record, revision=base + 1)
-    assert await store.read_answer("Cluster", "cls-1", EVERYTHING) == Answer("cls-1", record.answer, base + 1)
+    assert await store.read_answer("Cluster", "cls-1", EVERYTHING) == StoredAnswer("cls-1", record.answer, base + 1)
 
 
 async def test_what_is_not_there_is_none(store: Store) -> None:
@@ -112,7 +112,7 @@ async def test_children_are_read_in_the_order_of_ids(store: Store) -> None:
 async def test_positions_are_dense_and_a_revision_is_the_position_of_the_last_event(store: Store) -> None:
     first = await write(store, created(make_record("cls-1"), make_record("cls-2")))
     record = make_record("cls-1", "Ready")
-    twice = Changes(
+    twice = WriteSet(
         updated=[record],
         revisions={"cls-1": 1},
         events=[make_draft(record.resource), make_draft(record.resource)],
@@ -121,12 +121,12 @@ async def test_positions_are_dense_and_a_revision_is_the_position_of_the_last_ev
     assert second == first + 2
     assert (await must_read(store, "cls-1")).revision == second + 2
     assert (await must_read(store, "cls-2")).revision == first + 2
-    assert await store.transact(Needs(), lambda _: Changes()) == second + 2
+    assert await store.transact(Needs(), lambda _: WriteSet()) == second + 2
 
 
 async def test_a_record_without_an_event_keeps_its_revision(store: Store) -> None:
     base = await write(store, created(make_record("cls-1")))
-    await write(store, Changes(updated=[make_record("cls-1", "Ready", revision=-7)]))
+    await write(store, WriteSet(updated=[make_record("cls-1", "Ready", revision=-7)]))
     record = await must_read(store, "cls-1")
     assert record.status.phase == "Ready"
     assert record.revision == base + 1
@@ -148,7 +148,7 @@ async def test_a_resource_changes_only_if_it_was_edited(store: Store) -> None:
 async def test_a_transaction_finds_the_records_and_their_parents(store: Store) -> None:
     report = make_stored()
     await write(store, created(make_record("cls-1"), make_record("cls-2"), make_record(make_pool("np-1", "cls-1"))))
-    await write(store, Changes(reports=[("np-1", report), ("cls-2", report)]))
+    await write(store, WriteSet(reports=[("np-1", report), ("cls-2", report)]))
     loaded = await look(store, Needs(ids=frozenset({"np-1", "np-404"})))
     assert loaded.records == {
         id_: await must_read(store, id_, kind) for id_, kind in [("cls-1", "Cluster"), ("np-1", "NodePool")]
@@ -162,7 +162,7 @@ async def test_a_transaction_finds_the_records_and_their_parents(store: Store) -
 async def test_a_transaction_finds_children_where_they_are_wanted(store: Store) -> None:
     pools = [make_record(make_pool(id_, "cls-1")) for id_ in ("np-2", "np-1", "np-3")]
     await write(store, created(make_record("cls-1"), make_record("cls-2"), make_record("cls-3"), *pools))
-    await write(store, Changes(reports=[("np-3", make_stored())]))
+    await write(store, WriteSet(reports=[("np-3", make_stored())]))
     needs = Needs(
         ids=frozenset({"np-1", "cls-2", "cls-3"}),
         wants_children=lambda resource: resource.id in ("cls-1", "cls-2"),
@@ -182,7 +182,7 @@ async def test_a_child_that_was_loaded_for_its_parent_can_be_written(store: Stor
     child = make_record(make_pool("np-1", "cls-1"), "Ready")
     await store.transact(needs, lambda _: changed(child, facets_added=[("np-1", "p:Ready")]))
     assert (await must_read(store, "np-1", "NodePool")).status.phase == "Ready"
-    assert ids_of(await store.find(Query("NodePool", EVERYTHING, terms=(Term(("p:Ready",)),)))) == ["np-1"]
+    assert ids_of(await store.find(Query("NodePool", EVERYTHING, terms=(TokenTerm(("p:Ready",)),)))) == ["np-1"]
 
 
 async def test_a_transaction_finds_who_has_a_name(store: Store) -> None:
@@ -202,10 +202,10 @@ async def test_a_transaction_finds_who_has_a_name(store: Store) -> None:
 
 
 async def test_a_transaction_finds_what_was_remembered(store: Store) -> None:
-    remembered = Remembered("k1", "digest", "cls-1", b"\x00{}", START)
-    await write(store, replace(created(make_record("cls-1")), remembered=[remembered]))
+    remembered = IdempotencyRecord("k1", "digest", "cls-1", b"\x00{}", START)
+    await write(store, replace(created(make_record("cls-1")), idempotency_records=[remembered]))
     loaded = await look(store, Needs(keys=frozenset({"k1", "k2"})))
-    assert loaded.remembered == {"k1": remembered}
+    assert loaded.idempotency_records == {"k1": remembered}
 
 
 async def test_a_transaction_finds_what_is_stored_whatever_else_a_written_record_said(store: Store) -> None:
@@ -217,12 +217,12 @@ async def test_a_transaction_finds_what_is_stored_whatever_else_a_written_record
     await write(store, replace(created(make_record("cls-1", reports={"ghost": report})), reports=[("cls-1", report)]))
     assert await loaded_as_stored()
     for changes in (
-        Changes(updated=[make_record("cls-1", "Ready", revision=-7)]),  # no event: keeps its revision
+        WriteSet(updated=[make_record("cls-1", "Ready", revision=-7)]),  # no event: keeps its revision
         changed(make_record(make_resource(labels={}))),  # not edited: keeps its resource
         changed(make_record("cls-1", reports={"ghost": report})),  # reports are written apart from their record
         changed(make_record("cls-1"), reports=[("cls-1", make_stored("apply"))]),
         changed(make_record("cls-1"), retired=[("cls-1", "dns")]),
-        Changes(reports=[("cls-1", make_stored("apply", said="more"))]),
+        WriteSet(reports=[("cls-1", make_stored("apply", said="more"))]),
     ):
         await write(store, changes)
         assert await loaded_as_stored(), changes
@@ -250,7 +250,7 @@ class _OwnError(Exception):
 async def test_what_work_raises_passes_through_and_nothing_is_written(store: Store) -> None:
     base = await write(store, created(make_record("cls-1")))
 
-    def work(_: Loaded) -> Changes:
+    def work(_: Loaded) -> WriteSet:
         raise _OwnError("mine")
 
     with pytest.raises(_OwnError, match="mine"):
@@ -264,8 +264,8 @@ async def test_two_living_resources_cannot_have_one_name(store: Store) -> None:
     with pytest.raises(Contended):
         await write(store, created(make_record("cls-3"), twin, tokens={"cls-3": ["t"], "cls-2": ["t"]}))
     assert await store.count(Query("Cluster", EVERYTHING)) == 1
-    assert await store.count(Query("Cluster", EVERYTHING, terms=(Term(("t",)),))) == 0
-    assert await store.transact(Needs(), lambda _: Changes()) == base + 1
+    assert await store.count(Query("Cluster", EVERYTHING, terms=(TokenTerm(("t",)),))) == 0
+    assert await store.transact(Needs(), lambda _: WriteSet()) == base + 1
     elsewhere = make_resource("cls-4", name="cls-1", tenant="b")
     leaving = make_resource("cls-5", name="cls-1", **DELETED)
     pool = make_pool("np-1", "cls-1", name="cls-1")
@@ -273,12 +273,12 @@ async def test_two_living_resources_cannot_have_one_name(store: Store) -> None:
 
 
 async def test_an_id_or_a_key_cannot_be_taken_twice(store: Store) -> None:
-    remembered = Remembered("k1", "digest", "cls-1", b"", START)
-    await write(store, replace(created(make_record("cls-1")), remembered=[remembered]))
+    remembered = IdempotencyRecord("k1", "digest", "cls-1", b"", START)
+    await write(store, replace(created(make_record("cls-1")), idempotency_records=[remembered]))
     with pytest.raises(Contended):
         await write(store, created(make_record(make_resource("cls-1", name="other"))))
     with pytest.raises(Contended):
-        await write(store, replace(created(make_record("cls-2")), remembered=[remembered]))
+        await write(store, replace(created(make_record("cls-2")), idempotency_records=[remembered]))
     assert ids_of(await store.find(Query("Cluster", EVERYTHING))) == ["cls-1"]
 
 
@@ -286,7 +286,7 @@ async def test_a_name_is_free_for_others_in_the_transaction_that_gives_it_up(sto
     await write(store, created(make_record("cls-1"), make_record("cls-2")))
     leaving = make_record(make_resource("cls-1", **DELETED))
     heirs = [make_record(make_resource("cls-3", name="cls-1")), make_record(make_resource("cls-4", name="cls-2"))]
-    changes = Changes(inserted=heirs, updated=[leaving], edited=frozenset({"cls-1"}), removed=[make_resource("cls-2")])
+    changes = WriteSet(inserted=heirs, updated=[leaving], edited=frozenset({"cls-1"}), removed=[make_resource("cls-2")])
     await write(store, changes)
     names = frozenset(NameKey("acme", "Cluster", "", name) for name in ("cls-1", "cls-2"))
     assert set((await look(store, Needs(names=names))).names.values()) == {"cls-3", "cls-4"}
@@ -307,8 +307,8 @@ async def test_the_last_report_of_each_adapter_is_kept_until_it_is_retired(store
         ),
         "Validation": make_stored("Validation", generation=2),
     }
-    await write(store, Changes(reports=[("cls-1", make_stored("dns", said="earlier"))]))
-    await write(store, Changes(reports=[("cls-1", report) for report in reports.values()]))
+    await write(store, WriteSet(reports=[("cls-1", make_stored("dns", said="earlier"))]))
+    await write(store, WriteSet(reports=[("cls-1", report) for report in reports.values()]))
     record = await must_read(store, "cls-1")
     assert record.reports == reports
     assert record.revision == 1
@@ -319,19 +319,19 @@ async def test_the_last_report_of_each_adapter_is_kept_until_it_is_retired(store
 async def test_removal_leaves_history_and_nothing_else(store: Store) -> None:
     record = make_record("cls-1")
     await write(store, created(record, make_record("cls-2"), tokens={"cls-1": ["a", "b"], "cls-2": ["a"]}))
-    await write(store, Changes(reports=[("cls-1", make_stored())]))
-    gone = Changes(
+    await write(store, WriteSet(reports=[("cls-1", make_stored())]))
+    gone = WriteSet(
         removed=[record.resource],
         events=[make_draft(record.resource, moved("phase", "Deleting", None), type_="Removed", answer=None)],
         facets_removed=[("cls-1", "a"), ("cls-1", "b")],
     )
     base = await write(store, gone)
     assert await store.read_answer("Cluster", "cls-1", EVERYTHING) is None
-    assert ids_of(await store.find(Query("Cluster", EVERYTHING, terms=(Term(("a",)),)))) == ["cls-2"]
+    assert ids_of(await store.find(Query("Cluster", EVERYTHING, terms=(TokenTerm(("a",)),)))) == ["cls-2"]
     assert [each.position for each in await store.read_transitions(HistoryQuery("cls-1", EVERYTHING))] == [base + 1]
     await write(store, created(record))
     assert (await must_read(store, "cls-1")).reports == {}
-    assert await store.count(Query("Cluster", EVERYTHING, terms=(Term(("b",)),))) == 0
+    assert await store.count(Query("Cluster", EVERYTHING, terms=(TokenTerm(("b",)),))) == 0
 
 
 async def test_transitions_are_told_newest_first(store: Store) -> None:
@@ -339,15 +339,17 @@ async def test_transitions_are_told_newest_first(store: Store) -> None:
     first = [moved("phase", None, "Pending"), moved("Ready", None, "False")]
     base = await write(
         store,
-        Changes(inserted=[record], events=[make_draft(record.resource, *first, cause=Cause("created"))]),
+        WriteSet(inserted=[record], events=[make_draft(record.resource, *first, cause=ChangeCause("created"))]),
     )
     second = [moved("Ready", "False", "True", START + timedelta(microseconds=1)), moved("Old", "True", None)]
-    await write(store, Changes(updated=[record], events=[make_draft(record.resource, *second)]))
-    recorded = [Recorded(base + 1, each, Cause("created"), "digest", place) for place, each in enumerate(first)]
-    report = Cause("report", "rep-1")
+    await write(store, WriteSet(updated=[record], events=[make_draft(record.resource, *second)]))
+    recorded = [
+        RecordedTransition(base + 1, each, ChangeCause("created"), "digest", place) for place, each in enumerate(first)
+    ]
+    report = ChangeCause("report", "rep-1")
     recorded += [
-        Recorded(base + 2, second[0], report, "digest", 0, START),
-        Recorded(base + 2, second[1], report, "digest", 1),  # what it was before is not known
+        RecordedTransition(base + 2, second[0], report, "digest", 0, START),
+        RecordedTransition(base + 2, second[1], report, "digest", 1),  # what it was before is not known
     ]
     assert await store.read_transitions(HistoryQuery("cls-1", EVERYTHING)) == tuple(reversed(recorded))
     assert await store.read_transitions(HistoryQuery("cls-1", EVERYTHING, limit=1)) == (recorded[-1],)
@@ -361,7 +363,7 @@ async def test_transitions_by_subject_time_and_page(store: Store) -> None:
         instant = START + number * minute
         moves = [moved("phase", before, after, instant), moved("Ready", "True" if number else None, "True", instant)]
         stranger = make_draft(make_resource("cls-2"), moved("phase", "Failed", "Ready", instant))
-        await write(store, Changes(updated=[record], events=[make_draft(record.resource, *moves), stranger]))
+        await write(store, WriteSet(updated=[record], events=[make_draft(record.resource, *moves), stranger]))
 
     async def ask(**more: Any) -> list[tuple[str, int]]:
         found = await store.read_transitions(HistoryQuery("cls-1", EVERYTHING, **more))
@@ -387,9 +389,9 @@ async def test_transitions_by_subject_time_and_page(store: Store) -> None:
 async def test_what_is_remembered_of_a_resource(store: Store) -> None:
     pool = make_pool("np-1", "cls-1")
     await write(store, created(make_record("cls-1"), make_record(pool)))
-    await write(store, Changes(removed=[pool], events=[make_draft(pool, type_="Removed", answer=None)]))
+    await write(store, WriteSet(removed=[pool], events=[make_draft(pool, type_="Removed", answer=None)]))
     acme, other = Scope(frozenset({"acme"})), Scope(frozenset({"b"}))
-    for kind, id_, scope, parent, is_remembered in (
+    for kind, id_, scope, parent, has_existed in (
         ("Cluster", "cls-1", EVERYTHING, None, True),
         ("NodePool", "np-1", EVERYTHING, None, True),
         ("NodePool", "np-1", acme, "cls-1", True),
@@ -400,13 +402,13 @@ async def test_what_is_remembered_of_a_resource(store: Store) -> None:
         ("NodePool", "np-2", EVERYTHING, None, False),
     ):
         row = (kind, id_, scope, parent)
-        assert await store.remembers(*row) is is_remembered, row
+        assert await store.existed(*row) is has_existed, row
 
 
 async def test_records_are_read_together(store: Store) -> None:
     stranger = make_record(make_resource("cls-3", tenant="b"))
     await write(store, created(make_record("cls-1"), make_record("cls-2"), stranger))
-    await write(store, Changes(reports=[("cls-1", make_stored())]))
+    await write(store, WriteSet(reports=[("cls-1", make_stored())]))
     ids = ["cls-3", "cls-1", "cls-9", "cls-1"]
     assert await store.read_records(ids, EVERYTHING) == (
         await must_read(store, "cls-1"),
@@ -419,16 +421,18 @@ async def test_records_are_read_together(store: Store) -> None:
 async def test_the_counters_of_adapters_add_up_over_the_tenants_one_may_see(store: Store) -> None:
     later, earlier = START + timedelta(seconds=9), START - timedelta(seconds=9)
     tallies = [
-        Tally(
+        AdapterCounts(
             "acme", "dns", START, timedelta(seconds=1), {"aggregated": 2, "OutOfOrder": 1}, '{"cause": "OutOfOrder"}'
         ),
-        Tally("acme", "dns", later, timedelta(seconds=-2), {"aggregated": 1, "GenerationAhead": 4}),
-        Tally("acme", "dns", earlier, timedelta(seconds=7), {"stored": 1, "replayed": 1}),
-        Tally("b", "dns", START, timedelta(), {"aggregated": 10, "StaleGeneration": 1, "UnknownAfterFirst": 1}, "b's"),
-        Tally("b", "Apply", START, timedelta(), {"aggregated": 1}),
+        AdapterCounts("acme", "dns", later, timedelta(seconds=-2), {"aggregated": 1, "GenerationAhead": 4}),
+        AdapterCounts("acme", "dns", earlier, timedelta(seconds=7), {"stored": 1, "replayed": 1}),
+        AdapterCounts(
+            "b", "dns", START, timedelta(), {"aggregated": 10, "StaleGeneration": 1, "UnknownAfterFirst": 1}, "b's"
+        ),
+        AdapterCounts("b", "Apply", START, timedelta(), {"aggregated": 1}),
     ]
     for tally in tallies:
-        await write(store, Changes(tallies=[tally]))
+        await write(store, WriteSet(adapter_counts=[tally]))
     (acme,) = await store.adapters(Scope(frozenset({"acme"})))
     assert (acme.name, acme.last_seen, acme.skew) == ("dns", later, timedelta(seconds=-2))
     assert acme.last_discard == '{"cause": "OutOfOrder"}'
@@ -446,14 +450,14 @@ async def test_reports_of_an_earlier_generation_are_found_in_the_log(store: Stor
 
     async def accept(stored: StoredReport, replaced: StoredReport | None = None) -> StoredReport:
         log = [LoggedReport("cls-1", stored, None, replaced)]
-        await write(store, Changes(reports=[("cls-1", stored)], log=log))
+        await write(store, WriteSet(reports=[("cls-1", stored)], log=log))
         return stored
 
     later = START + timedelta(minutes=1)
     first = await accept(make_stored("dns", said="w", id="rep-0"))
     second = await accept(make_stored("dns", said="x", id="rep-1"), first)
     heard = replace(second, effective_time=later, last_heard=later + timedelta(seconds=1))
-    await write(store, Changes(reports=[("cls-1", heard)]))
+    await write(store, WriteSet(reports=[("cls-1", heard)]))
     apply = await accept(make_stored("apply", said="y", id="rep-3"))
     now = await accept(make_stored("dns", generation=2, id="rep-4"), heard)
     assert await store.read_reports_at("cls-1", EVERYTHING, 1) == (as_past(apply), as_past(heard))
@@ -464,7 +468,7 @@ async def test_reports_of_an_earlier_generation_are_found_in_the_log(store: Stor
 # ── several at once ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def counting(loaded: Loaded) -> Changes:
+def counting(loaded: Loaded) -> WriteSet:
     """Raise the generation of a resource by one: if two see the same, one is lost."""
     record = loaded.records["cls-1"]
     resource = replace(record.resource, generation=record.resource.generation + 1)
@@ -528,7 +532,7 @@ async def test_a_closed_store_is_unavailable(store: Store) -> None:
     with pytest.raises(StoreUnavailable):
         await store.find(Query("Cluster", EVERYTHING))
     with pytest.raises(StoreUnavailable):
-        await store.transact(Needs(), lambda _: Changes())
+        await store.transact(Needs(), lambda _: WriteSet())
     with pytest.raises(StoreUnavailable):
         await store.check()
     await store.close()

@@ -11,7 +11,18 @@ from msgspec.structs import replace
 
 from hyperfleet.errors import HistoryPruned
 from hyperfleet.model.event import EventType
-from hyperfleet.ports import EVERYTHING, Changes, Counted, FacetChange, Needs, Query, Record, Scope, Store, Term
+from hyperfleet.ports import (
+    EVERYTHING,
+    CurrentCounts,
+    FacetChange,
+    Needs,
+    Query,
+    Record,
+    Scope,
+    Store,
+    TokenTerm,
+    WriteSet,
+)
 from hyperfleet.services import trends
 from hyperfleet.services.trends import Moments, TooFar, count_past
 from tests.contract.stores import look, make_draft, make_pool, make_record, make_resource, prune_all, write
@@ -24,10 +35,10 @@ QUERIES = [
     (Query("Cluster", EVERYTHING), ("p:",)),
     (Query("Cluster", EVERYTHING), ("l:env=", "p:")),
     (Query("Cluster", EVERYTHING), ("b:",)),  # several of one resource
-    (Query("Cluster", EVERYTHING, terms=(Term(("l:env=prod",)),)), ("p:",)),
-    (Query("Cluster", EVERYTHING, terms=(Term(("p:Ready",), is_negated=True),)), ("l:env=",)),
+    (Query("Cluster", EVERYTHING, terms=(TokenTerm(("l:env=prod",)),)), ("p:",)),
+    (Query("Cluster", EVERYTHING, terms=(TokenTerm(("p:Ready",), is_negated=True),)), ("l:env=",)),
     (
-        Query("Cluster", EVERYTHING, terms=(Term(("b:",), is_prefix=True), Term(("p:Failed", "p:Pending")))),
+        Query("Cluster", EVERYTHING, terms=(TokenTerm(("b:",), is_prefix=True), TokenTerm(("p:Failed", "p:Pending")))),
         ("b:", "p:"),
     ),
     (Query("Cluster", Scope(frozenset({"red"}))), ("p:",)),
@@ -85,21 +96,21 @@ class Fleet:
             else make_resource(f"cls-{place}", tenant=tenant)
         )
         record = make_record(resource)
-        await self._write("Created", record, frozenset(), tokens, Changes(inserted=[record]))
+        await self._write("Created", record, frozenset(), tokens, WriteSet(inserted=[record]))
         self._living[resource.id] = Living(record, tokens)
 
     async def _change(self, id_: str, tokens: frozenset[str]) -> None:
         living = self._living[id_]
-        await self._write("StatusChanged", living.record, living.tokens, tokens, Changes(updated=[living.record]))
+        await self._write("StatusChanged", living.record, living.tokens, tokens, WriteSet(updated=[living.record]))
         living.tokens = tokens
 
     async def _remove(self, id_: str) -> None:
         living = self._living.pop(id_)
-        gone = Changes(removed=[living.record.resource])
+        gone = WriteSet(removed=[living.record.resource])
         await self._write("Removed", living.record, living.tokens, frozenset(), gone)
 
     async def _write(
-        self, type_: EventType, record: Record, old: frozenset[str], new: frozenset[str], changes: Changes
+        self, type_: EventType, record: Record, old: frozenset[str], new: frozenset[str], changes: WriteSet
     ) -> None:
         id_, is_removal = record.resource.id, type_ == "Removed"
         facets = FacetChange(tuple(sorted(old & new)), tuple(sorted(new - old)), tuple(sorted(old - new)))
@@ -122,10 +133,10 @@ async def now_of(store: Store) -> datetime:
     return (await look(store, Needs())).now
 
 
-async def live(store: Store, steps: int, seed: int = 3) -> dict[datetime, list[Counted]]:
+async def live(store: Store, steps: int, seed: int = 3) -> dict[datetime, list[CurrentCounts]]:
     """Let things happen, and return what every query counted at the end of each moment."""
     fleet = Fleet(store, await now_of(store) - timedelta(hours=5), seed)
-    recorded: dict[datetime, list[Counted]] = {}
+    recorded: dict[datetime, list[CurrentCounts]] = {}
     for _ in range(steps):
         await fleet.move()
         recorded[fleet.now] = [await store.count_now(*each) for each in QUERIES]
@@ -185,6 +196,6 @@ async def test_too_much_to_undo_is_refused_with_the_earliest_moment(
 async def test_the_present_and_its_position_are_of_one_moment(store: Store) -> None:
     await live(store, 20)
     counted = await store.count_now(*QUERIES[0])
-    assert counted == Counted(
+    assert counted == CurrentCounts(
         await store.summarize(*QUERIES[0]), await store.count(QUERIES[0][0]), await store.position()
     )

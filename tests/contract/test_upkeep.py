@@ -10,16 +10,16 @@ import pytest
 from hyperfleet.errors import StoreUnavailable
 from hyperfleet.ports import (
     EVERYTHING,
-    Changes,
     HistoryQuery,
+    IdempotencyRecord,
     LoggedReport,
     Needs,
     NewPolicy,
     PolicyVersion,
     Pruning,
     Query,
-    Remembered,
     Store,
+    WriteSet,
 )
 from tests.contract.stores import (
     START,
@@ -142,7 +142,7 @@ async def test_old_events_go_but_not_the_last_one_of_a_living_resource(store: St
     for age in (8, 7, 6):
         await write(store, changed(living, gone, time=now - age * DAY))
     removal = make_draft(gone.resource, type_="Removed", answer=None, time=now - 5 * DAY)
-    await write(store, Changes(removed=[gone.resource], events=[removal]))
+    await write(store, WriteSet(removed=[gone.resource], events=[removal]))
     assert await prune_all(store, "events", 10 * DAY) == 0
     assert await prune_all(store, "events", timedelta(days=5, hours=12)) == 6
     assert await prune_all(store, "events", DAY) == 2
@@ -151,7 +151,7 @@ async def test_old_events_go_but_not_the_last_one_of_a_living_resource(store: St
     assert await prune_all(store, "events", DAY) == 1
     await write(store, changed(living, time=now))
     assert await prune_all(store, "events", DAY) == 0  # it tells what was until now
-    assert await store.transact(Needs(), lambda _: Changes()) == 11
+    assert await store.transact(Needs(), lambda _: WriteSet()) == 11
 
 
 async def test_old_transitions_go(store: Store) -> None:
@@ -159,7 +159,7 @@ async def test_old_transitions_go(store: Store) -> None:
     record = make_record("cls-1")
     old = [moved(subject, None, "True", now - age * DAY) for subject, age in (("A", 4), ("B", 3), ("C", 2))]
     young = moved("D", None, "True", now)
-    await write(store, Changes(inserted=[record], events=[make_draft(record.resource, *old, young)]))
+    await write(store, WriteSet(inserted=[record], events=[make_draft(record.resource, *old, young)]))
     assert await store.prune(Pruning("transitions", DAY), 2) == 2
     kept = await store.read_transitions(HistoryQuery("cls-1", EVERYTHING))
     assert [each.transition for each in kept] == [young, old[2]], "the oldest go first, so that no gap is left"
@@ -170,10 +170,10 @@ async def test_old_transitions_go(store: Store) -> None:
 async def test_old_idempotency_keys_go(store: Store) -> None:
     now = await now_of(store)
     ages = {"k1": 3, "k2": 2, "k3": 2, "k4": 0}
-    remembered = [Remembered(key, "d", "cls-1", b"", now - age * DAY) for key, age in ages.items()]
-    await write(store, Changes(inserted=[make_record("cls-1")], remembered=remembered))
+    remembered = [IdempotencyRecord(key, "d", "cls-1", b"", now - age * DAY) for key, age in ages.items()]
+    await write(store, WriteSet(inserted=[make_record("cls-1")], idempotency_records=remembered))
     assert await prune_all(store, "keys", DAY) == 3
-    assert (await look(store, Needs(keys=frozenset(ages)))).remembered.keys() == {"k4"}
+    assert (await look(store, Needs(keys=frozenset(ages)))).idempotency_records.keys() == {"k4"}
 
 
 async def test_old_reports_go_but_not_what_a_generation_ended_with(store: Store) -> None:
@@ -184,7 +184,7 @@ async def test_old_reports_go_but_not_what_a_generation_ended_with(store: Store)
     for generation, said, age in rows:
         stored = make_stored("dns", generation, said, id=f"rep-{age}", last_heard=now - age * DAY)
         log = [LoggedReport("cls-1", stored, None, before)]
-        await write(store, Changes(reports=[("cls-1", stored)], log=log))
+        await write(store, WriteSet(reports=[("cls-1", stored)], log=log))
         before = stored
     assert await prune_all(store, "reports", timedelta(days=5, hours=12)) == 1
     assert await prune_all(store, "reports", DAY) == 2
@@ -199,9 +199,9 @@ async def test_all_reports_of_a_resource_that_is_gone_go_with_its_last_event(sto
     await write(store, created(make_record("cls-1"), time=now - 9 * DAY))
     for age in (9, 8, 7):
         stored = make_stored(said=str(age), last_heard=now - age * DAY)
-        await write(store, Changes(reports=[("cls-1", stored)], log=[LoggedReport("cls-1", stored, None)]))
+        await write(store, WriteSet(reports=[("cls-1", stored)], log=[LoggedReport("cls-1", stored, None)]))
     removal = make_draft(make_resource(), type_="Removed", answer=None, time=now - 6 * DAY)
-    await write(store, Changes(removed=[make_resource()], events=[removal]))
+    await write(store, WriteSet(removed=[make_resource()], events=[removal]))
     assert await prune_all(store, "reports", timedelta(days=6, hours=12)) == 2
     assert await prune_all(store, "events", timedelta(days=6, hours=12)) == 0
     assert [report.id for report in await store.read_reports_at("cls-1", EVERYTHING, 1)] == ["rep-1"]
@@ -210,7 +210,7 @@ async def test_all_reports_of_a_resource_that_is_gone_go_with_its_last_event(sto
     stored = make_stored(last_heard=now - 5 * DAY)  # in SQLite it gets the number of one that went
     await write(store, created(make_record("cls-2"), time=now - 5 * DAY))
     for _ in range(3):
-        await write(store, Changes(log=[LoggedReport("cls-2", stored, None)]))
+        await write(store, WriteSet(log=[LoggedReport("cls-2", stored, None)]))
     assert await prune_all(store, "reports", DAY) == 2
 
 

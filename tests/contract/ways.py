@@ -16,12 +16,12 @@ from hyperfleet.api.wire import present
 from hyperfleet.backends.memory import MemoryStore
 from hyperfleet.model.kind import CLUSTER, NODE_POOL, Kinds
 from hyperfleet.model.report import Report
-from hyperfleet.ports import EVERYTHING, Cause, Heard, Heartbeat, HistoryQuery, Record, Store
-from hyperfleet.services.callers import ANYBODY
+from hyperfleet.ports import EVERYTHING, ChangeCause, Heartbeat, HistoryQuery, Record, RecordedHeartbeat, Store
+from hyperfleet.services.callers import ANONYMOUS
 from hyperfleet.services.commands import Command
 from hyperfleet.services.committer import Committer
-from hyperfleet.services.policies import PolicyBook, PolicyText
-from hyperfleet.services.reports import Answer, Submission, TakeReports
+from hyperfleet.services.policies import PolicyRegistry, PolicyText
+from hyperfleet.services.reports import AcceptReports, AnswerKind, Submission
 from hyperfleet.services.resources import Create
 from hyperfleet.services.results import Refusal, Reported, Written
 from hyperfleet.services.upkeep import Recompute
@@ -36,7 +36,7 @@ SECOND: Final = timedelta(seconds=1)
 class OrdinaryStore(MemoryStore):
     """A store that recognises no heartbeat."""
 
-    async def record_heartbeats(self, heartbeats: Sequence[Heartbeat]) -> list[Heard | None]:
+    async def record_heartbeats(self, heartbeats: Sequence[Heartbeat]) -> list[RecordedHeartbeat | None]:
         """Leave all of them to transactions."""
         return [None] * len(heartbeats)
 
@@ -47,7 +47,7 @@ class Writer:
     def __init__(self, store: Store) -> None:
         self.store = store
         self.policy = ""
-        self.policies = PolicyBook(store, Kinds(), present, lambda: PolicyText(self.policy, "policy.yaml"))
+        self.policies = PolicyRegistry(store, Kinds(), present, lambda: PolicyText(self.policy, "policy.yaml"))
         self.committer = Committer(store, self.policies)
 
     async def use(self, policy: str) -> None:
@@ -58,13 +58,13 @@ class Writer:
     async def wake(self, ids: Sequence[str]) -> None:
         """Let the timer compute what is due."""
         due = [id_ for id_ in (await self.store.due(1_000)).ids if id_ in ids]
-        for result in await self.committer.submit_all([Recompute(id_, Cause("deadline")) for id_ in due]):
+        for result in await self.committer.submit_all([Recompute(id_, ChangeCause("deadline")) for id_ in due]):
             assert not isinstance(result, BaseException), result
 
     async def recompute(self, ids: Sequence[str]) -> None:
         """Compute again what has another policy."""
         outdated, _ = await self.store.outdated(self.policies.rules.policy_version, 1_000)
-        commands = [Recompute(id_, Cause("policy")) for id_ in sorted(outdated) if id_ in ids]
+        commands = [Recompute(id_, ChangeCause("policy")) for id_ in sorted(outdated) if id_ in ids]
         await self.committer.submit_all(commands)
 
     async def verify(self) -> None:
@@ -111,7 +111,7 @@ class Ways:
         cluster, other, pool = self.ids = [f"cls-a{number}", f"cls-b{number}", f"np-{number}"]
         parents = ((cluster, None), (other, None), (pool, cluster))
         return [
-            Create(NODE_POOL if parent else CLUSTER, id_, id_, {}, {}, ANYBODY, accept_all, parent_id=parent)
+            Create(NODE_POOL if parent else CLUSTER, id_, id_, {}, {}, ANONYMOUS, accept_all, parent_id=parent)
             for id_, parent in parents
         ]
 
@@ -143,17 +143,17 @@ class Ways:
             await self.wake()
         await self.time.set(end)
 
-    def reporting(self, id_: str, *reports: Report, answer: Answer = "outcome") -> TakeReports:
+    def reporting(self, id_: str, *reports: Report, answer: AnswerKind = "outcome") -> AcceptReports:
         """Make the command for the reports of one body."""
         submissions = tuple([Submission(report, f"rpt-{next(self.numbers)}") for report in reports])
-        return TakeReports(target_of(id_), submissions, ANYBODY, answer)
+        return AcceptReports(target_of(id_), submissions, ANONYMOUS, answer)
 
     async def submit(self, *commands: Command[Any]) -> list[Any]:
         """Have commands written at once; return what the first store answered."""
         results = await self.short.committer.submit_all(commands)
         others = await self.ordinary.committer.submit_all(commands)
         assert [_told(each) for each in results] == [_told(each) for each in others]
-        self.recorded += sum(isinstance(each, Reported) and each.heard is not None for each in results)
+        self.recorded += sum(isinstance(each, Reported) and each.heartbeat is not None for each in results)
         return results
 
     # looking
@@ -196,7 +196,7 @@ def _timeless(record: Record) -> Record:
 def _told(result: Any) -> Any:
     """Return what a sender is told, whichever way was taken."""
     if isinstance(result, Reported):
-        return result.phase, result.verdicts, result.is_first, result.is_gone
+        return result.phase, result.results, result.is_first, result.is_gone
     if isinstance(result, Written):
         return _timeless(result.record), result.is_gone
     assert isinstance(result, Refusal), result

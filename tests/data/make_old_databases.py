@@ -27,13 +27,13 @@ from hyperfleet.api.wire import present
 from hyperfleet.backends.postgres import PostgresStore
 from hyperfleet.backends.sqlite import SqliteStore
 from hyperfleet.model.kind import CLUSTER, NODE_POOL, Kinds
-from hyperfleet.ports import EVERYTHING, Cause, HistoryQuery
+from hyperfleet.ports import EVERYTHING, ChangeCause, HistoryQuery
 from hyperfleet.services.callers import Caller
 from hyperfleet.services.committer import Committer
-from hyperfleet.services.policies import PolicyBook, PolicyText
-from hyperfleet.services.reports import RetireAdapter, Submission, TakeReports
+from hyperfleet.services.policies import PolicyRegistry, PolicyText
+from hyperfleet.services.reports import AcceptReports, RetireAdapter, Submission
 from hyperfleet.services.resources import Create, Delete, Edit
-from hyperfleet.services.results import Change, Refusal, Target
+from hyperfleet.services.results import Refusal, ResourceEdit, Target
 from hyperfleet.services.upkeep import Recompute
 from tests.servers import find_postgres, temporary_database, temporary_postgres
 from tests.world import make_report
@@ -71,7 +71,7 @@ class History:
 
     def __init__(self, store, clock):
         self.store, self.clock = store, clock
-        self.policies = PolicyBook(store, Kinds(), present, lambda: PolicyText(POLICY, "policy.yaml"))
+        self.policies = PolicyRegistry(store, Kinds(), present, lambda: PolicyText(POLICY, "policy.yaml"))
         self.committer = Committer(store, self.policies)
         self.numbers = count(1)
         self.ids = {}
@@ -96,14 +96,14 @@ class History:
         body = {"observedTime": observed.isoformat().replace("+00:00", "Z"), **more}
         report = make_report(adapter, available, **body)
         submission = Submission(report, f"rpt-{next(self.numbers)}")
-        await self.do(TakeReports(self.ids[id_], (submission,), Caller(), is_brief=True), seconds)
+        await self.do(AcceptReports(self.ids[id_], (submission,), Caller(), is_brief=True), seconds)
 
     async def edit(self, id_, **spec):
-        await self.do(Edit(self.ids[id_], Change(spec=spec), Caller(), lambda *_: ()))
+        await self.do(Edit(self.ids[id_], ResourceEdit(spec=spec), Caller(), lambda *_: ()))
 
     async def wake(self):
         for id_ in (await self.store.due(100)).ids:
-            await self.committer.submit(Recompute(id_, Cause("deadline")))
+            await self.committer.submit(Recompute(id_, ChangeCause("deadline")))
 
     async def live(self):
         for id_, tenant in (("cls-a", "acme"), ("cls-b", "beta"), ("cls-gone", "acme"), ("cls-going", "beta")):

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from hyperfleet.api.context import Limits, MetricsOptions
+from hyperfleet.api.context import MetricsOptions, RequestLimits
 from hyperfleet.api.metrics import list_families
 from hyperfleet.backends.memory import MemoryStore
 from tests.api.fleet import HandClock, open_fleet
@@ -48,7 +48,7 @@ def promtool(tmp_path: Path) -> Promtool:
 def scrape() -> Scrape:
     """Give the metrics of a real server that was asked for everything it has."""
     clock = HandClock()
-    with open_fleet(MemoryStore(clock), clock, Limits()) as fleet:
+    with open_fleet(MemoryStore(clock), clock, RequestLimits()) as fleet:
         fleet.report(fleet.create(), "dns")
         context = msgspec.structs.replace(fleet.context, metrics=MetricsOptions(per_resource=True))
         return Scrape(fleet.run(fetch_within(context)))

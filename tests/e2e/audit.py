@@ -21,7 +21,7 @@ from hyperfleet.bootstrap import open_store, read_policy
 from hyperfleet.model.kind import Kinds
 from hyperfleet.ports import EVERYTHING, Query, Record, Store
 from hyperfleet.services.facets import facets_of
-from hyperfleet.services.policies import PolicyBook
+from hyperfleet.services.policies import PolicyRegistry
 from hyperfleet.services.verification import Verification
 from tests.e2e.lanes import Lane, words_of
 from tests.e2e.server import PATIENCE
@@ -146,7 +146,7 @@ class Audit:
         return [f"{key}: {counts.get(key)} counts, {last.get(key)} came last" for key in _differing(counts, last)]
 
     async def _verify(self) -> list[str]:
-        book = PolicyBook(self._store, Kinds(), present, lambda: read_policy(None))
+        book = PolicyRegistry(self._store, Kinds(), present, lambda: read_policy(None))
         await book.refresh()
         return [str(finding) async for finding in Verification(self._store, book.rules).run()]
 

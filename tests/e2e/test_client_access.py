@@ -98,7 +98,7 @@ def test_a_server_that_nobody_vouches_for_gets_no_token(
     face: Face, server: Server, papers: dict[str, Any], tokens: dict[str, str]
 ) -> None:
     strange = {"cert": papers["cert"], "key": papers["key"], "token": tokens["admin"]}
-    with pytest.raises(ConnectionFailed, match=r"is not trusted.*give the CA") as caught:
+    with pytest.raises(ConnectionFailed, match=r"is not trusted.*pass the CA") as caught:
         face.ask(server.url, lambda fleet: fleet.policy(), **strange)
     assert caught.value.is_lasting
     assert caught.value.attempts == 1

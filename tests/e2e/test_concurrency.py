@@ -10,10 +10,13 @@ from pathlib import Path
 from typing import Final
 
 import msgspec
+import pytest
 
 from tests.e2e.audit import auditing
 from tests.e2e.lanes import BASE, Channel, Lane, Plan
 from tests.e2e.server import PATIENCE, ROOT, Server, run_command, running
+
+pytestmark = pytest.mark.long
 
 ADAPTERS: Final = [f"adapter-{number:02}" for number in range(1, 13)]
 PROCESSES: Final = 3

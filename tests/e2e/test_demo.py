@@ -1,4 +1,4 @@
-"""`hyperfleet demo`: somebody is in every state, what it suggests works, and nothing is left of it."""
+"""`hyperfleet demo`: some cluster is in every state, its suggestions work, and it leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ENDLESS: Final = re.compile(r"\b(watch|wait)\b")  # commands that go on until so
 
 
 class Demo:
-    """A demo under way, with all that it said so far."""
+    """A running demo, with its output so far."""
 
     def __init__(self, process: subprocess.Popen[str], directory: Path) -> None:
         assert process.stdout is not None
@@ -90,7 +90,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
         yield demo
 
 
-def test_somebody_is_in_every_state(demo: Demo) -> None:
+def test_some_cluster_is_in_every_state(demo: Demo) -> None:
     clusters = demo.clusters()
     assert len(clusters) == 40
     assert {item["status"]["phase"] for item in clusters.values()} == set(PHASES)
@@ -103,25 +103,25 @@ def test_somebody_is_in_every_state(demo: Demo) -> None:
     assert demo.http.get("/nodepools:summary?groupBy=phase").json()["total"] > 20
 
 
-def test_who_is_who_is_true(demo: Demo) -> None:
-    told = dict(line.split(maxsplit=1) for line in demo.lines if re.match(r"  \S+ {2,}\S", line))
-    by_part = {text: demo.clusters()[name] for name, text in told.items()}
+def test_the_descriptions_of_clusters_are_true(demo: Demo) -> None:
+    summaries = dict(line.split(maxsplit=1) for line in demo.lines if re.match(r"  \S+ {2,}\S", line))
+    by_role = {text: demo.clusters()[name] for name, text in summaries.items()}
 
     def phase(text: str) -> str:
-        return str(by_part[text]["status"]["phase"])
+        return str(by_role[text]["status"]["phase"])
 
-    assert phase("has been in order for an hour") == "Ready"
-    assert phase("is being deleted") == phase("cannot be deleted") == "Deleting"
-    assert phase("works, but an adapter of it is ill") == "Degraded"
-    assert phase("an adapter was not heard of for long") == "Degraded"
-    assert phase("one adapter never came") == "Failed"
-    assert phase("nobody has begun with it") == "Pending"
-    assert "phaseFlapping" in by_part["cannot make up its mind"]["status"]
-    assert by_part["gets another release"]["generation"] == 2
+    assert phase("has been ready for an hour") == "Ready"
+    assert phase("is being deleted") == phase("its deletion is stuck") == "Deleting"
+    assert phase("works, but an adapter is unhealthy") == "Degraded"
+    assert phase("an adapter has not reported for long") == "Degraded"
+    assert phase("one adapter never reported") == "Failed"
+    assert phase("no adapter has started on it") == "Pending"
+    assert "phaseFlapping" in by_role["is flapping"]["status"]
+    assert by_role["is rolling out another release"]["generation"] == 2
 
 
 def test_the_fleet_has_a_past(demo: Demo) -> None:
-    name = next(name for name in demo.clusters() if name.startswith("features"))  # it was mended
+    name = next(name for name in demo.clusters() if name.startswith("features"))  # it has recovered
     history = demo.http.get(f"/clusters/{demo.clusters()[name]['id']}/history?subject=phase").raise_for_status().json()
     phases = [entry["to"] for entry in reversed(history["items"])]
     assert phases[0] == "Pending"
@@ -150,7 +150,7 @@ def test_every_suggestion_works(demo: Demo) -> None:
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="Server missing: no curl; to enable: apt-get install curl")
-def test_with_curl_as_well(tmp_path: Path) -> None:
+def test_every_curl_suggestion_works(tmp_path: Path) -> None:
     with showing(tmp_path, "--listen", "127.0.0.1:0", "--curl", "--clusters", "20", "--seed", "3") as demo:
         assert len(demo.commands) == 13
         assert try_all([f"{line} --silent --fail" for line in demo.commands], dict(os.environ)) == {}
@@ -208,7 +208,7 @@ def test_a_demo_that_was_killed_leaves_no_server(tmp_path: Path) -> None:
         await_state(lambda: not demo.is_listening())
 
 
-def test_a_port_that_is_taken_is_left_to_its_owner(tmp_path: Path) -> None:
+def test_a_taken_port_is_not_used(tmp_path: Path) -> None:
     with socket.socket() as owner:
         owner.bind(("127.0.0.1", 0))
         owner.listen()
@@ -231,10 +231,10 @@ def test_what_is_kept_can_be_served_again(tmp_path: Path) -> None:
     assert run_command(*words[words.index("serve") :], "--check").returncode == 0
 
 
-def test_only_this_machine_may_look(tmp_path: Path) -> None:
+def test_it_listens_on_loopback_only(tmp_path: Path) -> None:
     done = run(tmp_path, "--listen", "0.0.0.0:0")
     assert done.returncode == 2
-    assert "listens on this machine only" in done.stderr
+    assert "listens on a loopback address only" in done.stderr
 
 
 def run(directory: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -121,7 +121,7 @@ def test_a_worker_that_dies_is_replaced(tmp_path: Path, shared_database: str, po
         policy.write_text("requiredAdapters: 5\n")  # nobody asked for it to be read
         os.kill(second, signal.SIGKILL)
         await_state(lambda: workers(server)[1] != second)
-        await_state(lambda: f"process {workers(server)[1]} takes requests" in server.log)
+        await_state(lambda: f"process {workers(server)[1]} accepts requests" in server.log)
         assert f"worker 2 (process {second}) was killed by signal 9" in server.log
         assert workers(server)[0] == first
         assert server.stop() == 0

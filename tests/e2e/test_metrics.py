@@ -31,7 +31,7 @@ def count_reads(server: Server) -> float:
 
 def workers_of(server: Server) -> set[int]:
     """Return the process ids of the workers that have said that they take requests."""
-    return {int(pid) for pid in re.findall(r"process (\d+) takes requests", server.log)}
+    return {int(pid) for pid in re.findall(r"process (\d+) accepts requests", server.log)}
 
 
 @pytest.mark.postgres
@@ -65,7 +65,7 @@ def test_a_place_of_the_board_outlives_its_worker() -> None:
     board = SharedBoard(2)
     child = os.fork()
     if child == 0:  # pragma: no cover  # another process
-        board.seat(1).write(b"counted")
+        board.take(1).write(b"counted")
         os._exit(0)
     os.waitpid(child, 0)
     assert board.read() == [b"", b"counted"]

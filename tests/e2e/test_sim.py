@@ -17,7 +17,7 @@ import msgspec
 from hyperfleet.api.wire import present
 from hyperfleet.bootstrap import open_store, read_policy
 from hyperfleet.model.kind import Kinds
-from hyperfleet.services.policies import PolicyBook
+from hyperfleet.services.policies import PolicyRegistry
 from hyperfleet.services.verification import Verification
 from tests.e2e.server import PATIENCE, Server, await_state, command, run_command, running
 
@@ -29,7 +29,7 @@ FLEET: Final = ("--clusters", "12", "--duration", "2h", "--churn", "6", "--fault
 SMALL: Final = (*FLEET, "--clusters", "5", "--duration", "1h")
 
 
-def test_whatever_happens_every_status_is_the_function_of_what_is_stored(tmp_path: Path) -> None:
+def test_every_status_is_the_function_of_what_is_stored(tmp_path: Path) -> None:
     database = f"sqlite:{tmp_path / 'fleet.db'}"
     with running(tmp_path, database) as server:
         summary = simulate(server, "--speed", "max", *FLEET)
@@ -43,7 +43,7 @@ def test_whatever_happens_every_status_is_the_function_of_what_is_stored(tmp_pat
     assert asyncio.run(find_faults(database)) == []
 
 
-def test_the_same_seed_lives_the_same_lives_however_many_requests_go_at_once(tmp_path: Path) -> None:
+def test_the_same_seed_gives_the_same_fleet_with_any_number_of_concurrent_requests(tmp_path: Path) -> None:
     lives = []
     for at_once in ("1", "16"):
         directory = tmp_path / at_once
@@ -54,7 +54,7 @@ def test_the_same_seed_lives_the_same_lives_however_many_requests_go_at_once(tmp
     assert lives[0] == lives[1]
 
 
-def test_another_seed_lives_other_lives(tmp_path: Path) -> None:
+def test_another_seed_gives_another_fleet(tmp_path: Path) -> None:
     with running(tmp_path, "memory:") as server:
         one = simulate(server, "--speed", "max", "--seed", "1", *SMALL)
         other = simulate(server, "--speed", "max", "--seed", "2", *SMALL)
@@ -63,7 +63,7 @@ def test_another_seed_lives_other_lives(tmp_path: Path) -> None:
     assert other["errors"] == {}
 
 
-def test_a_server_that_was_killed_is_waited_for(tmp_path: Path) -> None:
+def test_it_retries_while_a_killed_server_restarts(tmp_path: Path) -> None:
     address = f"127.0.0.1:{find_port()}"
     database = f"sqlite:{tmp_path / 'fleet.db'}"
     with running(tmp_path, database, listen=address) as server:
@@ -77,7 +77,7 @@ def test_a_server_that_was_killed_is_waited_for(tmp_path: Path) -> None:
     assert asyncio.run(find_faults(database)) == []
 
 
-def test_a_server_that_forgot_everything_is_told_again(tmp_path: Path) -> None:
+def test_a_server_without_its_data_gets_everything_again(tmp_path: Path) -> None:
     with running(tmp_path, "memory:", listen=f"127.0.0.1:{find_port()}") as server:
         steady = ("--churn", "0", "--faults", "none", "--clusters", "5", "--duration", "30m", "-o", "json")
         with simulating(server, "--speed", "900", "--heartbeat", "1m", *steady) as process:
@@ -90,7 +90,7 @@ def test_a_server_that_forgot_everything_is_told_again(tmp_path: Path) -> None:
         assert summary["phases"] == {"Ready": 5}
 
 
-def test_ctrl_c_ends_it_with_what_was_counted(tmp_path: Path) -> None:
+def test_ctrl_c_ends_it_with_a_summary(tmp_path: Path) -> None:
     with running(tmp_path, "memory:") as server, simulating(server, "--speed", "100", "-o", "json") as process:
         await_state(lambda: count(server) > 0)
         process.send_signal(signal.SIGINT)
@@ -98,7 +98,7 @@ def test_ctrl_c_ends_it_with_what_was_counted(tmp_path: Path) -> None:
         assert summary["actions"]["created"] > 0
 
 
-def test_a_server_that_never_comes_back_is_given_up(tmp_path: Path) -> None:
+def test_it_gives_up_when_the_server_stays_away(tmp_path: Path) -> None:
     with running(tmp_path, "memory:") as server:
         with simulating(server, "--speed", "100", "--patience", "1s", "-o", "json") as process:
             await_state(lambda: count(server) > 0)
@@ -107,7 +107,7 @@ def test_a_server_that_never_comes_back_is_given_up(tmp_path: Path) -> None:
         assert summary["actions"]["created"] > 0, "what was counted is told all the same"
 
 
-def test_what_is_wrong_is_told() -> None:
+def test_errors_are_reported() -> None:
     nobody = run_command("sim", "--server", f"http://127.0.0.1:{find_port()}")
     assert nobody.returncode == 69
     assert nobody.stderr.startswith("Error: cannot connect to http://127.0.0.1:")
@@ -115,11 +115,11 @@ def test_what_is_wrong_is_told() -> None:
     assert wrong.returncode == 2
     assert wrong.stderr.splitlines() == [
         'Error: --faults: "dsn=fail": no adapter "dsn" is simulated, did you mean "dns"?',
-        '  "dns=fial": "fial" is no fault, did you mean "fail"?',
+        '  "dns=fial": "fial" is not a fault, did you mean "fail"?',
     ]
 
 
-def test_no_more_than_so_many_a_second(tmp_path: Path) -> None:
+def test_the_rate_is_limited(tmp_path: Path) -> None:
     few = ("--clusters", "3", "--duration", "2m", "--faults", "none", "-o", "json")
     with running(tmp_path, "memory:") as server:
         summary = simulate(server, "--speed", "max", "--reports-per-second", "20", *few)
@@ -196,7 +196,7 @@ async def find_faults(database: str) -> list[str]:
     store = open_store(database)
     await store.open()
     try:
-        book = PolicyBook(store, Kinds(), present, lambda: read_policy(None))
+        book = PolicyRegistry(store, Kinds(), present, lambda: read_policy(None))
         await book.refresh()
         verification = Verification(store, book.rules)
         findings = [str(finding) async for finding in verification.run()]

@@ -17,7 +17,7 @@ from tests.e2e.server import ROOT, Server, command, running
 PAGE = ROOT / "docs/tutorial.md"
 WRITES = os.environ.get("HYPERFLEET_TEST_WRITE_GOLDEN") == "1"
 ADDRESS = "http://127.0.0.1:8000"
-# What is another one each time: ids, times, ages, versions, sizes, and how far columns are apart because of them.
+# What differs in each run: ids, times, ages, versions, sizes, and the width of columns because of them.
 CHANGING = (
     (re.compile(r"\b(cls|np|rpt)-[0-9a-z]{20,}"), r"\1-…"),
     (re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z"), "TIME"),
@@ -25,7 +25,7 @@ CHANGING = (
     (re.compile(r"\d+\.\d+\.\d+\S*, the same as here"), "VERSION, the same as here"),
     (re.compile(r"\d+\.\d MB"), "SIZE"),
     (re.compile(r"position \d+"), "position N"),
-    (re.compile(r"\(at once\)|\(after AGE\)|\(after \d+ ms\)"), "(SOON)"),
+    (re.compile(r"\(in less than 100 ms\)|\(after AGE\)|\(after \d+ ms\)"), "(SOON)"),
     (re.compile(r" {2,}"), "  "),
 )
 
@@ -37,7 +37,7 @@ def normalise(page: str) -> str:
 
 
 class Newcomer:
-    """Types what the page says into bash, in a directory of their own."""
+    """Runs the commands of the page in bash, in a directory of its own."""
 
     def __init__(self, server: Server, directory: Path) -> None:
         self._server = server

@@ -18,7 +18,7 @@ import httpx
 import pytest
 
 from hyperfleet.bootstrap import open_store
-from hyperfleet.ports import Entry
+from hyperfleet.ports import LoggedEvent
 from tests.api.listening import Ear, Heard
 from tests.e2e.audit import copy_of
 from tests.e2e.lanes import BASE, Channel, Lane, LostError, Traffic, report_body
@@ -159,7 +159,7 @@ async def listening(watchers: Sequence[Watcher]) -> AsyncIterator[None]:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def until_all_is_told(watchers: Sequence[Watcher], log: Sequence[Entry]) -> None:
+async def until_all_is_told(watchers: Sequence[Watcher], log: Sequence[LoggedEvent]) -> None:
     """Wait until everybody was told the last thing that concerns them."""
     due = {watcher.view: expect(watcher.view, log) for watcher in watchers}
     async with asyncio.timeout(PATIENCE):
@@ -167,12 +167,12 @@ async def until_all_is_told(watchers: Sequence[Watcher], log: Sequence[Entry]) -
             await asyncio.sleep(0.02)
 
 
-async def read_log(database: str) -> list[Entry]:
+async def read_log(database: str) -> list[LoggedEvent]:
     """Read the whole log, which nobody writes to."""
     store = open_store(database)
     await store.open()
     try:
-        entries: list[Entry] = []
+        entries: list[LoggedEvent] = []
         while page := (await store.read_events(len(entries), 1_000)).entries:
             entries += page
     finally:

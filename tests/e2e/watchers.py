@@ -16,7 +16,7 @@ from typing import Any, Final
 import httpx
 from msgspec import Struct
 
-from hyperfleet.ports import Entry
+from hyperfleet.ports import LoggedEvent
 from tests.api.listening import Ear, Heard
 
 Matches = Callable[[dict[str, Any]], bool]
@@ -130,7 +130,7 @@ class Watcher:
         self.position = max(heard.id, self.position)
 
 
-def expect(view: View, log: Iterable[Entry]) -> list[Told]:
+def expect(view: View, log: Iterable[LoggedEvent]) -> list[Told]:
     """Say what somebody must be told of a log that is complete: by looking at each answer and the one before it."""
     before: dict[str, dict[str, Any]] = {}
     told = []
@@ -154,7 +154,7 @@ def _farewell(old: dict[str, Any], new: dict[str, Any] | None) -> dict[str, Any]
     return {**words, "reason": "Removed"} if new is None else {**words, "reason": "NoLongerMatches", "object": new}
 
 
-def find_faults(watcher: Watcher, log: Sequence[Entry]) -> list[str]:
+def find_faults(watcher: Watcher, log: Sequence[LoggedEvent]) -> list[str]:
     """Compare what a watcher was told with what it should have been told: all of it, in order, once, nothing else."""
     expected, first = expect(watcher.view, log), watcher.first
     if first is None:

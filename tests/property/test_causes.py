@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hyperfleet.model.resource import Resource
-from hyperfleet.services.causes import CauseGroup, Failure, group_failures
-from hyperfleet.services.wordings import fold
+from hyperfleet.services.failures import CauseGroup, Failure, group_failures
+from hyperfleet.services.message_folding import fold_message
 from tests.world import START
 
 NOW = START + timedelta(days=3)
@@ -57,7 +57,7 @@ def test_a_group_is_what_has_the_same_cause(failures: list[Failure]) -> None:
     assert len(keys) == len(set(keys))
     for group in groups:
         for failure in group.failures:
-            assert (failure.adapter, failure.reason, fold(failure.message)) == (
+            assert (failure.adapter, failure.reason, fold_message(failure.message)) == (
                 group.adapter,
                 group.reason,
                 group.message,

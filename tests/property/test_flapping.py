@@ -120,7 +120,7 @@ def test_a_mark_changes_only_with_a_move_or_at_a_deadline(limit, steps):  # type
 
 @settings(max_examples=150)
 @given(_LIMITS, _STEPS, st.integers(0, 900))
-def test_a_heartbeat_before_the_deadline_moves_no_mark(limit, steps, seconds):  # type: ignore[no-untyped-def]
+def test_a_heartbeat_before_the_deadline_moves_no_mark_and_no_flip(limit, steps, seconds):  # type: ignore[no-untyped-def]
     world = _world(limit)
     send(world, "dns", "Completed")
     for action, passed in steps:
@@ -132,6 +132,8 @@ def test_a_heartbeat_before_the_deadline_moves_no_mark(limit, steps, seconds):  
     beat = replace(stored, effective_time=now, last_heard=now)
     after = aggregate(world.resource, {"dns": beat}, world.policy, before, now)
     assert after.flapping == before.flapping
+    for subject, flips in after.memory.flips.items():  # those that are too old to count are forgotten meanwhile
+        assert before.memory.flips[subject][-len(flips) :] == flips
     assert after.next_deadline == before.next_deadline
 
 

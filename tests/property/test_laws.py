@@ -114,7 +114,7 @@ def test_a_report_touches_only_what_depends_on_its_adapter(world, kind):  # type
 
 @given(st.integers(-7200, 7200), st.integers(-7200, 7200), st.lists(kinds, min_size=5, max_size=8))
 def test_a_skewed_clock_never_freezes_a_status(skew, new_skew, reported):  # type: ignore[no-untyped-def]
-    """A clock that is wrong, and then set to another wrong time, delays a status by three reports in half a minute."""
+    """A clock that is wrong, and then set to another wrong time, delays a status by three reports over 30 s at most."""
     world = World(DEFAULT)
     _send_skewed(world, "Completed", skew)
     for kind in reported:
@@ -222,6 +222,5 @@ def test_a_calm_report_that_is_heard_again_changes_nothing(world, adapter, kind,
 
 
 def _shown(status: Status) -> Status:
-    """Return a status without what only the next aggregation looks at; moves that count no more may be forgotten."""
-    memory = replace(status.memory, written_time=START, flips={})
+    memory = replace(status.memory, written_time=START, flips={})  # old ones are forgotten with the next write
     return replace(status, memory=memory, next_deadline=None, restless=())

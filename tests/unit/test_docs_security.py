@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from hyperfleet.access.token_file import read_tokens
-from hyperfleet.api.context import Limits
+from hyperfleet.api.context import RequestLimits
 from hyperfleet.api.description.fleet_operations import fleet_operations
+from hyperfleet.api.description.kind_paths import KindPaths
 from hyperfleet.api.description.operations import Operation
-from hyperfleet.api.description.places import Place
 from hyperfleet.api.description.resource_operations import operations_on as resource_operations
 from hyperfleet.api.description.status_operations import batch_operation
 from hyperfleet.api.description.status_operations import operations_on as status_operations
@@ -36,11 +36,11 @@ def test_the_settings_are_good(text: str, tmp_path: Path) -> None:
 
 def _operations() -> list[Operation]:
     """Return the operations that change something, of the fleet and of clusters."""
-    place = Place(CLUSTER, Kinds())
+    place = KindPaths(CLUSTER, Kinds())
     found = [
         *resource_operations(place),
         *status_operations(place),
-        batch_operation(Limits().batch),
+        batch_operation(RequestLimits().batch),
         *fleet_operations(),
     ]
     return [each for each in found if each.method != "get"]

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
+from hyperfleet.api.boundary import REQUEST
 from hyperfleet.api.callers import CALLER
-from hyperfleet.api.envelope import REQUEST
 from hyperfleet.logs import JsonFormatter, TextFormatter, clean
 from hyperfleet.services.callers import Caller
-from hyperfleet.services.tracing import HERE, TracePoint
+from hyperfleet.services.tracing import CURRENT_SPAN, TracePoint
 
 URL = "postgresql://fleet:{}@db.example.com/fleet"
 SECRET = "s3cret-of-the-sea"  # noqa: S105  # opens nothing
@@ -58,12 +58,12 @@ def test_a_line_has_what_machines_look_for() -> None:
 
 def test_a_line_says_to_which_request_and_trace_it_belongs() -> None:
     scope = {"state": {"request_id": "mine"}, CALLER: Caller("dns")}
-    request, here = REQUEST.set(scope), HERE.set(TracePoint("a" * 32, "b" * 16, is_recorded=True))
+    request, here = REQUEST.set(scope), CURRENT_SPAN.set(TracePoint("a" * 32, "b" * 16, is_recorded=True))
     try:
         line = write("x")
     finally:
         REQUEST.reset(request)
-        HERE.reset(here)
+        CURRENT_SPAN.reset(here)
     told = {name: line[name] for name in ("request_id", "caller", "trace_id", "span_id")}
     assert told == {"request_id": "mine", "caller": "dns", "trace_id": "a" * 32, "span_id": "b" * 16}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,11 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 FOLDER, FILE = "tests/e2e", "tests/e2e/test_crash.py"
-IGNORED = ("--ignore=tests/e2e/cli", "--ignore-glob=tests/e2e/test_[!c]*")  # to have less to collect
+IGNORED = (
+    "--ignore=tests/e2e/cli",
+    "--ignore-glob=tests/e2e/test_[!c]*",
+    "--ignore-glob=tests/e2e/test_c[!r]*",
+)  # less to collect
 
 
 def run_pytest(*arguments: str) -> str:
@@ -31,3 +36,9 @@ def test_they_are_selected(selection: tuple[str, ...]) -> None:
     printed = run_pytest("--collect-only", *selection)
     assert f"{FILE}::" in printed
     assert "LEFT OUT" not in printed
+
+
+def test_the_docs_list_every_file_with_long_tests() -> None:
+    marked = {path for path in (ROOT / "tests").rglob("test_*.py") if "pytest.mark.long\n" in path.read_text("utf-8")}
+    listed = re.findall(r"^\| `(tests/\S+\.py)` \|", (ROOT / "docs/quality.md").read_text("utf-8"), re.MULTILINE)
+    assert sorted(listed) == sorted(str(path.relative_to(ROOT)) for path in marked)

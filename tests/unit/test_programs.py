@@ -63,6 +63,26 @@ def test_go_of_the_cache_is_taken_where_the_other_is_too_old(tmp_path: Path) -> 
     assert (done.returncode, done.stdout) == (0, f"{cached}\n")
 
 
+def test_helm_is_built_into_the_cache_and_leaves_nothing_else(tmp_path: Path) -> None:
+    """With a toolchain that only writes down what it was asked for: the real build takes minutes."""
+    build = [
+        "mkdir -p $GOBIN $GOCACHE",
+        "echo $@ >$GOBIN/asked",
+        "echo echo built >$GOBIN/helm",
+        "chmod 755 $GOBIN/helm",
+    ]
+    go = write_program(tmp_path / "bin/go", "\n".join(["[ $1 = env ] && echo go1.30 && exit", *build]))
+    script = "for file in versions programs/common.sh programs/helm.sh; do source .ci/$file; done; install_helm"
+    environment = {**os.environ, "PATH": f"{go.parent}:{os.environ['PATH']}", "XDG_CACHE_HOME": str(tmp_path)}
+    for _ in range(2):  # the second time as if two runs had built it at once
+        done = subprocess.run(["/bin/bash", "-c", script], cwd=ROOT, env=environment, capture_output=True, check=False)  # noqa: S603
+        assert (done.returncode, done.stderr) == (0, b"")
+    (built,) = (tmp_path / "hyperfleet").iterdir()
+    assert built.name == f"helm-{read_version('helm')}"
+    assert (built / "asked").read_text().split()[-1] == f"helm.sh/helm/v3/cmd/helm@v{read_version('helm')}"
+    assert os.access(built / "helm", os.X_OK)
+
+
 def test_nothing_is_installed_where_everything_is_there(tmp_path: Path) -> None:
     for name in ("postgres", "promtool", "curl", "zsh", "fish", "helm"):
         write_program(tmp_path / "bin" / name, "true")

@@ -11,7 +11,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from docs import generate
-from hyperfleet.api.context import Limits
+from hyperfleet.api.context import RequestLimits
 from hyperfleet.document_problem import DocumentProblem
 from hyperfleet.errors import SettingsError
 from hyperfleet.services.committer import Capacity
@@ -421,7 +421,7 @@ def test_the_guides_example_is_good_and_fits_the_schema() -> None:
 
 
 def test_defaults_are_those_of_the_parts_behind_them() -> None:
-    ours, theirs, capacity = Settings().limits, Limits(), Capacity()
+    ours, theirs, capacity = Settings().limits, RequestLimits(), Capacity()
     assert (ours.max_body_bytes, ours.max_batch_bytes) == (theirs.body_bytes, theirs.batch_bytes)
     assert (ours.max_depth, ours.max_batch_reports) == (theirs.depth, theirs.batch)
     assert ours.request_timeout == theirs.time

@@ -94,7 +94,7 @@ class TokenAuthenticator:
         if isinstance(found, Ticket):
             _remember(self._known, token, found, _MAX_KNOWN)
             return found.caller
-        if not found.is_passing:
+        if not found.is_temporary:
             _remember(self._refused, digest, (found, now + _REFUSED_FOR), _MAX_REFUSED)
         return found
 

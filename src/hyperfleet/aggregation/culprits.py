@@ -281,11 +281,6 @@ def mentions_field(node: ExprNode, field: str) -> bool:
     return False
 
 
-def mentions_helper(node: ExprNode, helper: str) -> bool:
-    """Tell whether an expression calls one of the built-in helpers."""
-    return helper in _names_in(node)
-
-
 # Builtins that read adapters only through their predicates, or only count and select them.
 _SELECTING: Final = frozenset(
     {"all", "any", "none", "one", "filter", "count", "find", "findIndex", "findLast", "findLastIndex"}

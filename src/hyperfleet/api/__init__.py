@@ -1,1 +1,1 @@
-"""The REST API: requests in, problem documents and stored answers out. Decides nothing about a status."""
+"""The REST API: reads requests, sends stored answers and problem documents. It does not compute statuses."""

@@ -1,4 +1,4 @@
-"""The access log: a line for every request but the probes'. Stands around the application if it is wanted."""
+"""The access log: one line for every request except probes. Wraps the application if the access log is enabled."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _LINE: Final = "%s %s: %s, %s bytes in %.1f ms to %s at %s (request %s)"
 
 
 class AccessLog(Struct, frozen=True):
-    """An application whose requests are logged."""
+    """ASGI middleware that logs requests."""
 
     app: ASGIApp
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, and log what became of it."""
+        """Pass a request on and log the result."""
         if scope["type"] != "http" or scope["path"] in PROBES:
             await self.app(scope, receive, send)
             return
@@ -32,7 +32,7 @@ class AccessLog(Struct, frozen=True):
             self._write(scope, exchange, (time.perf_counter() - begun) * 1000)
 
     def _write(self, scope: Scope, exchange: Exchange, duration: float) -> None:
-        told = {
+        values = {
             "method": scope["method"],
             "route": exchange.route,
             "status": exchange.status,
@@ -42,5 +42,5 @@ class AccessLog(Struct, frozen=True):
             "remote": exchange.remote,
             "request_id": exchange.request_id,
         }
-        fields = {name: value for name, value in told.items() if value != ""}
-        _LOG.info(_LINE, *told.values(), extra={"fields": fields})
+        fields = {name: value for name, value in values.items() if value != ""}
+        _LOG.info(_LINE, *values.values(), extra={"fields": fields})

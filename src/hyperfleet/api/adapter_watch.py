@@ -1,7 +1,7 @@
-"""Watching adapters: all of them, then those that changed, at most once a second.
+"""Watching adapters: all of them first, then those that changed, at most once a second.
 
-What is told of adapters is a state, not a log: there is nothing to go on from, so whoever comes back gets all of them
-again. However many watch, the store is asked once.
+The stream carries state, not a log, so it cannot be resumed: a client that reconnects gets all adapters again. The
+store is read once, no matter how many clients watch.
 """
 
 from __future__ import annotations
@@ -14,106 +14,111 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hyperfleet.api.shapes import AdapterSummary
+from hyperfleet.api.shapes import AdapterSummaryBody
 from hyperfleet.api.streams import HEARTBEAT, QUIET, EventStream, Frames, frame
 from hyperfleet.errors import StoreError, StoreUnavailable
 from hyperfleet.ports import Scope, Store
-from hyperfleet.services.tail import Tail
+from hyperfleet.services.tail import LogTail
 
-_INTERVAL: Final = 1.0  # seconds between looks …
-_UNMOVED: Final = 10.0  # … and so many if nothing was written to a resource: a discarded report moves counters alone
+_INTERVAL: Final = 1.0  # seconds between reads; fast enough for a person who watches
+# Seconds between reads while no resource was written. Discarded reports change counters without a write to the log.
+_IDLE_INTERVAL: Final = 10.0
 
-Find = Callable[[Scope], Awaitable[tuple[AdapterSummary, ...]]]
-State = Mapping[str, bytes]  # name → what is told of it
+Find = Callable[[Scope], Awaitable[tuple[AdapterSummaryBody, ...]]]
+State = Mapping[str, bytes]  # adapter name → its JSON
 
 
-class _Board(Struct, frozen=True):
-    """What all adapters were at a moment, for those who may see the same."""
+class _Snapshot(Struct, frozen=True):
+    """All adapters at one moment, as callers of one scope see them."""
 
     state: State
     position: int
-    made: float
-    looked: float  # when it was last made sure that it still holds
+    read_at: float
+    checked_at: float  # when it was last known to be current
 
 
 class _Failure(Struct, frozen=True):
-    """That a look failed, and when."""
+    """The last failed read."""
 
     reason: str
     time: float
 
 
 class AdapterWatch:
-    """The state of all adapters, shared by everybody who watches them."""
+    """The state of all adapters, shared by all watches."""
 
-    def __init__(self, store: Store, tail: Tail, find: Find) -> None:
-        """Look with `find`, when the position of `store` has moved."""
+    def __init__(self, store: Store, tail: LogTail, find: Find) -> None:
+        """Read with `find` when the position of `store` has moved."""
         self._store = store
         self._tail = tail
         self._find = find
-        self._boards: dict[Scope, _Board] = {}
+        self._snapshots: dict[Scope, _Snapshot] = {}
         self._failure: _Failure | None = None
-        self._looking = asyncio.Lock()
+        self._reading = asyncio.Lock()
 
     async def watch(self, scope: Scope) -> EventStream:
-        """Answer with all adapters, and with those that change."""
-        state = await self._look(scope)  # now, so that what fails is answered as it should be
+        """Answer with all adapters, then with changes."""
+        state = await self._read(scope)  # before the stream starts, so that an error gets a proper response
         return EventStream(self._tail, self._follow(scope, state))
 
     async def _follow(self, scope: Scope, state: State) -> Frames:
         time = asyncio.get_running_loop().time
         yield b"".join([*map(_added, state.values()), frame("synced", b"{}")])
-        spoken = time()
+        last_sent = time()
         while not self._tail.is_closing:
             await self._tail.pause(_INTERVAL)
-            before, state = state, await self._look_again(scope, state)
-            frames = _tell_changes(before, state)
-            if frames or time() >= spoken + QUIET:
+            before, state = state, await self._read_or_keep(scope, state)
+            frames = _write_changes(before, state)
+            if frames or time() >= last_sent + QUIET:
                 yield frames or HEARTBEAT
-                spoken = time()
+                last_sent = time()
 
-    async def _look_again(self, scope: Scope, known: State) -> State:
+    async def _read_or_keep(self, scope: Scope, known: State) -> State:
         try:
-            return await self._look(scope)
-        except StoreError:  # it will be back; until then nothing changes
+            return await self._read(scope)
+        except StoreError:  # the store will be back; until then, keep the last state
             return known
 
-    async def _look(self, scope: Scope) -> State:
-        """Return the state of all adapters as it was within the last second."""
-        async with self._looking:
-            board, now = self._boards.get(scope), asyncio.get_running_loop().time()
-            if board is None or now >= board.looked + _INTERVAL:
-                board = await self._renew_or_fail(board, scope, now)
-                self._boards = {scope: board} | self._others(scope, now)
-            return board.state
+    async def _read(self, scope: Scope) -> State:
+        """Return the state of all adapters, at most one second old."""
+        async with self._reading:
+            snapshot, now = self._snapshots.get(scope), asyncio.get_running_loop().time()
+            if snapshot is None or now >= snapshot.checked_at + _INTERVAL:
+                snapshot = await self._refresh_or_fail(snapshot, scope, now)
+                self._snapshots = {scope: snapshot} | self._others(scope, now)
+            return snapshot.state
 
-    async def _renew_or_fail(self, board: _Board | None, scope: Scope, now: float) -> _Board:
-        """Look; if that has just failed, do not: finding out takes seconds, and many may wait behind us."""
+    async def _refresh_or_fail(self, snapshot: _Snapshot | None, scope: Scope, now: float) -> _Snapshot:
+        """Read the store, unless that has just failed: a failing read takes seconds, and others wait behind it."""
         if self._failure is not None and now < self._failure.time + _INTERVAL:
             raise StoreUnavailable(self._failure.reason)
         try:
-            return await self._renew(board, scope, now)
+            return await self._refresh(snapshot, scope, now)
         except StoreError as error:
             self._failure = _Failure(str(error), asyncio.get_running_loop().time())
             raise
 
-    async def _renew(self, board: _Board | None, scope: Scope, now: float) -> _Board:
+    async def _refresh(self, snapshot: _Snapshot | None, scope: Scope, now: float) -> _Snapshot:
         position = await self._store.position()
-        if board is not None and position == board.position and now < board.made + _UNMOVED:
-            return replace(board, looked=now)
+        if snapshot is not None and position == snapshot.position and now < snapshot.read_at + _IDLE_INTERVAL:
+            return replace(snapshot, checked_at=now)
         found = {each.name: msgspec.json.encode(each) for each in await self._find(scope)}
-        return _Board(found, position, now, now)
+        return _Snapshot(found, position, now, now)
 
-    def _others(self, scope: Scope, now: float) -> dict[Scope, _Board]:
-        """Return what others look at; nobody has looked at the rest for a while."""
-        return {key: each for key, each in self._boards.items() if key != scope and now < each.looked + _UNMOVED}
+    def _others(self, scope: Scope, now: float) -> dict[Scope, _Snapshot]:
+        """Return the snapshots of other scopes that are still in use."""
+        return {
+            key: each
+            for key, each in self._snapshots.items()
+            if key != scope and now < each.checked_at + _IDLE_INTERVAL
+        }
 
 
 def _added(data: bytes) -> bytes:
     return frame("added", data)
 
 
-def _tell_changes(before: State, after: State) -> bytes:
+def _write_changes(before: State, after: State) -> bytes:
     if before is after:
         return b""
     changed = [

@@ -1,4 +1,4 @@
-"""Adapters over the whole fleet: when each was last heard of, what became of its reports, who waits for it."""
+"""Adapters over the whole fleet: when each last reported, counts of its reports, and which resources wait for it."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from hyperfleet.api.responses import answer_made
 from hyperfleet.api.shapes import (
     AdapterDetail,
     AdapterList,
-    AdapterSummary,
-    BlockedResource,
-    LostReport,
-    ReportCounts,
+    AdapterSummaryBody,
+    BlockedResourceBody,
+    LostReportBody,
+    ReportCountsBody,
 )
 from hyperfleet.api.watch import WATCH, is_watch
 from hyperfleet.ports import AdapterRecord, Query, Scope
 from hyperfleet.services.search import blocked_by, read_group_by
 
-_SHOWN: Final = 100  # blocked resources told with one adapter
-_TAKEN_IN: Final = ("aggregated", "stored", "replayed")
-_REJECTIONS: Final = ("GenerationAhead",)  # answered with an error; every other count is of a discard
+_MAX_BLOCKED: Final = 100  # shown with one adapter: more than a person reads; the filter `blockedBy` lists all
+_ACCEPTED: Final = ("aggregated", "stored", "replayed")
+_REJECTIONS: Final = ("GenerationAhead",)  # answered with an error; every other count is a discard
 
 Blocks = Mapping[str, int]  # kind → how many
 
@@ -44,7 +44,7 @@ def routes(context: Context) -> list[Route]:
     watch = AdapterWatch(context.store, context.tail, partial(_find_all, context))
 
     async def list_all(request: Request) -> Response:
-        """Answer every adapter that was heard of or is waited for; and go on, if asked to."""
+        """Answer every adapter that has reported or is waited for; with `watch=true`, also changes."""
         refuse_parameters(request, (WATCH,))
         if is_watch(request):
             return await watch.watch(caller_of(request).scope)
@@ -57,13 +57,13 @@ def routes(context: Context) -> list[Route]:
             if adapter.name == name:
                 blocked = await _find_blocked(context, scope, name)
                 return answer_made(request, AdapterDetail(**asdict(adapter), blocked=blocked))
-        raise Refused(Problem("NotFound", f"nothing was ever heard of an adapter {name}, and nobody waits for it"))
+        raise Refused(Problem("NotFound", f"adapter {name} has never reported, and no resource waits for it"))
 
     return [Route("/adapters", list_all, methods=["GET"]), Route("/adapters/{adapter}", read, methods=["GET"])]
 
 
-async def _find_all(context: Context, scope: Scope) -> tuple[AdapterSummary, ...]:
-    """Return all adapters by name, with one query for their records and one per kind for whom they block."""
+async def _find_all(context: Context, scope: Scope) -> tuple[AdapterSummaryBody, ...]:
+    """Return all adapters by name, with one query for their records and one per kind for what they block."""
     records = {record.name: record for record in await context.store.adapters(scope)}
     blocks = await _count_blocked(context, scope)
     names = sorted(records.keys() | blocks.keys())
@@ -82,12 +82,12 @@ async def _count_blocked(context: Context, scope: Scope) -> dict[str, dict[str, 
     return blocks
 
 
-def _summarize(name: str, record: AdapterRecord | None, blocks: Blocks) -> AdapterSummary:
+def _summarize(name: str, record: AdapterRecord | None, blocks: Blocks) -> AdapterSummaryBody:
     counts = record.counts if record else {}
-    discards = {key: count for key, count in counts.items() if key not in (*_TAKEN_IN, *_REJECTIONS) and count}
-    summary = AdapterSummary(
+    discards = {key: count for key, count in counts.items() if key not in (*_ACCEPTED, *_REJECTIONS) and count}
+    summary = AdapterSummaryBody(
         name,
-        ReportCounts(*(counts.get(key, 0) for key in _TAKEN_IN)),
+        ReportCountsBody(*(counts.get(key, 0) for key in _ACCEPTED)),
         discards,
         {key: counts[key] for key in _REJECTIONS if counts.get(key)},
         dict(blocks),
@@ -97,7 +97,7 @@ def _summarize(name: str, record: AdapterRecord | None, blocks: Blocks) -> Adapt
     summary = replace(summary, last_seen=record.last_seen, clock_skew_seconds=record.skew.total_seconds())
     if not record.last_discard:
         return summary
-    lost = msgspec.json.decode(record.last_discard, type=LostReport)
+    lost = msgspec.json.decode(record.last_discard, type=LostReportBody)
     return replace(summary, last_refusal=lost) if lost.cause in _REJECTIONS else replace(summary, last_discard=lost)
 
 
@@ -105,8 +105,8 @@ class _Phase(Struct):
     phase: str
 
 
-class _Glance(Struct):
-    """What is told of a blocked resource, out of its stored answer."""
+class _BlockedView(Struct):
+    """The parts of a stored answer that are shown of a blocked resource."""
 
     id: str
     name: str
@@ -114,12 +114,14 @@ class _Glance(Struct):
     status: _Phase
 
 
-async def _find_blocked(context: Context, scope: Scope, adapter: str) -> tuple[BlockedResource, ...]:
-    """Return the resources that wait for an adapter, the worst of each kind first."""
-    blocked: list[BlockedResource] = []
+async def _find_blocked(context: Context, scope: Scope, adapter: str) -> tuple[BlockedResourceBody, ...]:
+    """Return the resources that wait for an adapter, the worst phase first within each kind."""
+    blocked: list[BlockedResourceBody] = []
     for kind in context.kinds:
-        query = Query(kind.name, scope, terms=(blocked_by(adapter),), order="severity", limit=_SHOWN - len(blocked))
+        query = Query(
+            kind.name, scope, terms=(blocked_by(adapter),), order="severity", limit=_MAX_BLOCKED - len(blocked)
+        )
         for answer in await context.store.find(query) if query.limit else ():
-            glance = msgspec.json.decode(answer.body, type=_Glance)
-            blocked.append(BlockedResource(glance.id, glance.name, glance.status.phase, glance.href))
+            view = msgspec.json.decode(answer.body, type=_BlockedView)
+            blocked.append(BlockedResourceBody(view.id, view.name, view.status.phase, view.href))
     return tuple(blocked)

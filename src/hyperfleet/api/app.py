@@ -1,4 +1,4 @@
-"""The application: which path leads where, and what becomes of errors. The composition root calls `create_app`."""
+"""The application: its routes, and how errors become responses. The composition root calls `create_app`."""
 
 from __future__ import annotations
 
@@ -32,25 +32,25 @@ from hyperfleet.api import (
     waiting,
 )
 from hyperfleet.api.audit import Audit
+from hyperfleet.api.authentication import Authentication
+from hyperfleet.api.boundary import RequestBoundary
 from hyperfleet.api.compat import app as compat
-from hyperfleet.api.compat.lane import CompatLane
+from hyperfleet.api.compat.fast_path import CompatFastPath
 from hyperfleet.api.context import Context
 from hyperfleet.api.description.table import list_operations
-from hyperfleet.api.envelope import Envelope
 from hyperfleet.api.exchanges import list_templates
-from hyperfleet.api.fastlane import FastLane
-from hyperfleet.api.gate import Gate
 from hyperfleet.api.problems import Problem, Refused, answer_problem, from_error, from_http_error
-from hyperfleet.api.report_lane import ReportLane
+from hyperfleet.api.read_fast_path import ReadFastPath
+from hyperfleet.api.report_fast_path import ReportFastPath
+from hyperfleet.api.request_metrics import RequestMetrics
 from hyperfleet.api.routing import below_base
-from hyperfleet.api.traffic import Traffic
 from hyperfleet.api.wire import BASE
 from hyperfleet.errors import HyperFleetError
 
 _LOG: Final = logging.getLogger(__name__)
 
 _ERRORS: Final = (Refused, HTTPException, HyperFleetError, Exception)
-# Below the base path; what is asked most comes first.
+# Below the base path; the most frequent routes come first.
 _FLEET: Final = (
     statuses,
     resources,
@@ -66,19 +66,21 @@ _FLEET: Final = (
     policy_versions,
     simulation,
 )
-_SERVER: Final = (health, openapi, metrics)  # at the root
+_SERVER: Final = (health, openapi, metrics)  # outside the base path
 
 
 def create_app(context: Context, lifespan: Lifespan[Any] | None = None) -> ASGIApp:
-    """Put the application together."""
+    """Build the application."""
     below = [route for module in _FLEET for route in module.routes(context)]
     routes: list[BaseRoute] = [*below_base(below, list_operations(context))]
     routes += [route for module in _SERVER for route in module.routes(context)]
-    routes.append(compat.mount(context))  # the dialect of the existing Go clients
+    routes.append(compat.mount(context))  # the API of the existing Go clients
     router = Starlette(routes=routes, exception_handlers=dict.fromkeys(_ERRORS, _answer_error), lifespan=lifespan)
-    router.router.redirect_slashes = False  # a redirected POST is lost on many clients
-    lanes = FastLane(ReportLane(CompatLane(Envelope(router, context), context), context), context)
-    app = Traffic(Gate(lanes, context.authenticator, context.pace), context.measures, list_templates(context))
+    router.router.redirect_slashes = False  # many clients drop the body of a redirected POST
+    fast = ReadFastPath(ReportFastPath(CompatFastPath(RequestBoundary(router, context), context), context), context)
+    app = RequestMetrics(
+        Authentication(fast, context.authenticator, context.rate_limiter), context.measures, list_templates(context)
+    )
     if context.journal is None:
         return app
     return Audit(app, context, context.journal, has_reports=context.journals_reports)
@@ -89,32 +91,35 @@ async def _answer_error(request: Request, error: Exception) -> Response:
 
 
 def _problem_of(error: Exception, request: Request) -> Problem:
-    """Say what an error means to the caller; what is only for us goes to the log."""
+    """Translate an error for the caller; details that callers must not see go to the log."""
     match error:
         case Refused():
             return error.problem
         case HTTPException(status_code=404):
-            return Problem("NotFound", f"there is nothing at this path; {_hint_at(request)}")
+            return Problem("NotFound", f"there is no such path; {_hint_at(request)}")
         case HTTPException(status_code=405):
             allowed = _methods_of(request, request.app.routes)
             return Problem(
-                "MethodNotAllowed", f"this path has no {request.method}; use {allowed}", (), {"Allow": allowed}
+                "MethodNotAllowed",
+                f"this path does not support {request.method}; use {allowed}",
+                (),
+                {"Allow": allowed},
             )
         case HTTPException():
             return from_http_error(error)
         case HyperFleetError():
             _LOG.warning("request %s: %s: %s", request.state.request_id, type(error).__name__, error)
-    return from_error(error)  # what is not ours goes on to the envelope, which logs it
+    return from_error(error)  # unexpected errors go on to the request boundary, which logs them
 
 
 def _hint_at(request: Request) -> str:
-    """Say what a path that leads nowhere may have been meant to be."""
+    """Suggest what an unknown path may have been meant to be."""
     path, asked = request.scope["path"], request.state.path
     trimmed = path.rstrip("/")
     routes = [route for route in request.app.routes if isinstance(route, Route)]
     if trimmed != path and any(route.path_regex.match(trimmed) for route in routes):
-        return f"without the / at its end there is: {asked.rstrip('/')}"
-    return f"the API is below {BASE}, and /docs tells what there is"
+        return f"without the / at the end it exists: {asked.rstrip('/')}"
+    return f"the API is below {BASE}; /docs lists its paths"
 
 
 def _methods_of(request: Request, routes: Sequence[BaseRoute]) -> str:

@@ -1,4 +1,4 @@
-"""Who is asking. Handlers ask here and nowhere else; the gate has put the answer into the scope of the request."""
+"""Who sends a request. Handlers ask only here; `authentication` has put the result into the scope of the request."""
 
 from __future__ import annotations
 
@@ -12,39 +12,39 @@ from starlette.types import Scope
 from hyperfleet.api.problems import Problem, Refused
 from hyperfleet.services.callers import Caller, Role
 
-_UNQUOTABLE: Final = re.compile(r"[^ !#-\[\]-~]")  # what may not stand in the text of a challenge
+_UNQUOTABLE: Final = re.compile(r"[^ !#-\[\]-~]")  # not allowed in a quoted string of a challenge
 
-CALLER: Final = "hyperfleet.caller"  # where a scope has a `Caller`, or the `Problem` with which it is turned away
-RECHECK: Final = "hyperfleet.recheck"  # where it has who tells whether that still holds; nothing: it always does
+CALLER: Final = "hyperfleet.caller"  # scope key: the `Caller`, or the `Problem` why there is none
+RECHECK: Final = "hyperfleet.recheck"  # scope key: a check whether the caller is still valid; absent: always
 
 
 def caller_of(request: Request) -> Caller:
-    """Return who sent a request; refuse it if they are not let in."""
+    """Return who sent a request; refuse it if the caller is not authenticated."""
     return caller_of_scope(request.scope)
 
 
 def caller_of_scope(scope: Scope) -> Caller:
-    """Return who sent a request; refuse it if they are not let in."""
+    """Return who sent a request; refuse it if the caller is not authenticated."""
     found: Caller | Problem = scope[CALLER]
     if isinstance(found, Problem):
         raise Refused(found)
     return found
 
 
-def guest_of(scope: Scope) -> Caller | None:
-    """Return who sent a request; None if they are not let in, which the ordinary way tells them."""
+def caller_or_none(scope: Scope) -> Caller | None:
+    """Return who sent a request; None if not authenticated, which the router then refuses."""
     found: Caller | Problem = scope[CALLER]
     return found if isinstance(found, Caller) else None
 
 
-async def is_still_welcome(scope: Scope) -> bool:
-    """Tell whether who sent a request that lasts would be let in now as they were then."""
+async def is_still_authorized(scope: Scope) -> bool:
+    """Return whether the caller of a long request is still authenticated as the same caller."""
     recheck: Callable[[Scope], Awaitable[bool]] | None = scope.get(RECHECK)
     return recheck is None or await recheck(scope)
 
 
 def require(request: Request, role: Role) -> None:
-    """Refuse a request of somebody who may not do what a role may."""
+    """Refuse a request of a caller without a role."""
     caller = caller_of(request)
     if not caller.may(role):
         has = ", ".join(sorted(caller.roles)) or "none"
@@ -53,17 +53,17 @@ def require(request: Request, role: Role) -> None:
 
 
 def require_everything(request: Request) -> None:
-    """Refuse a request of somebody who does not see the whole fleet, for it is about all of it."""
+    """Refuse a request of a caller who does not see the whole fleet, because the request concerns all of it."""
     caller = caller_of(request)
     if caller.scope.tenants is not None:
-        detail = f"this concerns everybody's resources; {caller.name} sees those of some tenants only"
+        detail = f"this concerns the resources of all tenants; {caller.name} sees only some tenants"
         raise Refused(Problem("Forbidden", detail, headers=challenge("insufficient_scope")))
 
 
 def challenge(error: str = "", description: str = "", scope: str = "") -> dict[str, str]:
-    """Return the header that tells how to be let in (RFC 6750)."""
-    told = {"error": error, "error_description": _UNQUOTABLE.sub("", description), "scope": scope}
-    parts = ['realm="hyperfleet"', *(f'{name}="{text}"' for name, text in told.items() if text)]
+    """Return the header that says how to authenticate (RFC 6750)."""
+    values = {"error": error, "error_description": _UNQUOTABLE.sub("", description), "scope": scope}
+    parts = ['realm="hyperfleet"', *(f'{name}="{text}"' for name, text in values.items() if text)]
     return {"WWW-Authenticate": "Bearer " + ", ".join(parts)}
 
 

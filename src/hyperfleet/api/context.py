@@ -1,4 +1,4 @@
-"""What every handler works with, put together once by the composition root."""
+"""What every handler works with; the composition root builds it once."""
 
 from __future__ import annotations
 
@@ -7,39 +7,39 @@ from datetime import timedelta
 
 from msgspec import Struct, field
 
-from hyperfleet.api.pace import Pace
+from hyperfleet.api.rate_limits import RateLimiter
 from hyperfleet.model.kind import Kinds
 from hyperfleet.ports import Clock, Store
 from hyperfleet.services.audit import Journal
 from hyperfleet.services.callers import Authenticator
 from hyperfleet.services.committer import Committer
 from hyperfleet.services.measures import DEFAULT_ADAPTERS, Measures
-from hyperfleet.services.policies import PolicyBook
+from hyperfleet.services.policies import PolicyRegistry
 from hyperfleet.services.redaction import Redactor
 from hyperfleet.services.resources import CheckSpec
-from hyperfleet.services.tail import Tail
-from hyperfleet.services.tallies import Tallies
+from hyperfleet.services.tail import LogTail
 from hyperfleet.services.tenancy import Tenancy
+from hyperfleet.services.worker_totals import WorkerTotals
 
 
-class Limits(Struct, frozen=True):
-    """How much one request may ask for."""
+class RequestLimits(Struct, frozen=True):
+    """The limits of one request."""
 
-    body_bytes: int = 1024 * 1024
-    batch_bytes: int = 8 * 1024 * 1024
-    depth: int = 32  # of nested JSON
-    batch: int = 1_000  # reports in one request
-    time: timedelta = timedelta(seconds=30)
+    body_bytes: int = 1024 * 1024  # about the largest object that etcd, and so Kubernetes, stores
+    batch_bytes: int = 8 * 1024 * 1024  # a full batch of reports of 8 KiB
+    depth: int = 32  # of nested JSON; far more than a spec needs
+    batch: int = 1_000  # reports in one request; more would delay other writes
+    time: timedelta = timedelta(seconds=30)  # before most proxies give up, at 60 s
 
 
 class MetricsOptions(Struct, frozen=True):
-    """What `/metrics` tells, and whom."""
+    """What `/metrics` shows, and to whom."""
 
-    public: bool = False  # somebody who is not known sees the figures of the server
+    public: bool = False  # unauthenticated callers see the metrics of the server
     per_resource: bool = False
-    max_resources: int = 10_000
+    max_resources: int = 10_000  # of each kind: some 20 MB of text
     max_adapters: int = DEFAULT_ADAPTERS
-    refresh_interval: timedelta = timedelta(seconds=5)
+    refresh_interval: timedelta = timedelta(seconds=5)  # several scrapers at 15 s share one read
 
 
 class Context(Struct, frozen=True):
@@ -47,19 +47,19 @@ class Context(Struct, frozen=True):
 
     store: Store
     committer: Committer
-    policies: PolicyBook
+    policies: PolicyRegistry
     kinds: Kinds
     check_spec: CheckSpec
     new_id: Callable[[str], str]  # prefix → id
     clock: Clock
-    tail: Tail
-    limits: Limits = Limits()
+    tail: LogTail
+    limits: RequestLimits = RequestLimits()
     redactor: Redactor = Redactor()
-    authenticator: Authenticator | None = None  # None: nobody is asked who they are
-    pace: Pace | None = None  # None: everybody may ask as fast as they can
+    authenticator: Authenticator | None = None  # None: callers are anonymous
+    rate_limiter: RateLimiter | None = None  # None: no rate limit
     journal: Journal | None = None  # of the audit log; None: there is none
-    journals_reports: bool = True  # it has also the reports that were taken
+    journals_reports: bool = True  # the journal includes accepted reports
     measures: Measures = field(default_factory=Measures)
-    tallies: Tallies | None = None  # None: nobody but this process has counted anything
+    tallies: WorkerTotals | None = None  # None: this process is the only one
     metrics: MetricsOptions = MetricsOptions()
     tenancy: Tenancy = Tenancy()

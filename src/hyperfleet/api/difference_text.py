@@ -1,4 +1,4 @@
-"""Differences as text for a terminal: what is compared, the summary, then one line for each."""
+"""Differences as text for a terminal: what is compared, the summary, then one line per difference."""
 
 from __future__ import annotations
 
@@ -13,27 +13,29 @@ from hyperfleet.documents.wording import count
 from hyperfleet.services.difference import DifferenceKind
 from hyperfleet.services.past import write_time
 
-_SHOWN: Final = 60  # characters of a value, and of a path before values no longer stand in a column
-_CONTROLS: Final = {code: f"\\u{code:04x}" for code in range(0x7F, 0xA0)}  # those that JSON does not escape itself
+_MAX_WIDTH: Final = 60  # characters of a value, and of the path column: both fit into a line of 120
+_CONTROLS: Final = {
+    code: f"\\u{code:04x}" for code in range(0x7F, 0xA0)
+}  # control characters that JSON does not escape
 _MARKS: Final[Mapping[DifferenceKind, str]] = {"added": "+", "removed": "-", "changed": "~"}
 
 
-def render(told: Differences, *, with_times: bool) -> str:
-    """Write differences; if they are without times, say how many of those there are."""
-    return "\n".join(_lines(told, with_times=with_times)) + "\n"
+def render(differences: Differences, *, with_times: bool) -> str:
+    """Write differences; if times are left out, write how many."""
+    return "\n".join(_lines(differences, with_times=with_times)) + "\n"
 
 
-def _lines(told: Differences, *, with_times: bool) -> Iterator[str]:
-    yield f"from {_side(told.from_)}"
-    yield f"to   {_side(told.to)}"
-    yield told.summary
-    width = min(max([len(_plain(each.path)) for each in told.items], default=0), _SHOWN)
-    for each in told.items:
+def _lines(differences: Differences, *, with_times: bool) -> Iterator[str]:
+    yield f"from {_side(differences.from_)}"
+    yield f"to   {_side(differences.to)}"
+    yield differences.summary
+    width = min(max([len(_plain(each.path)) for each in differences.items], default=0), _MAX_WIDTH)
+    for each in differences.items:
         yield f"  {_MARKS[each.kind]} {_plain(each.path):{width}}  {_values(each)}"
-    if told.truncated:
-        yield f"  … and {told.total - len(told.items)} more"
-    if told.times_changed and not with_times:
-        yield f"  {count(told.times_changed, 'time')} left out; times=true shows them"
+    if differences.truncated:
+        yield f"  … and {differences.total - len(differences.items)} more"
+    if differences.times_changed and not with_times:
+        yield f"  {count(differences.times_changed, 'time')} left out; times=true shows them"
 
 
 def _side(side: SideAnswer) -> str:
@@ -53,7 +55,7 @@ def _values(difference: DifferenceAnswer) -> str:
 
 def _value(value: Any) -> str:
     text = _write(value)
-    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
+    return text if len(text) <= _MAX_WIDTH else f"{text[: _MAX_WIDTH - 1]}…"
 
 
 def _plain(path: str) -> str:
@@ -61,5 +63,5 @@ def _plain(path: str) -> str:
 
 
 def _write(value: Any) -> str:
-    """Write a value as JSON that does nothing to a terminal: specs, keys included, may hold anything."""
+    """Write a value as JSON without control characters: keys and values of a spec may contain terminal escapes."""
     return msgspec.json.encode(value).decode().translate(_CONTROLS)

@@ -1,6 +1,6 @@
-"""How differences between two answers look on the wire: which of them count, and the one line that sums them up.
+"""The wire shape of differences between two answers: which differences count, and their one-line summary.
 
-`differences` calls `tell`. It is pure and may take a while for large specs, so it is called outside the event loop.
+`differences` calls `find_differences`. It is pure, and slow for large specs, so it runs outside the event loop.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from hyperfleet.api.shapes import Count
 from hyperfleet.api.wire import Time
 from hyperfleet.documents import pointer
 from hyperfleet.documents.wording import count
-from hyperfleet.services.difference import Difference, DifferenceKind, Names, compare
+from hyperfleet.services.difference import DifferenceKind, DocumentDifference, Names, compare_documents
 
-MAX_DIFFERENCES: Final = 1_000  # shown; more are counted
-_SHOWN_PARTS: Final = 12  # of a summary; it is to stay one line
+MAX_DIFFERENCES: Final = 1_000  # shown, more than anybody reads; the rest is only counted
+_MAX_PARTS: Final = 12  # of a summary, so that it stays one line
 
 _CONDITIONS: Final = ("status", "conditions")
 _ADAPTERS: Final = ("status", "adapters")
@@ -35,12 +35,12 @@ _TIMES: Final = frozenset({"lastUpdated", "lastTransitionTime", "since", "phaseS
 
 
 class DifferenceAnswer(Struct, frozen=True, rename="camel"):
-    """One place where the two differ."""
+    """One path at which the two differ."""
 
     path: Annotated[
         str,
         Meta(
-            description="A JSON pointer, in which conditions and adapters stand under their names: "
+            description="A JSON pointer; conditions and adapters are keyed by their names: "
             "`/status/conditions/Ready/status`."
         ),
     ]
@@ -50,41 +50,43 @@ class DifferenceAnswer(Struct, frozen=True, rename="camel"):
 
 
 class SideAnswer(Struct, frozen=True, rename="camel"):
-    """One of the two that are compared."""
+    """One of the two sides of a comparison."""
 
     id: str
     href: str
     revision: Annotated[int, Meta(ge=1, description="Its ETag.")]
     generation: Annotated[int, Meta(ge=1)]
-    time: Annotated[Time | UnsetType, Meta(description="As it was then; absent: as it is now.")] = UNSET
+    time: Annotated[Time | UnsetType, Meta(description="The side is as of this time; absent: as of now.")] = UNSET
 
 
 class Differences(Struct, frozen=True, rename="camel"):
-    """What is different between a resource and itself at another time, or another resource."""
+    """The differences between a resource and an earlier or later version of it, or another resource."""
 
-    summary: Annotated[str, Meta(description="What matters most of it, on one line.")]
+    summary: Annotated[str, Meta(description="The most important differences, on one line.")]
     from_: SideAnswer = field(name="from")
     to: SideAnswer
-    items: Annotated[tuple[DifferenceAnswer, ...], Meta(description=f"The first {MAX_DIFFERENCES:,} of them.")]
-    total: Annotated[Count, Meta(description="How many there are; times that are left out do not count.")]
-    truncated: Annotated[bool, Meta(description="There are more than are shown.")]
+    items: Annotated[tuple[DifferenceAnswer, ...], Meta(description=f"The first {MAX_DIFFERENCES:,} differences.")]
+    total: Annotated[Count, Meta(description="The number of differences, without the times that are left out.")]
+    truncated: Annotated[bool, Meta(description="There are more differences than are shown.")]
     times_changed: Annotated[
-        Count, Meta(description="How many fields differ that only tell times; `times=true` shows them.")
+        Count, Meta(description="The number of differing fields that are only times; `times=true` shows them.")
     ]
 
 
 class Side(Struct, frozen=True):
-    """A resource as a GET answers it or did at `time`."""
+    """A resource as a GET answers it, now or at `time`."""
 
     answer: bytes
     revision: int
     time: datetime | None = None
 
 
-def tell(before: Side, after: Side, *, with_times: bool) -> Differences:
-    """Tell what is different. What names a resource is no difference between two of them."""
+def find_differences(before: Side, after: Side, *, with_times: bool) -> Differences:
+    """Compare two answers. The id, name and href of two resources do not count as differences."""
     old, new = msgspec.json.decode(before.answer), msgspec.json.decode(after.answer)
-    found = [each for each in compare(old, new, _NAMES) if not (len(each.path) == 1 and each.path[0] in _IDENTITY)]
+    found = [
+        each for each in compare_documents(old, new, _NAMES) if not (len(each.path) == 1 and each.path[0] in _IDENTITY)
+    ]
     news = [each for each in found if not _is_time(each)]
     shown = found if with_times else news
     return Differences(
@@ -98,25 +100,25 @@ def tell(before: Side, after: Side, *, with_times: bool) -> Differences:
     )
 
 
-def summarize(news: Sequence[Difference], after: dict[str, Any], moved_times: int = 0) -> str:
-    """Sum differences up on one line, the status first; `after` is the second document."""
-    parts = [*_tell_status(news, after), *_tell_rest(news)]
-    if len(parts) > _SHOWN_PARTS:
-        parts[_SHOWN_PARTS:] = [f"and {len(parts) - _SHOWN_PARTS} more"]
+def summarize(news: Sequence[DocumentDifference], after: dict[str, Any], moved_times: int = 0) -> str:
+    """Summarize differences on one line, the status first; `after` is the second document."""
+    parts = [*_summarize_status(news, after), *_summarize_rest(news)]
+    if len(parts) > _MAX_PARTS:
+        parts[_MAX_PARTS:] = [f"and {len(parts) - _MAX_PARTS} more"]
     if not parts and news:
         parts = [count(len(news), "small difference")]
     return "; ".join(parts) or ("nothing but times" if moved_times else "no difference")
 
 
-def _is_time(difference: Difference) -> bool:
-    """Tell whether it only tells when something was; what is in a spec or a label is anybody's."""
+def _is_time(difference: DocumentDifference) -> bool:
+    """Return whether a difference is only of a time of ours; specs and labels belong to users."""
     path = difference.path
     is_ours = path[0] in ("status", "metadata") and path[:2] != _LABELS
     is_object = isinstance(difference.before, dict) or isinstance(difference.after, dict)
     return is_ours and path[-1] in _TIMES and not is_object
 
 
-def _tell_status(news: Sequence[Difference], after: dict[str, Any]) -> Iterator[str]:
+def _summarize_status(news: Sequence[DocumentDifference], after: dict[str, Any]) -> Iterator[str]:
     moved = {each.path[:3] for each in news if each.path[:2] == _CONDITIONS and each.path[3:] == ("status",)}
     conditions = {condition["type"]: condition for condition in after["status"]["conditions"]}
     for each in news:
@@ -141,7 +143,7 @@ def _tell_status(news: Sequence[Difference], after: dict[str, Any]) -> Iterator[
                 yield f"{name} {_came_or_went(each, 'state')}"
 
 
-def _tell_rest(news: Sequence[Difference]) -> Iterator[str]:
+def _summarize_rest(news: Sequence[DocumentDifference]) -> Iterator[str]:
     for each in news:
         if each.path == ("generation",):
             yield f"generation {_arrow(each)}"
@@ -153,7 +155,7 @@ def _tell_rest(news: Sequence[Difference]) -> Iterator[str]:
             yield f"{name}: {count(inside, 'difference')}"
 
 
-def _arrow(difference: Difference) -> str:
+def _arrow(difference: DocumentDifference) -> str:
     return f"{difference.before or 'none'} → {difference.after or 'none'}"
 
 
@@ -161,15 +163,15 @@ def _in_brackets(reason: str) -> str:
     return f" ({reason})" if reason else ""
 
 
-def _flaps(difference: Difference) -> str:
+def _flaps(difference: DocumentDifference) -> str:
     return "is no longer flapping" if difference.after is UNSET else "is flapping"
 
 
-def _came_or_went(difference: Difference, key: str) -> str:
+def _came_or_went(difference: DocumentDifference, key: str) -> str:
     return "is gone" if difference.after is UNSET else f"is new: {difference.after[key]}"
 
 
-def _present(difference: Difference) -> DifferenceAnswer:
+def _present(difference: DocumentDifference) -> DifferenceAnswer:
     return DifferenceAnswer(pointer.join("", *difference.path), difference.kind, difference.before, difference.after)
 
 

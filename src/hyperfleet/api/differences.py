@@ -1,4 +1,4 @@
-"""What is different: between a resource then and later, or between two resources of a kind, as JSON or as text."""
+"""Differences between two versions of a resource, or between two resources of a kind, as JSON or text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from starlette.routing import Route
 from hyperfleet.api.callers import caller_of
 from hyperfleet.api.context import Context
 from hyperfleet.api.difference_text import render
-from hyperfleet.api.difference_wire import Side, tell
+from hyperfleet.api.difference_wire import Side, find_differences
 from hyperfleet.api.past import answer_of
 from hyperfleet.api.problems import Refused, from_query, from_refusal
 from hyperfleet.api.requests import checked_target, parameters_of, target_of
@@ -40,7 +40,7 @@ def routes(context: Context) -> list[Route]:
     ]
 
 
-class _Asked(Struct, frozen=True):
+class _Comparison(Struct, frozen=True):
     """What to compare: two moments of a resource, or it with another one."""
 
     before: datetime | None
@@ -56,18 +56,18 @@ class _Differences(Struct, frozen=True):
     kind: Kind
 
     async def diff(self, request: Request) -> Response:
-        """Tell what is different."""
+        """Answer the differences."""
         target, scope = target_of(request, self.kind), caller_of(request).scope
-        asked = _read_asked(Parameters(parameters_of(request)), self.context.clock.now())
+        asked = _read_comparison(Parameters(parameters_of(request)), self.context.clock.now())
         other = checked_target(Target(self.kind, asked.against)) if asked.against else target
-        before = await self._look(target, scope, asked.before)
-        after = await self._look(other, scope, asked.after)
-        told = await asyncio.to_thread(tell, before, after, with_times=asked.with_times)
+        before = await self._read_side(target, scope, asked.before)
+        after = await self._read_side(other, scope, asked.after)
+        differences = await asyncio.to_thread(find_differences, before, after, with_times=asked.with_times)
         if prefers_text(request):
-            return answer_in(request, render(told, with_times=asked.with_times).encode(), TEXT)
-        return answer_in(request, msgspec.json.encode(told), JSON)
+            return answer_in(request, render(differences, with_times=asked.with_times).encode(), TEXT)
+        return answer_in(request, msgspec.json.encode(differences), JSON)
 
-    async def _look(self, target: Target, scope: Scope, at: datetime | None) -> Side:
+    async def _read_side(self, target: Target, scope: Scope, at: datetime | None) -> Side:
         """Return a resource as it was, or as it is."""
         store = self.context.store
         if at is None:
@@ -77,15 +77,15 @@ class _Differences(Struct, frozen=True):
         entry = await find_version(store, target, scope, at or self.context.clock.now())
         if isinstance(entry, Refusal):
             raise Refused(from_refusal(entry))
-        if at is None:  # it went while we looked
+        if at is None:  # it was removed meanwhile
             raise Refused(from_refusal(not_found(target)))
         return Side(answer_of(entry), entry.position, at)
 
 
-def _read_asked(given: Parameters, now: datetime) -> _Asked:
-    """Read what to compare; it must be one thing or the other."""
+def _read_comparison(given: Parameters, now: datetime) -> _Comparison:
+    """Read what to compare: two times, or two resources."""
     given.refuse_unknown(_PARAMETERS)
-    asked = _Asked(
+    asked = _Comparison(
         read_moment(given, "from", now), read_moment(given, "to", now), given.one("against"), _read_times(given)
     )
     if asked.against is not None:
@@ -94,9 +94,9 @@ def _read_asked(given: Parameters, now: datetime) -> _Asked:
                 message = f"{name} cannot be given with against, which compares two resources as they are now"
                 given.refuse(name, "Exclusive", message)
     elif not given.all("from"):
-        given.refuse("from", "MissingParameter", "say since when with from, or give another resource's id as against")
+        given.refuse("from", "MissingParameter", "give a time as from, or the id of another resource as against")
     elif asked.before and asked.after and asked.before > asked.after:
-        given.refuse("from", "Reversed", "from is later than to; it is what was before")
+        given.refuse("from", "Reversed", "from is later than to")
     if given.errors:
         raise Refused(from_query(given.errors))
     return asked

@@ -1,7 +1,6 @@
-"""A request and its answer as seen from outside: which route it took, what was answered. For traces and logs.
+"""A request and its answer as seen from outside: route, status, size, caller. For traces and logs.
 
-Those who use it stand around the whole application, so the fast lanes and the dialect of the Go clients are seen as
-everything else is.
+Its users wrap the whole application, so they see the fast paths and `/compat` like everything else.
 """
 
 from __future__ import annotations
@@ -13,20 +12,20 @@ from starlette.types import Message, Scope, Send
 
 from hyperfleet.api.callers import CALLER
 from hyperfleet.api.compat.description import describe
-from hyperfleet.api.compat.places import PREFIX as COMPAT
+from hyperfleet.api.compat.resource_collections import PREFIX as COMPAT
 from hyperfleet.api.context import Context
 from hyperfleet.api.description.table import list_operations
-from hyperfleet.api.traffic import route_of
+from hyperfleet.api.request_metrics import route_of
 from hyperfleet.services.callers import Caller
 
-PROBES: Final = frozenset({"/healthz", "/readyz", "/metrics"})  # asked so often that nobody wants to see it
+PROBES: Final = frozenset({"/healthz", "/readyz", "/metrics"})  # too frequent to log or trace
 
 
 class Exchange:
-    """Listens to the answer on its way out."""
+    """Observes the answer as it is sent."""
 
     def __init__(self, scope: Scope, send: Send) -> None:
-        """Pass on what is sent in answer to a request."""
+        """Observe what is sent in answer to a request."""
         self._scope = scope
         self._send = send
         self.status = 0  # 0: nothing was answered
@@ -34,7 +33,7 @@ class Exchange:
         self.request_id = ""
 
     async def send(self, message: Message) -> None:
-        """Note a part of the answer and pass it on."""
+        """Observe a part of the answer and pass it on."""
         if message["type"] == "http.response.start":
             self.status = message["status"]
             self.request_id = request_id_in(message)
@@ -49,12 +48,12 @@ class Exchange:
 
     @property
     def caller(self) -> str:
-        """Return the name of who asked; empty if they were turned away."""
+        """Return the name of the caller; empty if not authenticated."""
         return caller_name(self._scope)
 
     @property
     def remote(self) -> str:
-        """Return the address that asked."""
+        """Return the address of the client."""
         return remote_of(self._scope)
 
 
@@ -64,18 +63,18 @@ def request_id_in(start: Message) -> str:
 
 
 def caller_name(scope: Scope) -> str:
-    """Return the name of who sent a request, as far as it is known."""
+    """Return the name of the caller; empty if not authenticated."""
     found = scope.get(CALLER)
     return found.name if isinstance(found, Caller) else ""
 
 
 def remote_of(scope: Scope) -> str:
-    """Return the address that a request came from: the last one before us, which may be a proxy's."""
+    """Return the address that a request came from, which may be that of a proxy."""
     client = scope.get("client")
     return str(client[0]) if client else ""
 
 
 def list_templates(context: Context) -> Iterator[str]:
-    """Yield the templates of all paths, as they are described."""
+    """Yield the templates of all paths, as in the OpenAPI documents."""
     yield from (operation.path for operation in list_operations(context))
     yield from (COMPAT + path for path in describe(context)["paths"])

@@ -1,4 +1,4 @@
-"""How explanations look on the wire."""
+"""The wire shapes of explanations."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from hyperfleet.services.explanations import Evidence
 
 
 class TermAnswer(Struct, frozen=True, rename="camel"):
-    """A part of an expression and what it came to."""
+    """A part of an expression and its value."""
 
     text: str
-    value: Annotated[Any, Meta(description="What it came to; absent if it failed or was skipped.")] = UNSET
+    value: Annotated[Any, Meta(description="Its value; absent if it failed or was skipped.")] = UNSET
     error: str | UnsetType = UNSET
-    skipped: Annotated[bool | UnsetType, Meta(description="The parts before it had already decided.")] = UNSET
+    skipped: Annotated[bool | UnsetType, Meta(description="Not evaluated: earlier parts had already decided.")] = UNSET
     parts: tuple[TermAnswer, ...] | UnsetType = UNSET
 
 
-class ExplainedAdapter(Struct, frozen=True, rename="camel"):
+class ExplainedAdapterBody(Struct, frozen=True, rename="camel"):
     """What one adapter contributes."""
 
     name: str
@@ -45,20 +45,20 @@ class ExplainedAdapter(Struct, frozen=True, rename="camel"):
     message: str
     observed_generation: int
     required: bool
-    stale: Annotated[bool, Meta(description="It has been silent for too long.")]
+    stale: Annotated[bool, Meta(description="It has not been heard from for longer than the policy allows.")]
     missing: Annotated[bool, Meta(description="It has not reported at all for longer than the policy allows.")]
-    last_heard: Annotated[Time | UnsetType, Meta(description="Absent: it has not reported.")] = UNSET
-    since: Annotated[Time | UnsetType, Meta(description="Since when it has been in this state.")] = UNSET
+    last_heard: Annotated[Time | UnsetType, Meta(description="When it last reported; absent: never.")] = UNSET
+    since: Annotated[Time | UnsetType, Meta(description="When it entered this state.")] = UNSET
 
 
-class RemedyReport(Struct, frozen=True, rename="camel"):
-    """A report that would help."""
+class RemedyReportBody(Struct, frozen=True, rename="camel"):
+    """A report that is part of a remedy."""
 
     adapter: str
     state: AdapterState
     generation: int
     conditions: Annotated[
-        dict[str, ConditionStatus] | UnsetType, Meta(description="Those beside Available, Applied and Health.")
+        dict[str, ConditionStatus] | UnsetType, Meta(description="Conditions other than Available, Applied and Health.")
     ] = UNSET
 
 
@@ -67,42 +67,49 @@ class RemediesAnswer(Struct, frozen=True, rename="camel"):
 
     wanted: ConditionStatus
     sets: Annotated[
-        tuple[tuple[RemedyReport, ...], ...],
-        Meta(description="Each would do. An empty one: nothing need change, it waits out its damping."),
+        tuple[tuple[RemedyReportBody, ...], ...],
+        Meta(
+            description="Each is enough. An empty set: no report is needed, the condition only waits for its damping."
+        ),
     ]
-    exhaustive: Annotated[bool, Meta(description="If false, the search was cut short: there may be other sets.")]
-    minimal: Annotated[bool, Meta(description="If false, some part of a set may do, too.")]
+    exhaustive: Annotated[bool, Meta(description="If false, the search was cut short and there may be other sets.")]
+    minimal: Annotated[bool, Meta(description="If false, a part of a set may be enough.")]
 
 
 class ExplainedMove(Struct, frozen=True, rename="camel"):
     """One move of something that flaps."""
 
     time: Time
-    to: Annotated[str, Meta(description="A status, or a phase; of a damped condition what its rule said.")]
+    to: Annotated[str, Meta(description="A status or a phase; for a damped condition, what its rule said.")]
 
 
-class ExplainedFlapping(FlappingAnswer, frozen=True, rename="camel"):
-    """How something moves that moves too often."""
+class ExplainedFlappingBody(FlappingAnswer, frozen=True, rename="camel"):
+    """The recent moves of a condition or phase that is flapping."""
 
-    moves: Annotated[tuple[ExplainedMove, ...], Meta(description="The last ones that still count, the oldest first.")]
+    moves: Annotated[tuple[ExplainedMove, ...], Meta(description="The most recent ones that count, oldest first.")]
 
 
-class ExplainedCondition(Struct, frozen=True, rename="camel"):
+class ExplainedConditionBody(Struct, frozen=True, rename="camel"):
     """Why a condition has its status."""
 
     type: str
     status: ConditionStatus
     reason: str
     message: str
-    culprits: Annotated[tuple[ExplainedAdapter, ...], Meta(description="The adapters that made it so.")]
+    culprits: Annotated[tuple[ExplainedAdapterBody, ...], Meta(description="The adapters responsible for it.")]
     since: Time | UnsetType = UNSET
     rule: Annotated[
-        str | UnsetType, Meta(description="The rule as written; Available and Ready have none in the policy.")
+        str | UnsetType,
+        Meta(description="The rule as written; absent for Available and Ready, which have none in the policy."),
     ] = UNSET
     terms: TermAnswer | UnsetType = UNSET
-    raw: Annotated[RawAnswer | UnsetType, Meta(description="What a damped rule says now, if it differs.")] = UNSET
-    remedies: Annotated[RemediesAnswer | UnsetType, Meta(description="What would make it good; absent: it is.")] = UNSET
-    flapping: Annotated[ExplainedFlapping | UnsetType, Meta(description="It moves too often.")] = UNSET
+    raw: Annotated[RawAnswer | UnsetType, Meta(description="What a damped rule says now, if different.")] = UNSET
+    remedies: Annotated[RemediesAnswer | UnsetType, Meta(description="What would make it good; absent if it is.")] = (
+        UNSET
+    )
+    flapping: Annotated[ExplainedFlappingBody | UnsetType, Meta(description="Set while the condition is flapping.")] = (
+        UNSET
+    )
 
 
 class ExplanationAnswer(Struct, frozen=True, rename="camel"):
@@ -113,60 +120,62 @@ class ExplanationAnswer(Struct, frozen=True, rename="camel"):
     phase: Phase
     phase_since: Time
     because: Annotated[tuple[str, ...], Meta(description="What decided the phase.")]
-    conditions: tuple[ExplainedCondition, ...]
-    adapters: tuple[ExplainedAdapter, ...]
-    policy: Annotated[str, Meta(description="The version of the policy that this is explained with.")]
+    conditions: tuple[ExplainedConditionBody, ...]
+    adapters: tuple[ExplainedAdapterBody, ...]
+    policy: Annotated[str, Meta(description="The version of the policy used for the explanation.")]
     current: Annotated[
         bool,
         Meta(
-            description="If false, the policy has changed since the status was computed, and this tells how it will "
-            "be when it is computed anew."
+            description="If false, the policy has changed since the status was computed; this explains the status "
+            "after the recomputation."
         ),
     ]
     next_deadline: Annotated[
-        Time | UnsetType, Meta(description="When time alone will next change something; absent: never.")
+        Time | UnsetType, Meta(description="When the passing of time will next change something; absent: never.")
     ] = UNSET
-    phase_flapping: Annotated[ExplainedFlapping | UnsetType, Meta(description="The phase moves too often.")] = UNSET
+    phase_flapping: Annotated[
+        ExplainedFlappingBody | UnsetType, Meta(description="Set while the phase is flapping.")
+    ] = UNSET
 
 
-def present_explanation(told: StatusExplanation, evidence: Evidence) -> ExplanationAnswer:
+def present_explanation(explained: StatusExplanation, evidence: Evidence) -> ExplanationAnswer:
     """Make the answer."""
     return ExplanationAnswer(
-        told.resource_id,
-        told.generation,
-        told.phase,
-        told.phase_since,
-        told.because,
-        tuple(_present_condition(condition) for condition in told.conditions),
-        _present_adapters(told.adapters),
+        explained.resource_id,
+        explained.generation,
+        explained.phase,
+        explained.phase_since,
+        explained.because,
+        tuple(_present_condition(condition) for condition in explained.conditions),
+        _present_adapters(explained.adapters),
         str(evidence.policy_version),
         evidence.is_current,
-        _or_unset(told.next_deadline),
-        _present_flapping(told.phase_flapping) if told.phase_flapping else UNSET,
+        _or_unset(explained.next_deadline),
+        _present_flapping(explained.phase_flapping) if explained.phase_flapping else UNSET,
     )
 
 
-def _present_condition(told: ConditionExplanation) -> ExplainedCondition:
-    raw = told.raw
-    return ExplainedCondition(
-        told.type,
-        told.status,
-        told.reason,
-        told.message,
-        _present_adapters(told.culprits),
-        _or_unset(told.since),
-        told.rule or UNSET,
-        _present_term(told.terms) if told.terms else UNSET,
-        RawAnswer(raw.status, raw.since) if raw is not None and raw.status != told.status else UNSET,
-        _present_remedies(told.remedies) if told.remedies else UNSET,
-        _present_flapping(told.flapping) if told.flapping else UNSET,
+def _present_condition(explained: ConditionExplanation) -> ExplainedConditionBody:
+    raw = explained.raw
+    return ExplainedConditionBody(
+        explained.type,
+        explained.status,
+        explained.reason,
+        explained.message,
+        _present_adapters(explained.culprits),
+        _or_unset(explained.since),
+        explained.rule or UNSET,
+        _present_term(explained.terms) if explained.terms else UNSET,
+        RawAnswer(raw.status, raw.since) if raw is not None and raw.status != explained.status else UNSET,
+        _present_remedies(explained.remedies) if explained.remedies else UNSET,
+        _present_flapping(explained.flapping) if explained.flapping else UNSET,
     )
 
 
-def _present_flapping(told: FlappingExplanation) -> ExplainedFlapping:
-    mark = told.mark
-    moves = tuple(ExplainedMove(flip.time, flip.after) for flip in told.recent)
-    return ExplainedFlapping(mark.transitions, format_duration(mark.window), mark.since, moves)
+def _present_flapping(explained: FlappingExplanation) -> ExplainedFlappingBody:
+    mark = explained.mark
+    moves = tuple(ExplainedMove(flip.time, flip.after) for flip in explained.recent)
+    return ExplainedFlappingBody(mark.transitions, format_duration(mark.window), mark.since, moves)
 
 
 def _present_term(term: ExplainedTerm) -> TermAnswer:
@@ -179,9 +188,9 @@ def _present_term(term: ExplainedTerm) -> TermAnswer:
     )
 
 
-def _present_adapters(told: Iterable[AdapterExplanation]) -> tuple[ExplainedAdapter, ...]:
+def _present_adapters(explained: Iterable[AdapterExplanation]) -> tuple[ExplainedAdapterBody, ...]:
     return tuple(
-        ExplainedAdapter(
+        ExplainedAdapterBody(
             each.name,
             each.state,
             each.available,
@@ -194,18 +203,18 @@ def _present_adapters(told: Iterable[AdapterExplanation]) -> tuple[ExplainedAdap
             _or_unset(each.last_heard),
             _or_unset(each.since),
         )
-        for each in told
+        for each in explained
     )
 
 
-def _present_remedies(told: RemedySet) -> RemediesAnswer:
-    sets = tuple(tuple(_present_change(change) for change in remedy) for remedy in told.sets)
-    return RemediesAnswer(told.wanted, sets, told.is_exhaustive, told.is_minimal)
+def _present_remedies(explained: RemedySet) -> RemediesAnswer:
+    sets = tuple(tuple(_present_change(change) for change in remedy) for remedy in explained.sets)
+    return RemediesAnswer(explained.wanted, sets, explained.is_exhaustive, explained.is_minimal)
 
 
-def _present_change(change: AdapterChange) -> RemedyReport:
+def _present_change(change: AdapterChange) -> RemedyReportBody:
     further = {condition.type: condition.status for condition in change.conditions}
-    return RemedyReport(change.adapter, change.state, change.generation, further or UNSET)
+    return RemedyReportBody(change.adapter, change.state, change.generation, further or UNSET)
 
 
 def _or_unset(instant: datetime | None) -> datetime | UnsetType:

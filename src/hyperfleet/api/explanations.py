@@ -1,4 +1,4 @@
-"""Why is it so? Explains the stored status of a resource, as JSON or as text for a terminal."""
+"""Explains the stored status of a resource, as JSON or as text for a terminal."""
 
 from __future__ import annotations
 
@@ -52,17 +52,17 @@ class _Explanations(Struct, frozen=True):
             raise Refused(from_refusal(not_found(target)))
         if only is not None and only not in evidence.condition_types:
             raise Refused(from_query([_unknown_condition(only, evidence)]))
-        told = await asyncio.to_thread(evidence.explain, only, context.clock.now())
+        explanation = await asyncio.to_thread(evidence.explain, only, context.clock.now())
         if prefers_text(request):
-            return answer_in(request, self._render(told, evidence).encode(), TEXT)
-        # A term may have any value that expressions have; what JSON cannot say is said in words.
-        return answer_in(request, msgspec.json.encode(present_explanation(told, evidence), enc_hook=str), JSON)
+            return answer_in(request, self._render(explanation, evidence).encode(), TEXT)
+        # A term may have a value that JSON does not have, such as a duration; it is written as text.
+        return answer_in(request, msgspec.json.encode(present_explanation(explanation, evidence), enc_hook=str), JSON)
 
-    def _render(self, told: StatusExplanation, evidence: Evidence) -> str:
-        """Write it as text; ages count up to now, which is never before the status was computed."""
+    def _render(self, explanation: StatusExplanation, evidence: Evidence) -> str:
+        """Write it as text; ages are relative to now, which must not be before the status was computed."""
         now = max(self.context.clock.now(), evidence.record.status.memory.written_time)
-        preview = "" if evidence.is_current else "the policy has changed; when computed anew:\n"
-        return preview + render(told, now)
+        preview = "" if evidence.is_current else "the policy has changed; after the recomputation:\n"
+        return preview + render(explanation, now)
 
 
 def _check(given: Parameters) -> None:

@@ -1,6 +1,6 @@
-"""The form of a scrape: figures as Prometheus reads them, in its own text format or as OpenMetrics.
+"""The exposition format: metrics as Prometheus reads them, in its text format or as OpenMetrics.
 
-`metrics` decides who sees what. Whole families go through prometheus_client, which knows both formats; the lines of
+`metrics` decides who sees what. Whole families go through prometheus_client, which knows both formats. The lines of
 single resources, of which there may be hundreds of thousands, are written here.
 """
 
@@ -16,43 +16,43 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector, CollectorRegistry
 from prometheus_client.samples import Sample
 
-from hyperfleet.services.instruments import Family, Values
+from hyperfleet.services.instruments import MetricFamily, Values
 from hyperfleet.services.measures import Measures
-from hyperfleet.services.pacing import Pace
-from hyperfleet.services.tallies import ProcessFigure, Total
+from hyperfleet.services.time_slices import TimeSlices
+from hyperfleet.services.worker_totals import MetricTotals, ProcessFigure
 
 _OPEN_METRICS: Final = "application/openmetrics-text"
 _END: Final = b"# EOF\n"  # of OpenMetrics
 _TOTAL: Final = "_total"
 
 
-class Format(Struct, frozen=True):
-    """One of the formats that a reader may want."""
+class ExpositionFormat(Struct, frozen=True):
+    """A format that a scraper may ask for."""
 
     encode: Callable[[Collector], bytes]
     media_type: str
 
     @classmethod
-    def choose(cls, accept: str) -> Format:
-        """Return what a reader prefers."""
+    def choose(cls, accept: str) -> ExpositionFormat:
+        """Return the format that a scraper prefers."""
         return cls(*choose_encoder(accept))
 
     @property
     def end(self) -> bytes:
-        """Return what stands at the end of a text."""
+        """Return what ends the text."""
         return _END if self.media_type.startswith(_OPEN_METRICS) else b""
 
     async def write(self, metrics: Iterable[Metric]) -> bytes:
-        """Write metrics, without the end, and let others have their turn in between."""
-        pace, pieces = Pace(), []
+        """Write metrics, without the end; yield to other tasks in between."""
+        slices, pieces = TimeSlices(), []
         for metric in metrics:
             pieces.append(self.encode(_Once(metric)).removesuffix(self.end))
-            await pace.keep()
+            await slices.yield_if_due()
         return b"".join(pieces)
 
 
 class _Once(Collector):
-    """A metric that was collected already, as prometheus_client wants to get it."""
+    """A collector of one metric, which is what prometheus_client encodes."""
 
     def __init__(self, metric: Metric) -> None:
         self._metric = metric
@@ -61,8 +61,8 @@ class _Once(Collector):
         return (self._metric,)
 
 
-def metric_of(family: Family, values: Values) -> Metric:
-    """Write down a counter or a gauge."""
+def metric_of(family: MetricFamily, values: Values) -> Metric:
+    """Convert a counter or a gauge."""
     metric = Metric(family.name.removesuffix(_TOTAL), family.help, family.kind)
     metric.samples = [
         Sample(family.name, dict(zip(family.labels, labels, strict=True)), value)
@@ -71,8 +71,8 @@ def metric_of(family: Family, values: Values) -> Metric:
     return metric
 
 
-def metrics_of(total: Total, measures: Measures) -> Iterator[Metric]:
-    """Write down all that processes have counted, one after the other."""
+def metrics_of(total: MetricTotals, measures: Measures) -> Iterator[Metric]:
+    """Convert everything that the processes have counted."""
     for counter in measures.counters:
         yield metric_of(counter.family, total.counters.get(counter.family.name, {}))
     for histogram in measures.histograms:
@@ -82,7 +82,7 @@ def metrics_of(total: Total, measures: Measures) -> Iterator[Metric]:
     yield from _process_metrics(total.process)
 
 
-def _histogram_of(family: Family, series: Mapping[tuple[str, ...], Sequence[float]]) -> Metric:
+def _histogram_of(family: MetricFamily, series: Mapping[tuple[str, ...], Sequence[float]]) -> Metric:
     metric = HistogramMetricFamily(family.name, family.help, labels=family.labels)
     ends = [*(f"{bound:g}" for bound in family.bounds), "+Inf"]
     for labels, (*counts, total) in sorted(series.items()):
@@ -94,14 +94,14 @@ def _histogram_of(family: Family, series: Mapping[tuple[str, ...], Sequence[floa
     return metric
 
 
-# ── what the system knows of the process ─────────────────────────────────────────────────────────────────────────
+# ── process metrics ──────────────────────────────────────────────────────────────────────────────────────────────────
 
-_NOWHERE: Final = CollectorRegistry()  # the collectors insist on one
-_COLLECTORS: Final = (ProcessCollector(registry=_NOWHERE), PlatformCollector(registry=_NOWHERE), GCCollector(_NOWHERE))
+_UNUSED: Final = CollectorRegistry()  # the collectors require one
+_COLLECTORS: Final = (ProcessCollector(registry=_UNUSED), PlatformCollector(registry=_UNUSED), GCCollector(_UNUSED))
 
 
-def look_at_process() -> list[ProcessFigure]:
-    """Return what the system knows of this process."""
+def read_process() -> list[ProcessFigure]:
+    """Return what the operating system and Python know of this process."""
     return [
         ProcessFigure(metric.name, metric.type, metric.documentation, [(s.labels, s.value) for s in metric.samples])
         for collector in _COLLECTORS
@@ -110,24 +110,24 @@ def look_at_process() -> list[ProcessFigure]:
 
 
 def _process_metrics(figures: Iterable[tuple[str, ProcessFigure]]) -> list[Metric]:
-    """Write down the figures of processes; those of several are told apart by the label `worker`."""
+    """Convert the metrics of processes; several processes differ in the label `worker`."""
     metrics: dict[str, Metric] = {}
     for worker, figure in figures:
         metric = metrics.setdefault(figure.name, Metric(figure.name, figure.help, figure.kind))
         name = figure.name + (_TOTAL if figure.kind == "counter" else "")
-        mark = {"worker": worker} if worker else {}
-        metric.samples += [Sample(name, {**labels, **mark}, value) for labels, value in figure.rows]
+        extra = {"worker": worker} if worker else {}
+        metric.samples += [Sample(name, {**labels, **extra}, value) for labels, value in figure.rows]
     return list(metrics.values())
 
 
-# ── single resources ─────────────────────────────────────────────────────────────────────────────────────────────
+# ── single resources ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def head_of(family: Family) -> bytes:
-    """Write what stands above the lines of a family."""
+def head_of(family: MetricFamily) -> bytes:
+    """Write the HELP and TYPE lines of a family."""
     return f"# HELP {family.name} {family.help}\n# TYPE {family.name} {family.kind}\n".encode()
 
 
 def escape(value: str) -> str:
-    """Write the value of a label."""
+    """Escape the value of a label."""
     return value.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')

@@ -1,7 +1,7 @@
-"""Where requests really come from, if proxies that we trust say so (`X-Forwarded-For`).
+"""The address of the client behind trusted proxies (`X-Forwarded-For`).
 
-The outermost layer, where there are such proxies; the composition root puts it there. Everything inside sees the
-address of the client. A proxy that is not ours could say anything, so it is not believed.
+The outermost layer, if trusted proxies are configured; the composition root adds it. All layers inside see the address
+of the client. The header of an untrusted peer is ignored, because anybody can send one.
 """
 
 from __future__ import annotations
@@ -16,14 +16,15 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 Network = IPv4Network | IPv6Network
 Address = IPv4Address | IPv6Address
 
-_HEARD: Final = 1_024  # bytes of what is said, from its end; proxies add behind what anybody may have put before it
+# Bytes of the header that are read, from its end: proxies append, so the end is what trusted proxies wrote.
+_MAX_HEADER: Final = 1_024
 
 
 class Forwarding:
-    """An application that sees through proxies."""
+    """ASGI middleware that puts the address of the client into the scope."""
 
     def __init__(self, app: ASGIApp, trusted: Sequence[Network]) -> None:
-        """Believe what proxies of these networks say."""
+        """Trust the header of proxies in these networks."""
         self._app = app
         self._trusted = tuple(trusted)
         self._trace = lru_cache(maxsize=4096)(self._trace_back)
@@ -32,15 +33,15 @@ class Forwarding:
         """Put the address of the client into the scope, and pass the request on."""
         client = scope.get("client")
         if scope["type"] == "http" and client:
-            said = b",".join([value for name, value in scope["headers"] if name == b"x-forwarded-for"])
-            if said:
-                scope["client"] = (self._trace(str(client[0]), said[-_HEARD:]), client[1])
+            header = b",".join([value for name, value in scope["headers"] if name == b"x-forwarded-for"])
+            if header:
+                scope["client"] = (self._trace(str(client[0]), header[-_MAX_HEADER:]), client[1])
         await self._app(scope, receive, send)
 
-    def _trace_back(self, peer: str, said: bytes) -> str:
-        """Go back along the proxies for as long as they are ours; whom the last of them names is the client."""
+    def _trace_back(self, peer: str, header: bytes) -> str:
+        """Walk back along trusted proxies; the address that the last of them names is the client."""
         found = peer
-        for text in reversed(said.decode("latin-1").split(",")):
+        for text in reversed(header.decode("latin-1").split(",")):
             address, before = _parse(found), _parse(text)
             if address is None or before is None or not self._is_trusted(address):
                 break
@@ -52,7 +53,7 @@ class Forwarding:
 
 
 def _parse(text: str) -> Address | None:
-    """Read an address; some proxies put a port behind it."""
+    """Read an address; some proxies append a port."""
     text = text.strip()
     if text.startswith("["):
         text = text[1:].partition("]")[0]

@@ -1,4 +1,4 @@
-"""What changed, when and why: the transitions of a resource's phase and conditions, also after it was removed."""
+"""The history of a resource: transitions of its phase and conditions with their causes, also after its removal."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from hyperfleet.api.context import Context
 from hyperfleet.api.problems import Refused, from_query, from_refusal
 from hyperfleet.api.requests import parameters_of, target_of
 from hyperfleet.api.responses import answer_made
-from hyperfleet.api.shapes import HistoryCause, HistoryEntry, HistoryPage
+from hyperfleet.api.shapes import HistoryCause, HistoryEntryBody, HistoryPage
 from hyperfleet.api.wire import href_of, path_of
 from hyperfleet.documents.durations import format_duration
 from hyperfleet.model.kind import Kind
-from hyperfleet.ports import Recorded
-from hyperfleet.services.history import HistorySearch, encode_position, read_history_query
+from hyperfleet.ports import RecordedTransition
+from hyperfleet.services.history_query import HistorySearch, encode_position, read_history_query
 from hyperfleet.services.results import Target, not_found
 
 
@@ -42,13 +42,13 @@ class _History(Struct, frozen=True):
         search = read_history_query(parameters_of(request), target.id, scope, self.context.clock.now())
         if search.errors:
             raise Refused(from_query(search.errors))
-        if not await store.remembers(self.kind.name, target.id, scope, target.parent_id):
+        if not await store.existed(self.kind.name, target.id, scope, target.parent_id):
             raise Refused(from_refusal(not_found(target)))
         found = await store.read_transitions(replace(search.query, limit=search.query.limit + 1))
         return answer_made(request, self._present(target, search, found))
 
-    def _present(self, target: Target, search: HistorySearch, found: tuple[Recorded, ...]) -> HistoryPage:
-        """Make the page; one more than asked for was looked for, to know whether there is another."""
+    def _present(self, target: Target, search: HistorySearch, found: tuple[RecordedTransition, ...]) -> HistoryPage:
+        """Build the page; one more entry was read, to know whether there is another page."""
         page = found[: search.query.limit]
         return HistoryPage(
             f"{href_of(self.kind, target.id, target.parent_id, self.context.kinds)}/history",
@@ -57,9 +57,9 @@ class _History(Struct, frozen=True):
         )
 
 
-def _present_entry(recorded: Recorded) -> HistoryEntry:
+def _present_entry(recorded: RecordedTransition) -> HistoryEntryBody:
     moved, cause = recorded.transition, recorded.cause
-    return HistoryEntry(
+    return HistoryEntryBody(
         recorded.position,
         moved.time,
         moved.subject,

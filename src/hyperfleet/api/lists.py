@@ -1,6 +1,6 @@
 """Lists and summaries of resources: of a kind over the whole fleet, or below one parent.
 
-The items of a list are the stored answers as they are; only a field mask makes us look into them.
+The items of a list are stored answers, sent unchanged; they are decoded only for a field mask.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from hyperfleet.api.context import Context
 from hyperfleet.api.problems import Refused, from_query, from_refusal
 from hyperfleet.api.requests import checked_target, parameters_of
 from hyperfleet.api.responses import answer_made
-from hyperfleet.api.shapes import ResourceList, Summary, TrendPoint
+from hyperfleet.api.shapes import ResourceList, SummaryBody, TrendPointBody
 from hyperfleet.api.watch import PARAMETERS as WATCHING
 from hyperfleet.api.watch import is_watch, watch_list
 from hyperfleet.api.wire import BASE, RESOURCE_KEYS, path_of
 from hyperfleet.errors import HistoryPruned
 from hyperfleet.model.kind import Kind
-from hyperfleet.ports import Group, Query
+from hyperfleet.ports import GroupCount, Query
 from hyperfleet.services.parameters import Parameters
 from hyperfleet.services.results import Refusal, Target, not_found
 from hyperfleet.services.search import (
@@ -47,25 +47,25 @@ _FIELDS: Final = "fields"
 _GROUP_BY: Final = "groupBy"
 _DEFAULT_GROUP: Final = "phase"
 _FOR_LISTS_ONLY: Final = ("orderBy", "limit", "continue", "page", "size")
-_FOR_PAGES_ONLY: Final = (*_FOR_LISTS_ONLY, "updatedSince")  # what changes later was updated since, whatever it is
+_FOR_PAGES_ONLY: Final = (*_FOR_LISTS_ONLY, "updatedSince")  # every later change was updated since then anyway
 
 
 def routes(context: Context) -> list[Route]:
     """Return the routes of this module, relative to the base path."""
     parents = [(kind, context.kinds.get(kind.parent or "")) for kind in context.kinds]
-    places = [_Collection(context, kind) for kind in context.kinds]
-    places += [_Collection(context, kind, parent) for kind, parent in parents if parent]
+    collections = [_Collection(context, kind) for kind in context.kinds]
+    collections += [_Collection(context, kind, parent) for kind, parent in parents if parent]
     return [
         route
-        for place in places
+        for collection in collections
         for route in (
-            Route(place.path, place.list, methods=["GET"]),
-            Route(f"{place.path}:summary", place.summarize, methods=["GET"]),
+            Route(collection.path, collection.list, methods=["GET"]),
+            Route(f"{collection.path}:summary", collection.summarize, methods=["GET"]),
         )
     ]
 
 
-def _rows(group_by: GroupBy, groups: Sequence[Group]) -> tuple[dict[str, str | int | None], ...]:
+def _rows(group_by: GroupBy, groups: Sequence[GroupCount]) -> tuple[dict[str, str | int | None], ...]:
     rows = ({**dict(zip(group_by.names, group.values, strict=True)), "count": group.count} for group in groups)
     return tuple(rows)
 
@@ -79,11 +79,11 @@ class _Collection(Struct, frozen=True):
 
     @property
     def path(self) -> str:
-        """Return where it is, below the base path."""
+        """Return its path, below the base path."""
         return path_of(self.kind, self.context.kinds) if self.parent else f"/{self.kind.plural}"
 
     async def list(self, request: Request) -> Response:
-        """Answer one page of resources; or all of them, and go on."""
+        """Answer one page of resources; with `watch=true`, all of them and then changes."""
         mask = read_fields(request.query_params.getlist(_FIELDS), RESOURCE_KEYS)
         does_watch = is_watch(request, without=_FOR_PAGES_ONLY)
         search = await self._search(request, mask.errors, read_elsewhere=(_FIELDS, *WATCHING))
@@ -92,38 +92,38 @@ class _Collection(Struct, frozen=True):
         return answer_made(request, await self._find(request, search, mask))
 
     async def summarize(self, request: Request) -> Response:
-        """Count resources by what they have in common."""
+        """Count resources in groups."""
         group_by = read_group_by(*(request.query_params.getlist(_GROUP_BY) or [_DEFAULT_GROUP]))
         given, now = Parameters(parameters_of(request)), self.context.clock.now()
         moments = read_moments(given, now)
         search = await self._search(
             request, (*group_by.errors, *given.errors), read_elsewhere=(_GROUP_BY, *MOMENTS), without=_FOR_LISTS_ONLY
         )
-        assert search.query is not None  # noqa: S101  # or it had errors
+        assert search.query is not None  # noqa: S101  # without errors there is a query
         if moments.at is not None or moments.trend:
             return answer_made(request, await self._summarize_past(given, search.query, group_by, moments, now))
         groups = await self.context.store.summarize(search.query, group_by.prefixes)
         total = await self.context.store.count(search.query)
-        return answer_made(request, Summary(group_by.names, total, _rows(group_by, groups)))
+        return answer_made(request, SummaryBody(group_by.names, total, _rows(group_by, groups)))
 
     async def _summarize_past(
         self, given: Parameters, query: Query, group_by: GroupBy, moments: Moments, now: datetime
-    ) -> Summary:
-        """Count resources as they were at the moments that are asked for."""
+    ) -> SummaryBody:
+        """Count resources as of past moments."""
         if query.updated_since is not None:
-            message = "updatedSince cannot be given with at or trend: what was updated since is only known of now"
+            message = "updatedSince cannot be given with at or trend: past times of updates are not kept"
             given.refuse("updatedSince", "Exclusive", message)
             raise Refused(from_query(given.errors))
         try:
             counts = await count_past(self.context.store, query, group_by.prefixes, moments, now)
         except HistoryPruned as error:
-            refusal = Refusal("Forgotten", f"how many there were then is no longer known: {error}")
+            refusal = Refusal("Forgotten", f"the counts of that time are no longer available: {error}")
             raise Refused(from_refusal(refusal)) from error
         if isinstance(counts, TooFar):
             refuse_too_far(given, moments, counts)
             raise Refused(from_query(given.errors))
-        points = [TrendPoint(each.at, each.total, _rows(group_by, each.groups)) for each in counts]
-        shown = Summary(group_by.names, points[-1].total, points[-1].groups, moments.at or UNSET)
+        points = [TrendPointBody(each.at, each.total, _rows(group_by, each.groups)) for each in counts]
+        shown = SummaryBody(group_by.names, points[-1].total, points[-1].groups, moments.at or UNSET)
         return replace(shown, trend=tuple(points)) if moments.trend else shown
 
     # steps
@@ -135,7 +135,7 @@ class _Collection(Struct, frozen=True):
         read_elsewhere: Collection[str],
         without: Collection[str] = (),
     ) -> SearchResult:
-        """Read the filters, and tell at once whatever is wrong with any parameter; then look for the parent."""
+        """Read the filters, refuse the request with all errors at once, then check that the parent exists."""
         scope, parent_id = caller_of(request).scope, self._parent_id(request)
         search = read_query(
             parameters_of(request),
@@ -155,9 +155,9 @@ class _Collection(Struct, frozen=True):
         return search
 
     async def _find(self, request: Request, search: SearchResult, mask: FieldMask) -> ResourceList:
-        """Find one page; one more than asked for is looked for, to know whether there is another."""
+        """Find one page; one more resource is read, to know whether there is another page."""
         query, store = search.query, self.context.store
-        assert query is not None  # noqa: S101  # or it had errors
+        assert query is not None  # noqa: S101  # without errors there is a query
         answers = await store.find(replace(query, limit=query.limit + 1))
         page, has_more = answers[: query.limit], len(answers) > query.limit
         path = self.path.format(parent_id=self._parent_id(request))

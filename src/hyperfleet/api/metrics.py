@@ -1,7 +1,7 @@
-"""`/metrics`: what this server does, and how the fleet is, for Prometheus. Outside the base path.
+"""`/metrics`: metrics of this server and of the fleet, for Prometheus. Outside the base path.
 
-Who sees everything is told everything. Who is bound to tenants is told of their resources, and nothing of the server.
-With `metrics.public`, who is not known is told of the server, and of no resource.
+Callers who see the whole fleet get everything. Callers bound to tenants get metrics of their own resources and none of
+the server. With `metrics.public`, unauthenticated callers get metrics of the server and none of resources.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from starlette.routing import Route
 from hyperfleet import __version__
 from hyperfleet.api.callers import CALLER, caller_of, require
 from hyperfleet.api.context import Context
-from hyperfleet.api.exposition import Format, look_at_process, metric_of, metrics_of
+from hyperfleet.api.exposition import ExpositionFormat, metric_of, metrics_of, read_process
 from hyperfleet.api.health import find_reasons
 from hyperfleet.api.problems import Problem
 from hyperfleet.api.resource_metrics import CUT_OFF, STATE_SETS, ResourceMetrics
@@ -27,66 +27,70 @@ from hyperfleet.api.responses import answer_in
 from hyperfleet.errors import HyperFleetError
 from hyperfleet.ports import EVERYTHING, Scope
 from hyperfleet.services.fleet_figures import OF_ALL, OF_TENANTS, FleetFigures
-from hyperfleet.services.instruments import Family, Values
+from hyperfleet.services.instruments import MetricFamily, Values
 from hyperfleet.services.measures import Measures
-from hyperfleet.services.tallies import Tallies
+from hyperfleet.services.worker_totals import WorkerTotals
 
 PATH: Final = "/metrics"
 
 _LOG: Final = logging.getLogger(__name__)
-_PATIENCE: Final = 8.0  # seconds for the store; Prometheus gives up after ten
+_STORE_TIMEOUT: Final = 8.0  # seconds; Prometheus gives up on a scrape after ten
 
-BUILD: Final = Family("hyperfleet_build_info", "gauge", "Which version answers; always 1.", ("version",))
-POLICY: Final = Family(
-    "hyperfleet_policy_info", "gauge", "Which policy is in force here; always 1.", ("version", "digest")
+BUILD: Final = MetricFamily("hyperfleet_build_info", "gauge", "The version of this server; always 1.", ("version",))
+POLICY: Final = MetricFamily(
+    "hyperfleet_policy_info", "gauge", "The policy in force here; always 1.", ("version", "digest")
 )
-ACTIVATED: Final = Family("hyperfleet_policy_activated_timestamp_seconds", "gauge", "When that policy came into force.")
-READINESS: Final = Family(
+ACTIVATED: Final = MetricFamily(
+    "hyperfleet_policy_activated_timestamp_seconds", "gauge", "When that policy came into force."
+)
+READINESS: Final = MetricFamily(
     "hyperfleet_ready",
     "gauge",
-    "1 if nothing stands in the way of reads and writes, as /readyz tells; check is store, queue or policy.",
+    "1 if the server can take reads and writes, as in /readyz; check is store, queue or policy.",
     ("check",),
 )
-STORE_UP: Final = Family(
-    "hyperfleet_store_up", "gauge", "1 if the store could be written to at the time of this scrape."
+STORE_UP: Final = MetricFamily(
+    "hyperfleet_store_up", "gauge", "1 if the store was writable at the time of this scrape."
 )
-FLEET_UP: Final = Family(
-    "hyperfleet_fleet_figures_up", "gauge", "1 if the figures of the fleet are in this scrape; 0: the store was away."
+FLEET_UP: Final = MetricFamily(
+    "hyperfleet_fleet_figures_up",
+    "gauge",
+    "1 if this scrape has the metrics of the fleet; 0 if the store was unavailable.",
 )
 
 _OF_SERVER: Final = (BUILD, POLICY, ACTIVATED, READINESS, STORE_UP)
 
 
-def list_families() -> list[Family]:
-    """Return everything that a scrape may have but the figures of Python and the system, for the documentation."""
+def list_families() -> list[MetricFamily]:
+    """Return every family of a scrape except those of Python and the process, for the documentation."""
     measures = Measures()
     counted = [*(each.family for each in measures.counters), *(each.family for each in measures.histograms)]
-    looked_at = [each.family for each in measures.gauges]
-    return [*OF_TENANTS, FLEET_UP, *OF_ALL, *STATE_SETS, CUT_OFF, *counted, *looked_at, *_OF_SERVER]
+    gauges = [each.family for each in measures.gauges]
+    return [*OF_TENANTS, FLEET_UP, *OF_ALL, *STATE_SETS, CUT_OFF, *counted, *gauges, *_OF_SERVER]
 
 
 class _View(Struct, frozen=True):
-    """What somebody may see."""
+    """What a caller may see."""
 
     of_server: bool
-    fleet: Scope | None  # None: nothing of it
+    fleet: Scope | None  # None: nothing
 
 
 def routes(context: Context) -> list[Route]:
     """Return the routes of this module; their paths are absolute."""
     options = context.metrics
-    tallies = context.tallies or Tallies(context.measures, look_at_process)
+    tallies = context.tallies or WorkerTotals(context.measures, read_process)
     fleet = FleetFigures(context.store, context.policies, context.kinds, options.refresh_interval, options.max_adapters)
     resources = ResourceMetrics(context.store, context.kinds, options.max_resources) if options.per_resource else None
 
     async def read(request: Request) -> Response:
-        """Answer all figures that the caller may see."""
+        """Answer all metrics that the caller may see."""
         view = _view_of(request, is_public=options.public)
-        form = Format.choose(request.headers.get("accept", ""))
+        form = ExpositionFormat.choose(request.headers.get("accept", ""))
         text = b""
         if view.of_server:
             text += await form.write(await _describe_server(context))
-            text += await form.write(metrics_of(tallies.add_up(), context.measures))
+            text += await form.write(metrics_of(tallies.total(), context.measures))
         if view.fleet is not None:
             text += await form.write(await _describe_fleet(fleet, view.fleet))
         if resources is None or view.fleet is None:
@@ -120,11 +124,11 @@ async def _describe_server(context: Context) -> list[Metric]:
 
 
 async def _describe_fleet(fleet: FleetFigures, scope: Scope) -> list[Metric]:
-    """Read how the fleet is; without the store a scrape is still worth something."""
+    """Read the metrics of the fleet; without the store, the scrape still has those of the server."""
     try:
-        async with asyncio.timeout(_PATIENCE):
+        async with asyncio.timeout(_STORE_TIMEOUT):
             figures = await fleet.read(scope)
     except (HyperFleetError, TimeoutError) as error:
-        _LOG.warning("metrics without the fleet: %s", error or "the store takes too long")
+        _LOG.warning("metrics without the fleet: %s", error or "the store did not answer in time")
         return [metric_of(FLEET_UP, {(): 0})]
     return [metric_of(FLEET_UP, {(): 1}), *(metric_of(family, values) for family, values in figures.items())]

@@ -1,6 +1,6 @@
-"""What the API tells of itself: `/openapi.json`, the same as a page at `/docs`, and what the codes of problems mean.
+"""The description of the API: `/openapi.json`, the same as a page at `/docs`, and the meaning of problem codes.
 
-Outside the base path: the `type` of a problem document leads to `/problems/{code}`.
+Outside the base path: the `type` of a problem document is a path, `/problems/{code}`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from hyperfleet.api.problems import CATALOGUE, Problem, Refused
 from hyperfleet.api.responses import answer_json, answer_made
 from hyperfleet.api.shapes import Catalogue, CatalogueEntry
 
-# The page has no scripts and fetches nothing; should one ever get into it, browsers will not run it.
+# The page has no scripts and loads nothing; if a script is ever injected, browsers will not run it.
 _PAGE_HEADERS: Final = {
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'",
     "Cache-Control": "no-cache",
@@ -30,7 +30,7 @@ _PAGE_HEADERS: Final = {
 def routes(context: Context) -> list[Route]:
     """Return the routes of this module; their paths are absolute."""
     operations = list_operations(context)
-    document = describe(operations, is_asking=context.authenticator is not None)
+    document = describe(operations, has_authentication=context.authenticator is not None)
     encoded = msgspec.json.encode(document)
 
     async def read_document(request: Request) -> Response:
@@ -38,7 +38,7 @@ def routes(context: Context) -> list[Route]:
         return answer_json(request, encoded)
 
     async def read_page(request: Request) -> Response:
-        """Answer the page, with examples that go to the server it was asked from."""
+        """Answer the page, with examples that use the address of this server."""
         return HTMLResponse(render(operations, document, str(request.base_url)), headers=_PAGE_HEADERS)
 
     return [

@@ -1,4 +1,4 @@
-"""The policy: read the one in force, put another one in force, go back to an earlier one."""
+"""The policy: read the one in force, put another one in force, roll back to an earlier one."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from starlette.routing import Route
 
 from hyperfleet.aggregation import BodyProblem, PolicySet
 from hyperfleet.api.callers import caller_of, require_everything
-from hyperfleet.api.context import Context, Limits
-from hyperfleet.api.intake import read_rollback
+from hyperfleet.api.context import Context, RequestLimits
 from hyperfleet.api.problems import Problem, Refused, from_body, from_query, from_refusal
 from hyperfleet.api.requests import parameters_of, read_body, read_json, replaced_versions
+from hyperfleet.api.resource_bodies import read_rollback
 from hyperfleet.api.responses import answer_new_version, answer_versioned, answer_written
-from hyperfleet.api.shapes import PolicyCheck, PolicyFault, PolicyInForce, Recomputing
+from hyperfleet.api.shapes import PolicyCheckBody, PolicyFault, PolicyInForce, Recomputing
 from hyperfleet.document_problem import DocumentProblem
 from hyperfleet.errors import DocumentError
 from hyperfleet.ports import NewPolicy, PolicyVersion
@@ -28,7 +28,7 @@ from hyperfleet.services.policy_warnings import PolicyWarnings
 from hyperfleet.services.results import Refusal
 
 MEDIA_TYPES: Final = ("application/json", "application/yaml", "application/x-yaml", "text/yaml", "text/plain")
-BODY: Final = "the body"  # what stands for the name of a file where problems are told
+BODY: Final = "the body"  # in place of a file name in problems
 
 _DRY_RUN: Final = "dryRun"
 
@@ -51,7 +51,7 @@ class _Policy(Struct, frozen=True):
     trial_warnings: PolicyWarnings  # of policies that are only checked
 
     async def read(self, request: Request) -> Response:
-        """Answer the policy in force, and how many resources are still to be computed with it."""
+        """Answer the policy in force and how many resources are still to be recomputed."""
         version = await self._active()
         return answer_versioned(request, await self._present(request, version), version.version)
 
@@ -81,7 +81,7 @@ class _Policy(Struct, frozen=True):
         return await self._put(request, new, policies, replaced)
 
     async def reload(self, request: Request) -> Response:
-        """Put the policy file in force, changed or not; with problems in it, nothing changes."""
+        """Put the policy file in force, changed or not; a file with errors changes nothing."""
         require_everything(request)
         try:
             version = await self.context.policies.reload(caller_of(request).name)
@@ -108,7 +108,7 @@ class _Policy(Struct, frozen=True):
     async def _check(
         self, request: Request, text: str, policies: PolicySet, replaced: frozenset[int] | None
     ) -> Response:
-        """Answer what is likely wrong with a policy that compiles."""
+        """Answer the lint warnings of a policy that compiles."""
         active = await self._active()
         if replaced is not None and active.version not in replaced:
             raise Refused(Problem("PreconditionFailed", f"version {active.version} of the policy is in force"))
@@ -116,7 +116,7 @@ class _Policy(Struct, frozen=True):
         found = await self.trial_warnings.find(PolicyVersion(0, digest, text, BODY, active.time))
         warnings = UNSET if found is None else tuple([locate(warning) for warning in found])
         note_dry_run()
-        check = PolicyCheck(True, digest, digest != active.digest, active.version, warnings)
+        check = PolicyCheckBody(True, digest, digest != active.digest, active.version, warnings)
         return answer_written(request, 200, msgspec.json.encode(check))
 
     async def _answer(self, request: Request, version: PolicyVersion) -> Response:
@@ -146,7 +146,7 @@ class _Policy(Struct, frozen=True):
         )
 
 
-async def read_policy_text(request: Request, limits: Limits) -> str:
+async def read_policy_text(request: Request, limits: RequestLimits) -> str:
     """Read a body that is a policy, in YAML or JSON."""
     body = await read_body(request, limits, MEDIA_TYPES)
     try:
@@ -156,7 +156,7 @@ async def read_policy_text(request: Request, limits: Limits) -> str:
 
 
 async def find_version(context: Context, number: int) -> PolicyVersion:
-    """Return a version of the policy, if there is one with that number."""
+    """Return a version of the policy; refuse the request if there is none."""
     version = await context.store.read_policy(number)
     if version is None:
         raise Refused(Problem("NotFound", f"there is no version {number} of the policy"))
@@ -164,9 +164,9 @@ async def find_version(context: Context, number: int) -> PolicyVersion:
 
 
 def author_of(version: PolicyVersion, request: Request) -> str | UnsetType:
-    """Return who put a version in force; names of admins are not for callers who see some tenants only."""
-    is_told = caller_of(request).scope.tenants is None
-    return version.author if version.author and is_told else UNSET
+    """Return who put a version in force; hidden from callers who see only some tenants."""
+    is_visible = caller_of(request).scope.tenants is None
+    return version.author if version.author and is_visible else UNSET
 
 
 def _read_dry_run(request: Request) -> bool:
@@ -181,14 +181,14 @@ def _read_dry_run(request: Request) -> bool:
 
 
 def refuse_policy(error: DocumentError) -> Problem:
-    """Tell every problem of the file with its place; warnings are told beside the errors, not without them."""
+    """Describe every problem of a policy with line and column; warnings are included only beside errors."""
     found = tuple(locate(problem) for problem in error.problems)
     file = error.problems[0].place.file if error.problems else "the policy"
     count = "1 problem" if len(found) == 1 else f"{len(found)} problems"
-    return Problem("InvalidPolicy", f"{file} has {count}; the policy in force stays as it is", found)
+    return Problem("InvalidPolicy", f"{file} has {count}; the policy in force does not change", found)
 
 
 def locate(problem: DocumentProblem) -> PolicyFault:
-    """Tell one problem of a policy with its place."""
+    """Describe one problem of a policy with line and column."""
     place = problem.place
     return PolicyFault(problem.code, problem.message, place.path, line=place.line, column=place.column)

@@ -1,4 +1,4 @@
-"""The versions of the policy: which there were, who put them in force, and what they say."""
+"""The versions of the policy: list them, read one."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from hyperfleet.services.search import DEFAULT_LIMIT, MAX_LIMIT
 
 _CONTINUE: Final = "continue"
 _LIMIT: Final = "limit"
-_NUMBER: Final = re.compile(r"[1-9][0-9]{0,15}")
+_NUMBER: Final = re.compile(r"[1-9][0-9]{0,15}")  # fits into 64 bits
 
 
 def routes(context: Context) -> list[Route]:
@@ -43,7 +43,9 @@ class _Versions(Struct, frozen=True):
         """Answer one page of versions, the newest first."""
         before, limit = _read_page(request)
         active = await self._active_number()
-        found = await self.context.store.policy_versions(before, limit + 1)  # one more, to know whether there is one
+        found = await self.context.store.policy_versions(
+            before, limit + 1
+        )  # one more, to know whether there is another page
         page = found[:limit]
         items = tuple([_present_entry(each, active, request) for each in page])
         more = str(page[-1].version) if len(found) > limit else UNSET
@@ -53,7 +55,7 @@ class _Versions(Struct, frozen=True):
         """Answer one version: as JSON, or only its text."""
         text = str(request.path_params["version"])
         if not _NUMBER.fullmatch(text):
-            raise Refused(Problem("NotFound", "a version of the policy has a number, such as 3"))
+            raise Refused(Problem("NotFound", "a version of the policy is a number, such as 3"))
         version = await find_version(self.context, int(text))
         if prefers_text(request):
             return answer_in(request, version.text.encode(), f"{TEXT}; charset=utf-8")
@@ -71,7 +73,7 @@ def _read_page(request: Request) -> tuple[int | None, int]:
     limit = given.number(_LIMIT, MAX_LIMIT) or DEFAULT_LIMIT
     text = given.one(_CONTINUE)
     if text is not None and not _NUMBER.fullmatch(text):
-        message = "this is not a continue token; send what the last page gave as continue, unchanged"
+        message = "this is not a continue token; send the `continue` of the last page unchanged"
         given.refuse(_CONTINUE, "BadFormat", message)
     if given.errors:
         raise Refused(from_query(given.errors))

@@ -1,8 +1,8 @@
-"""What went wrong, as problem documents (RFC 9457). The only place that knows which HTTP code an error has.
+"""Problem documents (RFC 9457). The only module that knows which HTTP status an error has.
 
-Services answer with refusals and raise the errors of `hyperfleet.errors`; handlers raise `Refused` with what they
-find wrong themselves. All of it ends here. Nothing internal is ever told: what a caller cannot act on is an
-`InternalError` with a request id, and the log has the rest.
+Services return refusals and raise the errors of `hyperfleet.errors`; handlers raise `Refused`. All of them end here.
+Internal details are never shown: what a caller cannot act on is an `InternalError` with a request id, and the log has
+the rest.
 """
 
 from __future__ import annotations
@@ -17,95 +17,113 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from hyperfleet.aggregation import BodyProblem
-from hyperfleet.api.traffic import tell_problem
+from hyperfleet.api.request_metrics import note_problem
 from hyperfleet.errors import HyperFleetError
 from hyperfleet.services.results import Refusal
 
 MEDIA_TYPE: Final = "application/problem+json"
-RETRY_AFTER: Final = "1"  # seconds; queues drain and databases fail over within a few of them
+RETRY_AFTER: Final = "1"  # second; queues drain and databases fail over within a few
 
-Place = Literal["pointer", "parameter", "header"]
+FaultLocation = Literal["pointer", "parameter", "header"]
 
 
-class Entry(Struct, frozen=True):
-    """What a code means: its HTTP status, a title that never varies, and what to do about it."""
+class ProblemType(Struct, frozen=True):
+    """What a code means: its HTTP status, a fixed title, and what to do about it."""
 
     status: int
     title: str
     remedy: str
 
 
-CATALOGUE: Final[Mapping[str, Entry]] = {
-    "InvalidBody": Entry(400, "The body is not what it should be", "Correct what `errors` lists; it lists everything."),
-    "InvalidQuery": Entry(400, "A query parameter is wrong", "Correct the parameters that `errors` names."),
-    "InvalidHeader": Entry(400, "A header is wrong", "Correct the header that `errors` names."),
-    "InvalidRequest": Entry(400, "The request is not understood", "Compare it with /openapi.json."),
-    "Unauthenticated": Entry(401, "Nobody knows who you are", "Send a token in the header `Authorization`."),
-    "InvalidToken": Entry(401, "The token is not accepted", "Get a new token from whoever gave you this one."),
-    "Forbidden": Entry(403, "You may not do this", "Ask an administrator for the role or tenant that `detail` names."),
-    "NotYourAdapter": Entry(
-        403, "You may not report as this adapter", "Report under the names that your token is bound to."
+CATALOGUE: Final[Mapping[str, ProblemType]] = {
+    "InvalidBody": ProblemType(400, "The body is invalid", "Correct what `errors` lists; it lists everything."),
+    "InvalidQuery": ProblemType(400, "A query parameter is invalid", "Correct the parameters that `errors` names."),
+    "InvalidHeader": ProblemType(400, "A header is invalid", "Correct the header that `errors` names."),
+    "InvalidRequest": ProblemType(400, "The request is invalid", "Compare it with /openapi.json."),
+    "Unauthenticated": ProblemType(
+        401, "The request is not authenticated", "Send a token in the header `Authorization`."
     ),
-    "NotFound": Entry(404, "There is no such thing", "Check the path and the id; it may have been removed."),
-    "MethodNotAllowed": Entry(405, "This path has no such method", "Use one of those in the `Allow` header."),
-    "RequestTimeout": Entry(408, "The body did not come in time", "Send the request again; nothing was done."),
-    "GenerationAhead": Entry(
+    "InvalidToken": ProblemType(401, "The token is not accepted", "Get a new token from its issuer."),
+    "Forbidden": ProblemType(
+        403, "You are not allowed to do this", "Ask an administrator for the role or tenant that `detail` names."
+    ),
+    "NotYourAdapter": ProblemType(
+        403, "You are not allowed to report as this adapter", "Report under the names that your token is bound to."
+    ),
+    "NotFound": ProblemType(404, "Not found", "Check the path and the id; it may have been removed."),
+    "MethodNotAllowed": ProblemType(
+        405, "The path does not support this method", "Use a method of the `Allow` header."
+    ),
+    "RequestTimeout": ProblemType(408, "The body did not arrive in time", "Send the request again; nothing was done."),
+    "GenerationAhead": ProblemType(
         409, "The report is about a generation that does not exist yet", "Read the resource again, then report."
     ),
-    "GenerationConflict": Entry(
-        409, "The resource has changed since", "Read it again, make the change anew and send it with that generation."
+    "GenerationConflict": ProblemType(
+        409, "The resource has changed meanwhile", "Read it again, repeat the change and send it with that generation."
     ),
-    "NameTaken": Entry(409, "The name is taken", "Choose another name, or use the resource that has it."),
-    "BeingDeleted": Entry(
+    "NameTaken": ProblemType(409, "The name is taken", "Choose another name, or use the resource that has it."),
+    "BeingDeleted": ProblemType(
         409, "The resource is being deleted", "It can no longer change. Its name is free again: create another one."
     ),
-    "ParentBeingDeleted": Entry(409, "The parent is being deleted", "Nothing can be added to it any more."),
-    "NotBeingDeleted": Entry(409, "The resource is not being deleted", "DELETE it first; force it only if that hangs."),
-    "TooManyAdapters": Entry(
-        409, "Too many adapters report on the resource", "Retire those that report no more, or use fewer names."
+    "ParentBeingDeleted": ProblemType(409, "The parent is being deleted", "Nothing can be added to it."),
+    "NotBeingDeleted": ProblemType(
+        409, "The resource is not being deleted", "DELETE it first; force the removal only if the deletion hangs."
     ),
-    "WaitFailed": Entry(
+    "TooManyAdapters": ProblemType(
+        409, "Too many adapters report on the resource", "Retire adapters that no longer report, or use fewer names."
+    ),
+    "WaitFailed": ProblemType(
         409,
-        "What was waited for will not be",
-        "What `failOn` names has happened; `errors` says why. Mend it, wait again.",
+        "The wait failed",
+        "A condition of `failOn` is met; see `errors`. Fix the cause, then wait again.",
     ),
-    "Gone": Entry(410, "The resource was removed meanwhile", "Stop waiting; to wait for that, ask for `deleted`."),
-    "Forgotten": Entry(
-        410, "The past that was asked for is no longer kept", "Ask for a later time or position, or list anew."
+    "Gone": ProblemType(
+        410, "The resource was removed meanwhile", "Stop waiting. To wait for the removal, use `for=deleted`."
     ),
-    "PreconditionFailed": Entry(
-        412, "The resource is not the one you know", "Read it again and retry with the ETag of that answer."
+    "Forgotten": ProblemType(
+        410, "That part of the history is no longer kept", "Use a later time or position, or list again."
     ),
-    "BodyTooLarge": Entry(413, "The body is too large", "Send less, or several requests."),
-    "UriTooLong": Entry(414, "The address is too long", "Use fewer or shorter query parameters."),
-    "UnsupportedMediaType": Entry(415, "The body is in a form we do not read", "Send JSON: `application/json`."),
-    "InvalidLabels": Entry(422, "The labels are not allowed", "Correct what `errors` lists."),
-    "InvalidSpec": Entry(422, "The spec does not fit the schema of its kind", "Correct what `errors` lists."),
-    "IdempotencyKeyReused": Entry(
+    "PreconditionFailed": ProblemType(
+        412, "The resource has another version", "Read it again and retry with the ETag of that answer."
+    ),
+    "BodyTooLarge": ProblemType(413, "The body is too large", "Send less, or several requests."),
+    "UriTooLong": ProblemType(414, "The URL is too long", "Use fewer or shorter query parameters."),
+    "UnsupportedMediaType": ProblemType(
+        415, "The content type or encoding is not supported", "Send JSON: `application/json`."
+    ),
+    "InvalidLabels": ProblemType(422, "The labels are not allowed", "Correct what `errors` lists."),
+    "InvalidSpec": ProblemType(422, "The spec does not fit the schema of its kind", "Correct what `errors` lists."),
+    "IdempotencyKeyReused": ProblemType(
         422, "The idempotency key belongs to another request", "Use a new key for every new request."
     ),
-    "InvalidPolicy": Entry(422, "The policy has problems", "Correct what `errors` lists; the old one stays in force."),
-    "PreconditionRequired": Entry(
-        428, "The request must name the version it replaces", "Read it, and send the ETag of that answer as `If-Match`."
+    "InvalidPolicy": ProblemType(
+        422, "The policy has problems", "Correct what `errors` lists; the old one stays in force."
     ),
-    "RateLimited": Entry(429, "You ask too fast", "Wait for the time in `Retry-After`; send many reports as a batch."),
-    "TooManyWatches": Entry(
-        429, "You watch too much at once", "Close what you no longer need, or watch a list in place of each resource."
+    "PreconditionRequired": ProblemType(
+        428,
+        "The request must name the version that it replaces",
+        "Read it, and send the ETag of that answer as `If-Match`.",
     ),
-    "InternalError": Entry(500, "Something went wrong here", "Retry; if it stays, tell us the `requestId`."),
-    "Overloaded": Entry(503, "More is asked than can be done now", "Retry after the time in `Retry-After`."),
-    "IssuerUnavailable": Entry(
-        503, "Whoever issued the token cannot be asked now", "Retry; the token may be good, nobody can tell yet."
+    "RateLimited": ProblemType(
+        429, "Too many requests", "Wait for the time in `Retry-After`; send many reports as a batch."
     ),
-    "StoreUnavailable": Entry(
-        503, "The database cannot be reached", "Retry; a write may have happened, and repeating it does no harm."
+    "TooManyWatches": ProblemType(
+        429, "Too many watches", "Close watches that you no longer need, or watch a list instead of single resources."
     ),
-    "WaitTimeout": Entry(
+    "InternalError": ProblemType(500, "Internal error", "Retry; if it persists, report the `requestId`."),
+    "Overloaded": ProblemType(503, "The server is overloaded", "Retry after the time in `Retry-After`."),
+    "IssuerUnavailable": ProblemType(
+        503, "The issuer of the token cannot be reached", "Retry; the token could not be checked."
+    ),
+    "StoreUnavailable": ProblemType(
+        503, "The database cannot be reached", "Retry; a write may have happened, and repeating it is safe."
+    ),
+    "WaitTimeout": ProblemType(
         504,
-        "What was waited for did not come in time",
-        "`errors` says what is missing and why. Wait again, or look there.",
+        "The wait timed out",
+        "`errors` says what is missing and why. Wait again, or fix the cause.",
     ),
-    "Timeout": Entry(503, "It took too long", "Retry; a write may have happened, and repeating it does no harm."),
+    "Timeout": ProblemType(503, "The request timed out", "Retry; a write may have happened, and repeating it is safe."),
 }
 
 _STATUS_CODES: Final[Mapping[int, str]] = {  # what the framework raises
@@ -116,38 +134,38 @@ _STATUS_CODES: Final[Mapping[int, str]] = {  # what the framework raises
     414: "UriTooLong",
     415: "UnsupportedMediaType",
 }
-_ERROR_CODES: Final[Mapping[str, str]] = {"Contended": "Overloaded"}  # ours whose code is not for callers
+_ERROR_CODES: Final[Mapping[str, str]] = {"Contended": "Overloaded"}  # our own codes that callers do not see
 
 
-class Fault(Struct, frozen=True, rename="camel"):
-    """One thing that is wrong, and where."""
+class FaultBody(Struct, frozen=True, rename="camel"):
+    """One error and where it is."""
 
     code: str
     message: str
-    pointer: Annotated[str | UnsetType, Meta(description="Where in the body: a JSON pointer.")] = UNSET
-    parameter: Annotated[str | UnsetType, Meta(description="Which query parameter.")] = UNSET
-    header: Annotated[str | UnsetType, Meta(description="Which header.")] = UNSET
+    pointer: Annotated[str | UnsetType, Meta(description="A JSON pointer into the body.")] = UNSET
+    parameter: Annotated[str | UnsetType, Meta(description="The query parameter.")] = UNSET
+    header: Annotated[str | UnsetType, Meta(description="The header.")] = UNSET
 
 
-class ProblemDocument(Struct, frozen=True, rename="camel"):
-    """What went wrong."""
+class ProblemDocumentBody(Struct, frozen=True, rename="camel"):
+    """Why a request failed (RFC 9457)."""
 
-    type: Annotated[str, Meta(description="A reference to what `code` means and what to do about it.")]
+    type: Annotated[str, Meta(description="A path that explains `code` and what to do about it.")]
     title: str
     status: int
     detail: str
     code: Annotated[str, Meta(description="Stable: programs may depend on it.")]
     instance: Annotated[str | UnsetType, Meta(description="The path of the request.")] = UNSET
     request_id: str | UnsetType = UNSET
-    errors: tuple[Fault, ...] | UnsetType = UNSET
+    errors: tuple[FaultBody, ...] | UnsetType = UNSET
 
 
 class Problem(Struct, frozen=True):
-    """Something wrong, not yet told to anybody."""
+    """A problem before it is written as a document."""
 
     code: str
     detail: str
-    errors: tuple[Fault, ...] = ()
+    errors: tuple[FaultBody, ...] = ()
     headers: Mapping[str, str] = {}
 
     @property
@@ -155,10 +173,10 @@ class Problem(Struct, frozen=True):
         """Return the HTTP status."""
         return CATALOGUE[self.code].status
 
-    def document(self, instance: str | UnsetType = UNSET, request_id: str | UnsetType = UNSET) -> ProblemDocument:
-        """Write it down."""
+    def document(self, instance: str | UnsetType = UNSET, request_id: str | UnsetType = UNSET) -> ProblemDocumentBody:
+        """Write the document."""
         entry = CATALOGUE[self.code]
-        return ProblemDocument(
+        return ProblemDocumentBody(
             f"/problems/{self.code}",
             entry.title,
             entry.status,
@@ -174,65 +192,65 @@ class Refused(Exception):  # noqa: N818  # never leaves this package: the applic
     """Ends a request with a problem."""
 
     def __init__(self, problem: Problem) -> None:
-        """Carry the problem to the edge."""
+        """Keep the problem for the application."""
         self.problem = problem
         super().__init__(problem.detail)
 
 
 def from_refusal(refusal: Refusal) -> Problem:
-    """Tell why a service did nothing."""
+    """Translate the refusal of a service."""
     return Problem(refusal.code, refusal.message, faults(refusal.errors))
 
 
 def from_body(errors: Iterable[BodyProblem]) -> Problem:
-    """Tell what is wrong with a body."""
+    """Describe the errors of a body."""
     found = faults(errors)
-    return Problem("InvalidBody", _count(found, "thing is", "things are") + " wrong with the body", found)
+    return Problem("InvalidBody", _count(found, "error", "errors") + " in the body", found)
 
 
 def from_query(errors: Iterable[BodyProblem]) -> Problem:
-    """Tell what is wrong with query parameters; the pointer of each error is the parameter's name."""
+    """Describe the errors of query parameters; the pointer of each error is the name of the parameter."""
     found = faults(errors, "parameter")
-    return Problem("InvalidQuery", _count(found, "query parameter is", "query parameters are") + " wrong", found)
+    return Problem("InvalidQuery", _count(found, "query parameter is", "query parameters are") + " invalid", found)
 
 
 def from_header(name: str, message: str) -> Problem:
-    """Tell what is wrong with a header."""
-    return Problem("InvalidHeader", f"the header {name} is wrong", (Fault("BadFormat", message, header=name),))
+    """Describe an invalid header."""
+    return Problem("InvalidHeader", f"the header {name} is invalid", (FaultBody("BadFormat", message, header=name),))
 
 
 def from_http_error(error: HTTPException) -> Problem:
-    """Tell what the framework did not like."""
+    """Translate an error of the framework."""
     code = _STATUS_CODES.get(error.status_code, "InvalidRequest" if error.status_code < 500 else "InternalError")
     return Problem(code, CATALOGUE[code].title, headers=dict(error.headers or {}))
 
 
 def from_error(error: Exception) -> Problem:
-    """Tell of an error without telling what is inside."""
+    """Translate an error, without internal details."""
     code = _ERROR_CODES.get(error.code, error.code) if isinstance(error, HyperFleetError) else "InternalError"
     return from_code(code if code in CATALOGUE else "InternalError")
 
 
 def from_code(code: str) -> Problem:
-    """Tell what needs no more words than the catalogue has."""
+    """Return the problem of a code that needs no further detail."""
     entry = CATALOGUE[code]
     headers = {"Retry-After": RETRY_AFTER} if entry.status in (429, 503) else {}
     return Problem(code, entry.title, headers=headers)
 
 
-def faults(errors: Iterable[BodyProblem], place: Place = "pointer") -> tuple[Fault, ...]:
-    """Say where each error is."""
-    return tuple([Fault(error.code, error.message, **{place: error.pointer}) for error in errors])
+def faults(errors: Iterable[BodyProblem], location: FaultLocation = "pointer") -> tuple[FaultBody, ...]:
+    """Convert errors, each with its location."""
+    return tuple([FaultBody(error.code, error.message, **{location: error.pointer}) for error in errors])
 
 
 def answer_problem(problem: Problem, request: Request) -> Response:
     """Answer a request with a problem."""
-    tell_problem(request.scope, problem.code)
+    note_problem(request.scope, problem.code)
     state = request.scope.get("state", {})
     document = problem.document(state.get("path", request.scope["path"]), state.get("request_id", UNSET))
     headers = {**problem.headers, "Cache-Control": "no-store"}
     return Response(msgspec.json.encode(document), problem.status, headers, MEDIA_TYPE)
 
 
-def _count(found: tuple[Fault, ...], one: str, many: str) -> str:
+def _count(found: tuple[FaultBody, ...], one: str, many: str) -> str:
     return f"{len(found)} {one if len(found) == 1 else many}"

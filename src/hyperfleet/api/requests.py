@@ -1,6 +1,7 @@
-"""Reading a request: what it is about, its body within limits, its preconditions, its idempotency key.
+"""Reads a request: its target, its body within limits, its preconditions, its idempotency key.
 
-Handlers call this and get values; whatever is wrong ends the request as `Refused`. What the body means is `intake`'s.
+Handlers call this and get values; any error ends the request as `Refused`. `resource_bodies` and `report_bodies`
+interpret the body.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import zstandard
 from starlette.requests import Request
 
 from hyperfleet.aggregation import BodyProblem
-from hyperfleet.api.context import Limits
+from hyperfleet.api.context import RequestLimits
 from hyperfleet.api.problems import Problem, Refused, from_body, from_header, from_query, from_refusal
 from hyperfleet.documents import pointer
 from hyperfleet.documents.wording import quote
@@ -33,15 +34,15 @@ MERGE_PATCH: Final = ("application/merge-patch+json", "application/json")
 ENCODINGS: Final = "gzip, zstd"
 
 _MAX_KEY: Final = 255  # characters of an idempotency key; a UUID has 36
-_MAX_WINDOW: Final = 8 * 1024 * 1024  # of memory that a zstd frame may ask for: what every decoder must support
-_INTEGERS: Final = range(-(2**63), 2**64)  # what JSON libraries of other languages read without loss
+_MAX_WINDOW: Final = 8 * 1024 * 1024  # bytes of memory for a zstd frame: what every decoder must support
+_INTEGERS: Final = range(-(2**63), 2**64)  # what JSON libraries of other languages can represent
 
 ID: Final = re.compile(r"[A-Za-z0-9][-A-Za-z0-9_.]{0,127}")
-_SHAPE: Final = bytes.maketrans(b"123456789[", b"000000000{")  # any digit is 0, any opening bracket {
+_SIMPLIFY: Final = bytes.maketrans(b"123456789[", b"000000000{")  # any digit is 0, any opening bracket {
 _LONG_NUMBER: Final = b"0" * 19
-_TRUNCATED: Final = "Input data was truncated"  # these two are the decoder's words
+_TRUNCATED: Final = "Input data was truncated"  # these two are texts of the decoder
 _MALFORMED: Final = "JSON is malformed: "
-# Where values may be anything; where they are ours, a string would be as wrong.
+# Paths below which any value is allowed; elsewhere, a string would be invalid as well.
 _FREE: Final = re.compile(r"(?:/(?:adapterStatuses|adapter_statuses|reports)/\d+)?/(?:spec|data|metadata)/")
 _PRINTABLE: Final = re.compile(r"[\x21-\x7e]+")
 _ENTITY_TAG: Final = re.compile(r'\s*(?P<weak>W/)?"(?P<value>[\x21\x23-\x7e\x80-\xff]*)"\s*(?:,|$)')
@@ -49,7 +50,7 @@ _ENCODED: Final = re.compile("-(gzip|zstd)$")
 _REVISION: Final = re.compile(r"[0-9]{1,19}")
 
 
-# ── what it is about ─────────────────────────────────────────────────────────────────────────────────────────────
+# ── the target ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def target_of(request: Request, kind: Kind) -> Target:
@@ -64,27 +65,27 @@ def parent_of(request: Request, kinds: Kinds, kind: Kind) -> str | None:
 
 
 def is_id(text: str) -> bool:
-    """Tell whether a text can be an id."""
+    """Return whether a text is a valid id."""
     return ID.fullmatch(text) is not None
 
 
 def adapter_of(request: Request) -> str:
-    """Return the adapter that a path names, if it can be the name of one."""
+    """Return the adapter that a path names; refuse an invalid name."""
     adapter = str(request.path_params["adapter"])
     if len(adapter) > MAX_ADAPTER_NAME or not ADAPTER_PATTERN.fullmatch(adapter):
         rule = f"1 to {MAX_ADAPTER_NAME} letters, digits and -_., the first and the last a letter or digit"
-        raise Refused(Problem("InvalidRequest", f"{quote(adapter)} cannot be the name of an adapter: that has {rule}"))
+        raise Refused(Problem("InvalidRequest", f"{quote(adapter)} is not a valid adapter name: it must have {rule}"))
     return adapter
 
 
 def checked_target(target: Target) -> Target:
-    """Go on only with what can be an id; the rest is not found, and no store is bothered with it."""
+    """Return the target if its ids are valid; others are not found, without a query to the store."""
     if is_id(target.id) and is_id(target.parent_id or target.id):
         return target
     raise Refused(from_refusal(not_found(target)))
 
 
-# ── query parameters ─────────────────────────────────────────────────────────────────────────────────────────────
+# ── query parameters ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def parameters_of(request: Request) -> Mapping[str, Sequence[str]]:
@@ -93,57 +94,63 @@ def parameters_of(request: Request) -> Mapping[str, Sequence[str]]:
 
 
 def refuse_parameters(request: Request, known: Sequence[str] = ()) -> None:
-    """Go on only without query parameters, or with these: what is misspelt must not be ignored."""
+    """Refuse unknown query parameters: a misspelt one must not be ignored."""
     given = Parameters(parameters_of(request))
     given.refuse_unknown(known)
     if given.errors:
         raise Refused(from_query(given.errors))
 
 
-# ── the body ─────────────────────────────────────────────────────────────────────────────────────────────────────
+# ── the body ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def read_json(request: Request, limits: Limits, media_types: tuple[str, ...] = JSON, most: int = 0) -> object:
-    """Read the body as JSON: of these media types, of `most` bytes after inflation, nested as deep as allowed."""
+async def read_json(
+    request: Request, limits: RequestLimits, media_types: tuple[str, ...] = JSON, most: int = 0
+) -> object:
+    """Read the body as JSON, with limits on media type, size after decompression (`most`) and depth."""
     return parse_json(await read_body(request, limits, media_types, most), limits)
 
 
-async def read_body(request: Request, limits: Limits, media_types: tuple[str, ...] = JSON, most: int = 0) -> bytes:
-    """Read the body as it was sent, without its content encoding."""
+async def read_body(
+    request: Request, limits: RequestLimits, media_types: tuple[str, ...] = JSON, most: int = 0
+) -> bytes:
+    """Read the body and undo its content encoding."""
     _check_media_type(request, media_types)
     return _inflate(request, await _read_bytes(request, most or limits.body_bytes), most or limits.body_bytes)
 
 
-def parse_json(raw: bytes, limits: Limits) -> object:
-    """Read JSON; whatever cannot be stored, or is nested too deep, is told at once."""
+def parse_json(raw: bytes, limits: RequestLimits) -> object:
+    """Parse JSON; refuse what cannot be stored or is nested too deeply."""
     errors: tuple[BodyProblem, ...]
     try:
         body = msgspec.json.decode(raw)
     except RecursionError:
         errors = (_too_deep("", limits),)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        errors = (BodyProblem("", "MalformedJson", _describe_fault(error) if raw else "the body is empty; send JSON"),)
+        errors = (
+            BodyProblem("", "MalformedJson", _describe_json_error(error) if raw else "the body is empty; send JSON"),
+        )
     else:
-        errors = tuple(_find_unreadable(body, "", limits)) if is_suspicious(raw, limits.depth) else ()
+        errors = tuple(_find_unstorable(body, "", limits)) if is_suspicious(raw, limits.depth) else ()
         if not errors:
             return body
     raise Refused(from_body(errors))
 
 
-def _describe_fault(error: Exception) -> str:
-    """Say in our words why a body is not JSON."""
+def _describe_json_error(error: Exception) -> str:
+    """Describe why a body is not JSON."""
     text = str(error)
     if isinstance(error, UnicodeDecodeError):
         return "the body is not JSON: a string in it is not UTF-8"
     if isinstance(error, msgspec.ValidationError):
         return "the body has a number that is too large for a 64-bit float"
     if text == _TRUNCATED:
-        return "the body is not JSON: it ends too early, or in the midst of a surrogate pair"
+        return "the body is not JSON: it ends too early, or inside a surrogate pair"
     return f"the body is not JSON: {text.removeprefix(_MALFORMED)}"
 
 
 def _check_media_type(request: Request, media_types: tuple[str, ...]) -> None:
-    """Refuse a body of another type; one without a type is taken for JSON."""
+    """Refuse a body of another media type; without one, the body is JSON."""
     given = request.headers.get("content-type", "")
     media_type, _, parameters = given.partition(";")
     if media_type.strip().lower() not in ("", *media_types):
@@ -151,13 +158,13 @@ def _check_media_type(request: Request, media_types: tuple[str, ...]) -> None:
         raise Refused(Problem("UnsupportedMediaType", message))
     charset = parameters.partition("charset=")[2].strip(' "').lower()
     if charset not in ("", "utf-8", "utf8"):
-        raise Refused(Problem("UnsupportedMediaType", "JSON is written in UTF-8"))
+        raise Refused(Problem("UnsupportedMediaType", "JSON must be UTF-8"))
 
 
 async def _read_bytes(request: Request, most: int) -> bytes:
-    """Read no more than allowed, whatever the length that was promised."""
-    promised = request.headers.get("content-length", "")
-    if promised.isdecimal() and len(promised) < 20 and int(promised) > most:
+    """Read no more than allowed, whatever the announced length."""
+    announced = request.headers.get("content-length", "")
+    if announced.isdecimal() and len(announced) < 20 and int(announced) > most:
         raise Refused(_too_large(most))
     chunks, size = [], 0
     async for chunk in request.stream():
@@ -169,14 +176,14 @@ async def _read_bytes(request: Request, most: int) -> bytes:
 
 
 def _inflate(request: Request, raw: bytes, most: int) -> bytes:
-    """Undo the content encoding; the limit counts what comes out, so that little cannot become endless."""
+    """Decompress the body; the limit applies to the result, so that a small bomb cannot grow."""
     encoding = request.headers.get("content-encoding", "identity").strip().lower()
     if encoding == "identity":
         return raw
     try:
         inflated = _inflater(encoding, raw)(most + 1)
     except (OSError, EOFError, zlib.error, zstandard.ZstdError):
-        problem = BodyProblem("", "BadEncoding", f"the body is not {encoding}, as its Content-Encoding says")
+        problem = BodyProblem("", "BadEncoding", f"the body is not {encoding}, although its Content-Encoding says so")
         raise Refused(from_body((problem,))) from None
     if len(inflated) > most:
         raise Refused(_too_large(most))
@@ -184,44 +191,44 @@ def _inflate(request: Request, raw: bytes, most: int) -> bytes:
 
 
 def _inflater(encoding: str, raw: bytes) -> Callable[[int], bytes]:
-    """Return what reads up to so many bytes of an inflated body."""
+    """Return a function that reads up to so many bytes of the decompressed body."""
     match encoding:
         case "gzip" | "x-gzip":
             return GzipFile(fileobj=io.BytesIO(raw)).read
         case "zstd":
             decompressor = zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW)
             return decompressor.stream_reader(raw, read_across_frames=True).read
-    message = f"the content encoding is {encoding[:80]}; we read {ENCODINGS}"
+    message = f"the content encoding is {encoding[:80]}; supported are {ENCODINGS}"
     raise Refused(Problem("UnsupportedMediaType", message, headers={"Accept-Encoding": ENCODINGS}))
 
 
 def is_suspicious(raw: bytes, depth: int) -> bool:
-    """Tell cheaply whether a body may hold what `_find_unreadable` looks for; most cannot."""
-    has_nul = b"\\" in raw and b"\\u0000" in raw  # one byte is found four times as fast as six
-    shape = raw.translate(_SHAPE)
-    opened = len(shape.split(b"{", depth + 1)) - 1  # in half the time of `count`
-    return opened > depth or has_nul or _LONG_NUMBER in shape
+    """Return cheaply whether a body may contain what `_find_unstorable` finds; most cannot."""
+    has_nul = b"\\" in raw and b"\\u0000" in raw  # searching one byte is four times as fast as six
+    simple = raw.translate(_SIMPLIFY)
+    opened = len(simple.split(b"{", depth + 1)) - 1  # twice as fast as `count`
+    return opened > depth or has_nul or _LONG_NUMBER in simple
 
 
-def _find_unreadable(value: object, at: str, limits: Limits, depth: int = 0) -> Iterator[BodyProblem]:
-    """Find what is JSON and yet not to be stored: deep nesting, NUL, numbers that others would read otherwise."""
+def _find_unstorable(value: object, at: str, limits: RequestLimits, depth: int = 0) -> Iterator[BodyProblem]:
+    """Find valid JSON that must not be stored: deep nesting, NUL, integers that other programs cannot represent."""
     if isinstance(value, dict | list):
         if depth == limits.depth:
             yield _too_deep(at, limits)
             return
         for key, child in value.items() if isinstance(value, dict) else enumerate(value):
             if isinstance(key, str) and "\0" in key:
-                yield BodyProblem(at, "BadFormat", "a key has a NUL (\\u0000), which is not text")
+                yield BodyProblem(at, "BadFormat", "a key contains NUL (\\u0000)")
             else:
-                yield from _find_unreadable(child, pointer.join(at, key), limits, depth + 1)
+                yield from _find_unstorable(child, pointer.join(at, key), limits, depth + 1)
     elif isinstance(value, str) and "\0" in value:
-        yield BodyProblem(at, "BadFormat", "NUL (\\u0000) is not text")
+        yield BodyProblem(at, "BadFormat", "the text contains NUL (\\u0000)")
     elif isinstance(value, int) and value not in _INTEGERS:
         advice = "; send it as a string" if _FREE.match(at) else ""
         yield BodyProblem(at, "OutOfRange", f"an integer of more than 64 bits{advice}")
 
 
-def _too_deep(at: str, limits: Limits) -> BodyProblem:
+def _too_deep(at: str, limits: RequestLimits) -> BodyProblem:
     return BodyProblem(at, "TooDeep", f"nested too deeply; at most {limits.depth} levels are allowed")
 
 
@@ -229,21 +236,21 @@ def _too_large(most: int) -> Problem:
     return Problem("BodyTooLarge", f"the body has more than {most} bytes")
 
 
-# ── headers ──────────────────────────────────────────────────────────────────────────────────────────────────────
+# ── headers ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def preconditions_of(request: Request) -> Preconditions:
-    """Return which revisions a write is meant for."""
+    """Return the revisions that a write applies to."""
     if "if-none-match" in request.headers:
         if request.headers["if-none-match"].strip() != "*":
-            raise Refused(from_header("If-None-Match", 'with entity tags it is for GET; a write takes If-Match: "12"'))
-        return Preconditions(is_absent=True)  # what is not there is not found, though
+            raise Refused(from_header("If-None-Match", 'entity tags are only for GET; for a write, use If-Match: "12"'))
+        return Preconditions(is_absent=True)  # a missing resource is 404 in any case
     tags = wanted_tags(request)
     return Preconditions() if tags is None else Preconditions(revisions=_revisions(tags))
 
 
 def replaced_versions(request: Request) -> frozenset[int] | None:
-    """Return which versions a write may replace, out of the `If-Match` that it must have; None: whichever it is."""
+    """Return the versions that a write may replace, from the required `If-Match`; None: any version."""
     if "if-match" not in request.headers:
         message = 'send the ETag of what you read as If-Match, or its version: If-Match: "3"'
         raise Refused(Problem("PreconditionRequired", message))
@@ -252,7 +259,7 @@ def replaced_versions(request: Request) -> frozenset[int] | None:
 
 
 def wanted_tags(request: Request) -> frozenset[str] | None:
-    """Return the entity tags of which one must still be that of the resource; None: it does not matter."""
+    """Return the entity tags of `If-Match`; None: any."""
     value = ",".join(request.headers.getlist("if-match"))
     if not value or value.strip() == "*":
         return None
@@ -260,7 +267,7 @@ def wanted_tags(request: Request) -> frozenset[str] | None:
 
 
 def known_tags(request: Request) -> frozenset[str] | None:
-    """Return the entity tags a reader already has, without their encoding; None: all there may be."""
+    """Return the entity tags of `If-None-Match`, without their encoding; None: any."""
     value = ",".join(request.headers.getlist("if-none-match"))
     if value.strip() == "*":
         return None
@@ -268,12 +275,12 @@ def known_tags(request: Request) -> frozenset[str] | None:
 
 
 def _bare(tag: str) -> str:
-    """Return what an entity tag names, in whatever encoding."""
+    """Return an entity tag without the suffix of its encoding."""
     return _ENCODED.sub("", tag)
 
 
 def _read_tags(header: str, value: str) -> list[tuple[str, bool]]:
-    """Take a list of entity tags apart: each with whether it is weak."""
+    """Parse a list of entity tags: each with whether it is weak."""
     tags, at = [], 0
     while at < len(value):
         match = _ENTITY_TAG.match(value, at)
@@ -289,17 +296,19 @@ def _revisions(tags: frozenset[str]) -> frozenset[int]:
 
 
 def idempotency_key_of(request: Request, caller: Caller) -> str:
-    """Return what names an idempotency key, whose it is and where it was sent; nothing, if there is none."""
+    """Return a digest of idempotency key, caller and path; empty if there is no key."""
     key = request.headers.get("idempotency-key")
     if key is None:
         return ""
     if not _PRINTABLE.fullmatch(key) or len(key) > _MAX_KEY:
         raise Refused(from_header("Idempotency-Key", f"must be 1 to {_MAX_KEY} printable ASCII characters"))
     tenants = caller.scope.tenants
-    whose = (caller.name, None if tenants is None else sorted(tenants))
-    return digest_of((*whose, request.scope["path"], key))  # of many tenants it would be too long for an index
+    owner = (caller.name, None if tenants is None else sorted(tenants))
+    return digest_of(
+        (*owner, request.scope["path"], key)
+    )  # a digest, because many tenants would be too long for an index
 
 
 def digest_of(body: object) -> str:
-    """Name a body by what it says, whatever the order of its keys."""
+    """Return a digest of a body that does not depend on the order of keys."""
     return hashlib.blake2b(msgspec.json.encode(body, order="deterministic"), digest_size=16).hexdigest()

@@ -1,7 +1,7 @@
-"""The conditions of every single resource as figures: `hyperfleet_cluster_status_condition` and its like.
+"""The conditions of single resources as metrics: `hyperfleet_cluster_status_condition` and its like.
 
-Off unless `metrics.perResource` is set: 10,000 clusters with six conditions are 180,000 lines, 20 MB before they are
-compressed. They are written in small slices while requests go on, and sent as they are written.
+Off unless `metrics.perResource` is set: 10,000 clusters with six conditions are 180,000 lines, 20 MB uncompressed. They
+are written in small slices, between other requests, and sent as they are written.
 """
 
 from __future__ import annotations
@@ -21,32 +21,32 @@ from starlette.responses import Response
 from starlette.types import Receive, Send
 from starlette.types import Scope as Connection
 
-from hyperfleet.api.exposition import Format, escape, head_of
+from hyperfleet.api.exposition import ExpositionFormat, escape, head_of
 from hyperfleet.api.responses import GZIP, accepts_gzip
 from hyperfleet.errors import StoreError
 from hyperfleet.model.condition import FALSE, TRUE, UNKNOWN
 from hyperfleet.model.kind import CLUSTER, NODE_POOL, Kind, Kinds
-from hyperfleet.ports import Answer, Query, Scope, Store
-from hyperfleet.services.instruments import Family
-from hyperfleet.services.pacing import Pace
+from hyperfleet.ports import Query, Scope, Store, StoredAnswer
+from hyperfleet.services.instruments import MetricFamily
+from hyperfleet.services.time_slices import TimeSlices
 
 _LOG: Final = logging.getLogger(__name__)
-_PAGE: Final = 200  # resources read at once
-_COMPLAINT: Final = 600.0  # seconds between two warnings of the same
+_PAGE: Final = 200  # resources per read; a few milliseconds
+_WARNING_INTERVAL: Final = 600.0  # seconds: scrapes come every few seconds, one warning in ten minutes is enough
 _STATUSES: Final = (TRUE, FALSE, UNKNOWN)
 
 
-def _family_of(kind: Kind) -> Family:
+def _family_of(kind: Kind) -> MetricFamily:
     noun = kind.name.lower()
-    help_ = f"A state set: 1 for the status that a condition of a {noun} has, 0 for the two others."
-    return Family(f"hyperfleet_{noun}_status_condition", "gauge", help_, (noun, "name", "condition", "status"))
+    help_ = f"A state set: 1 for the status of a condition of a {noun}, 0 for the two others."
+    return MetricFamily(f"hyperfleet_{noun}_status_condition", "gauge", help_, (noun, "name", "condition", "status"))
 
 
 STATE_SETS: Final = tuple(_family_of(kind) for kind in (CLUSTER, NODE_POOL))
-CUT_OFF: Final = Family(
+CUT_OFF: Final = MetricFamily(
     "hyperfleet_resource_metrics_cut_off",
     "gauge",
-    "1 if resources of a kind are not in this scrape: there are more than metrics.maxResources, or the store was away.",
+    "1 if some resources of a kind are missing: there are more than metrics.maxResources, or the store was down.",
     ("kind",),
 )
 
@@ -60,29 +60,29 @@ class _Status(Struct, gc=False):
     conditions: tuple[_Condition, ...]
 
 
-class _Glance(Struct, gc=False):
-    """What is told of a resource, out of its stored answer."""
+class _ResourceView(Struct, gc=False):
+    """The parts of a stored answer that are read."""
 
     id: str
     name: str
     status: _Status
 
 
-_decode: Final = msgspec.json.Decoder(_Glance).decode
+_decode: Final = msgspec.json.Decoder(_ResourceView).decode
 
 
 class ResourceMetrics:
     """Writes the lines of single resources."""
 
     def __init__(self, store: Store, kinds: Kinds, most: int) -> None:
-        """Read them from `store`, of each kind at most so many."""
+        """Read at most `most` resources of each kind from `store`."""
         self._store = store
         self._kinds = kinds
         self._most = most
-        self._complained = -_COMPLAINT
+        self._warned_at = -_WARNING_INTERVAL
 
-    def stream(self, request: Request, text: bytes, form: Format, scope: Scope) -> Response:
-        """Answer a text, then the lines of all resources of a scope, then the end."""
+    def stream(self, request: Request, text: bytes, form: ExpositionFormat, scope: Scope) -> Response:
+        """Answer `text`, then the lines of all resources of a scope, then the end of the format."""
         headers = {"Cache-Control": "no-store", "Vary": "Accept, Accept-Encoding"}
         pieces = self._write(text, form.end, scope)
         if accepts_gzip(request):
@@ -94,37 +94,39 @@ class ResourceMetrics:
         yield text
         cut_off = []
         for kind in self._kinds:
-            family, told = _family_of(kind), 0
+            family, seen = _family_of(kind), 0
             yield head_of(family)
             try:
                 async for page in self._read(kind, scope):
-                    told += len(page)
-                    yield await _write_lines(family, page[: len(page) - max(told - self._most, 0)])
+                    seen += len(page)
+                    yield await _write_lines(family, page[: len(page) - max(seen - self._most, 0)])
             except StoreError as error:
-                _LOG.warning("metrics without some of the resources: %s", error)
-                told = self._most + 1
-            cut_off.append((kind.name, told > self._most))
+                _LOG.warning("metrics without some resources: %s", error)
+                seen = self._most + 1
+            cut_off.append((kind.name, seen > self._most))
         yield head_of(CUT_OFF)
         yield "".join([f'{CUT_OFF.name}{{kind="{kind}"}} {int(is_cut)}.0\n' for kind, is_cut in cut_off]).encode()
-        self._complain([kind for kind, is_cut in cut_off if is_cut])
+        self._warn([kind for kind, is_cut in cut_off if is_cut])
         yield end
 
-    async def _read(self, kind: Kind, scope: Scope) -> AsyncIterator[Sequence[Answer]]:
-        """Yield the resources of a kind, a page at a time, until there are more than may be told."""
+    async def _read(self, kind: Kind, scope: Scope) -> AsyncIterator[Sequence[StoredAnswer]]:
+        """Yield the resources of a kind, a page at a time, until there are more than are shown."""
         query, seen = Query(kind.name, scope, limit=_PAGE), 0
         while seen <= self._most and (page := await self._store.find(query)):
             yield page
             seen += len(page)
             query = replace(query, after=(page[-1].key, page[-1].id))
 
-    def _complain(self, kinds: Sequence[str]) -> None:
-        if kinds and monotonic() - self._complained >= _COMPLAINT:
-            self._complained = monotonic()
-            _LOG.warning("more than %s of a kind: metrics leave out the others of %s", self._most, ", ".join(kinds))
+    def _warn(self, kinds: Sequence[str]) -> None:
+        if kinds and monotonic() - self._warned_at >= _WARNING_INTERVAL:
+            self._warned_at = monotonic()
+            _LOG.warning(
+                "metrics show at most %s resources of a kind; some are left out of: %s", self._most, ", ".join(kinds)
+            )
 
 
 class _Stream(Response):
-    """A response that is sent as it is written. Starlette's own loads 130 ms worth of modules for the first one."""
+    """A streaming response. Starlette's own imports 130 ms worth of modules for the first one."""
 
     def __init__(self, pieces: AsyncIterator[bytes], headers: Mapping[str, str], media_type: str) -> None:
         super().__init__(None, 200, headers, media_type)
@@ -138,21 +140,21 @@ class _Stream(Response):
         await send({"type": "http.response.body", "body": b""})
 
 
-async def _write_lines(family: Family, page: Sequence[Answer]) -> bytes:
-    """Write the lines of some resources, and let others have their turn in between."""
-    pace, lines, noun = Pace(), [], family.labels[0]
+async def _write_lines(family: MetricFamily, page: Sequence[StoredAnswer]) -> bytes:
+    """Write the lines of some resources; yield to other tasks in between."""
+    slices, lines, noun = TimeSlices(), [], family.labels[0]
     for answer in page:
-        glance = _decode(answer.body)
-        begin = f'{family.name}{{{noun}="{escape(glance.id)}",name="{escape(glance.name)}",condition="'
-        for condition in glance.status.conditions:
+        view = _decode(answer.body)
+        begin = f'{family.name}{{{noun}="{escape(view.id)}",name="{escape(view.name)}",condition="'
+        for condition in view.status.conditions:
             middle = f'{begin}{escape(condition.type)}",status="'
             lines += [f'{middle}{status}"}} {int(status == condition.status)}.0\n' for status in _STATUSES]
-        await pace.keep()
+        await slices.yield_if_due()
     return "".join(lines).encode()
 
 
 async def _compress(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """Compress as it comes; in a thread, for zlib does not keep the interpreter."""
+    """Compress each piece, in a thread, because zlib releases the interpreter lock."""
     compressor = zlib.compressobj(1, zlib.DEFLATED, GZIP)
     async for piece in pieces:
         if packed := await asyncio.to_thread(compressor.compress, piece):

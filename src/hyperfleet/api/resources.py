@@ -1,4 +1,4 @@
-"""Making, reading, changing and deleting resources, for every kind there is; children stand below their parent."""
+"""Create, read, change and delete resources of every kind; paths of children include their parent."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from starlette.routing import Route
 from hyperfleet.aggregation import BodyProblem
 from hyperfleet.api.callers import caller_of
 from hyperfleet.api.context import Context
-from hyperfleet.api.intake import ChangedResource, read_creation, read_force_reason, read_merge_patch, read_replacement
 from hyperfleet.api.past import answer_past
 from hyperfleet.api.problems import Refused, from_body, from_query, from_refusal
 from hyperfleet.api.requests import (
@@ -27,29 +26,36 @@ from hyperfleet.api.requests import (
     refuse_parameters,
     target_of,
 )
+from hyperfleet.api.resource_bodies import (
+    ChangedResource,
+    read_creation,
+    read_force_reason,
+    read_merge_patch,
+    read_replacement,
+)
 from hyperfleet.api.responses import answer_stored, answer_written
 from hyperfleet.api.watch import PARAMETERS as WATCHING
 from hyperfleet.api.watch import is_watch, watch_one
 from hyperfleet.api.wire import RESOURCE_KEYS, href_of, path_of
 from hyperfleet.model.kind import Kind
 from hyperfleet.services.callers import Caller
-from hyperfleet.services.masks import FIELDS, FieldMask, mask_answer, read_fields
+from hyperfleet.services.field_masks import FIELDS, FieldMask, mask_answer, read_fields
 from hyperfleet.services.past import AT
 from hyperfleet.services.resources import Create, Delete, Edit, ForceDelete
-from hyperfleet.services.results import Change, Refusal, Target, Written, not_found
+from hyperfleet.services.results import Refusal, ResourceEdit, Target, Written, not_found
 
 
 class _PlainId(Convertor[str]):
-    """A part of a path without a colon: what follows one, as in `/{id}:explain`, is another path."""
+    """A path segment without a colon: `/{id}:explain` is another path."""
 
     regex = "[^/:]+"
 
     def convert(self, value: str) -> str:
-        """Take it as it is."""
+        """Return it unchanged."""
         return value
 
     def to_string(self, value: str) -> str:
-        """Write it as it is."""
+        """Return it unchanged."""
         return value
 
 
@@ -81,7 +87,7 @@ class _Resources(Struct, frozen=True):
     kind: Kind
 
     async def create(self, request: Request) -> Response:
-        """Add a resource."""
+        """Create a resource."""
         caller = caller_of(request)
         key = idempotency_key_of(request, caller)
         body = await read_json(request, self.context.limits)
@@ -106,7 +112,7 @@ class _Resources(Struct, frozen=True):
         return answer_written(request, 201, written.record.answer, written.record.revision, headers)
 
     async def read(self, request: Request) -> Response:
-        """Return a resource as it is stored, as it was at a moment of the past, or from now on."""
+        """Answer a resource: the stored answer, that of a past time, or a watch."""
         target, caller, mask = target_of(request, self.kind), caller_of(request), _mask_of(request)
         if is_watch(request, without=(AT,)):
             return await watch_one(request, self.context, target, caller.scope, mask)
@@ -118,26 +124,26 @@ class _Resources(Struct, frozen=True):
         return answer_stored(request, mask_answer(answer.body, mask), answer.revision)
 
     async def replace(self, request: Request) -> Response:
-        """Give a resource another spec and other labels."""
+        """Replace the spec and the labels of a resource."""
         target = target_of(request, self.kind)
         body = await read_json(request, self.context.limits)
         return await self._edit(request, target, read_replacement(body, self.kind, target.id), is_merge=False)
 
     async def patch(self, request: Request) -> Response:
-        """Change some of a resource's spec and labels (RFC 7396)."""
+        """Merge changes into the spec and the labels of a resource (RFC 7396)."""
         target = target_of(request, self.kind)
         body = await read_json(request, self.context.limits, MERGE_PATCH)
         return await self._edit(request, target, read_merge_patch(body, self.kind, target.id), is_merge=True)
 
     async def delete(self, request: Request) -> Response:
-        """Ask for a resource to go; it is gone when every adapter has cleaned up."""
+        """Request the deletion of a resource; it is removed when every adapter has cleaned up."""
         command = Delete(target_of(request, self.kind), caller_of(request), preconditions_of(request))
         written = _done(await self.context.committer.submit(command))
         revision = 0 if written.is_gone else written.record.revision
         return answer_written(request, 202, written.record.answer, revision)
 
     async def force_delete(self, request: Request) -> Response:
-        """Remove a resource that is being deleted without waiting for adapters."""
+        """Remove a resource that is being deleted, without waiting for adapters."""
         target = target_of(request, self.kind)
         reason, errors = read_force_reason(await read_json(request, self.context.limits))
         _check(errors)
@@ -152,7 +158,7 @@ class _Resources(Struct, frozen=True):
         generation = None if read.generation is UNSET else read.generation
         command = Edit(
             target,
-            Change(read.spec, read.labels, is_merge),
+            ResourceEdit(read.spec, read.labels, is_merge),
             caller,
             self.context.check_spec,
             replace(wanted, generation=generation),
@@ -162,19 +168,19 @@ class _Resources(Struct, frozen=True):
         return answer_written(request, 200, record.answer, record.revision)
 
     async def _check_name(self, target: Target, caller: Caller, read: ChangedResource) -> None:
-        """Refuse another name. No name ever changes, so it does no harm that this looks before the write."""
+        """Refuse another name. Names never change, so checking before the write is safe."""
         if read.name is UNSET:
             return
         record = await self.context.store.read_record(self.kind.name, target.id, caller.scope, target.parent_id)
         if record is None:
             raise Refused(from_refusal(not_found(target)))
         if record.resource.name != read.name:
-            message = f"its name is {record.resource.name}, and a name cannot be changed"
+            message = f"the name is {record.resource.name} and cannot be changed"
             raise Refused(from_body((BodyProblem("/name", "Immutable", message),)))
 
 
 def _mask_of(request: Request) -> FieldMask:
-    """Read which fields are asked for."""
+    """Read the field mask."""
     refuse_parameters(request, (FIELDS, AT, *WATCHING))
     mask = read_fields(request.query_params.getlist(FIELDS), RESOURCE_KEYS)
     if mask.errors:
@@ -183,13 +189,13 @@ def _mask_of(request: Request) -> FieldMask:
 
 
 def _check(errors: tuple[BodyProblem, ...]) -> None:
-    """Go on only with a body in which nothing is wrong."""
+    """Refuse a body with errors."""
     if errors:
         raise Refused(from_body(errors))
 
 
 def _done(result: Written | Refusal) -> Written:
-    """Go on only with what was written."""
+    """Return the result of a write, or refuse the request."""
     if isinstance(result, Refusal):
         raise Refused(from_refusal(result))
     return result

@@ -1,7 +1,7 @@
-"""Writing a response: entity tags, 304, compression, preferences.
+"""Writes responses: entity tags, 304, compression, preferences.
 
 A stored answer is sent as it is. Its entity tag is its revision, with the content encoding as a suffix, because an
-entity tag names bytes.
+entity tag identifies bytes.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from starlette.responses import Response
 from hyperfleet.api.problems import Problem, Refused
 from hyperfleet.api.requests import known_tags, wanted_tags
 
-# Bytes; one resource has fewer: to compress it would cost four times what it costs to read it.
-WORTHWHILE: Final = 8 * 1024
-GZIP: Final = 16 + zlib.MAX_WBITS  # zlib's way to say: with a gzip header
+# Bytes. One resource is smaller: compressing it would cost four times as much as reading it.
+MIN_COMPRESSED: Final = 8 * 1024
+GZIP: Final = 16 + zlib.MAX_WBITS  # zlib's number for a gzip header
 
 JSON: Final = "application/json"
 TEXT: Final = "text/plain"
@@ -38,55 +38,55 @@ def _zstd(body: bytes) -> bytes:
     return zstandard.ZstdCompressor(level=1).compress(body)
 
 
-_COMPRESSORS: Final[Mapping[str, Callable[[bytes], bytes]]] = {"zstd": _zstd, "gzip": _gzip}  # the better one first
+_COMPRESSORS: Final[Mapping[str, Callable[[bytes], bytes]]] = {"zstd": _zstd, "gzip": _gzip}  # the preferred one first
 
 
 def answer_stored(request: Request, body: bytes, revision: int) -> Response:
-    """Answer a GET with a stored answer, or with 304 if the reader has it."""
+    """Answer a GET with a stored answer, or 304 if the client has it."""
     return _answer_read(request, body, str(revision))
 
 
 def answer_made(request: Request, shape: msgspec.Struct) -> Response:
-    """Answer a GET with something made for it."""
+    """Answer a GET with a computed answer."""
     return answer_json(request, msgspec.json.encode(shape))
 
 
 def answer_versioned(request: Request, shape: msgspec.Struct, version: int) -> Response:
-    """Answer a GET with something that has a version and parts that move without it."""
+    """Answer a GET with something that has a version and other parts that change without it."""
     body = msgspec.json.encode(shape)
     return _answer_read(request, body, _versioned_tag(version, body))
 
 
 def answer_new_version(request: Request, shape: msgspec.Struct, version: int) -> Response:
-    """Answer a write with the version that stands there now, under the entity tag that a GET would give it."""
+    """Answer a write with the new version, with the entity tag that a GET would send."""
     body = msgspec.json.encode(shape)
     return _send(request, 200, body, _versioned_tag(version, body), {"Cache-Control": _NO_STORE})
 
 
 def answer_json(request: Request, body: bytes) -> Response:
-    """Answer a GET with JSON that has no revision; its entity tag is made from its bytes."""
+    """Answer a GET with JSON without a revision; its entity tag is a hash of its bytes."""
     return _answer_read(request, body, _tag_of(body))
 
 
 def answer_in(request: Request, body: bytes, media_type: str) -> Response:
-    """Answer a GET with something made for it, in the media type that the reader prefers."""
+    """Answer a GET with a computed answer in another media type."""
     return _answer_read(request, body, _tag_of(body), media_type, "Accept, Accept-Encoding")
 
 
 def prefers_text(request: Request) -> bool:
-    """Tell whether a reader wants plain text rather than JSON."""
+    """Return whether a client prefers plain text to JSON."""
     return prefers(request, TEXT)
 
 
 def prefers(request: Request, media_type: str) -> bool:
-    """Tell whether a reader wants a media type rather than JSON."""
+    """Return whether a client prefers a media type to JSON."""
     weights = _read_weights(",".join(request.headers.getlist("accept")))
     other = weights.get(media_type, weights.get(f"{media_type.partition('/')[0]}/*", 0.0))
     return other > weights.get("application/json", weights.get("application/*", weights.get("*/*", 0.0)))
 
 
 def accepts_gzip(request: Request) -> bool:
-    """Tell whether a reader takes gzip."""
+    """Return whether a client accepts gzip."""
     weights = _read_weights(request.headers.get("accept-encoding", ""))
     return weights.get("gzip", weights.get("*", 0.0)) > 0
 
@@ -94,13 +94,13 @@ def accepts_gzip(request: Request) -> bool:
 def answer_written(
     request: Request, status: int, body: bytes, revision: int = 0, headers: Mapping[str, str] | None = None
 ) -> Response:
-    """Answer a write with what stands there now; `revision` 0: it does not stand there any more."""
+    """Answer a write with the new state; `revision` 0: the resource is gone."""
     tag = str(revision) if revision else ""
     return _send(request, status, body, tag, {"Cache-Control": _NO_STORE, **(headers or {})})
 
 
 def preferred_return(request: Request) -> str:
-    """Return `minimal` or `representation`, if a writer says which answer it prefers (RFC 7240)."""
+    """Return `minimal` or `representation`, if a client prefers one of them (RFC 7240)."""
     preferences = ",".join(request.headers.getlist("prefer")).split(",")
     for preference in preferences:
         name, _, value = preference.partition(";")[0].replace(" ", "").lower().partition("=")
@@ -114,7 +114,7 @@ def _answer_read(
 ) -> Response:
     wanted, known = wanted_tags(request), known_tags(request)
     if wanted is not None and tag not in wanted:
-        raise Refused(Problem("PreconditionFailed", f"it has changed: its ETag is now {_entity_tag(tag, '')}"))
+        raise Refused(Problem("PreconditionFailed", f"it has changed; its ETag is now {_entity_tag(tag, '')}"))
     headers = {"Cache-Control": _REVALIDATE, "Vary": vary}
     if known is None or tag in known:
         encoding = _choose_encoding(request, body)
@@ -123,7 +123,7 @@ def _answer_read(
 
 
 def _versioned_tag(version: int, body: bytes) -> str:
-    """Name these bytes, beginning with the version, which is what `If-Match` of a write is compared with."""
+    """Return an entity tag of these bytes that begins with the version, which `If-Match` is compared with."""
     return f"{version}.{_tag_of(body)}"
 
 
@@ -149,19 +149,19 @@ def _entity_tag(tag: str, encoding: str) -> str:
 
 
 def _choose_encoding(request: Request, body: bytes) -> str:
-    """Return the content encoding that the reader likes best; none for what is short."""
+    """Return the preferred content encoding; empty for short bodies."""
     accepted = request.headers.get("accept-encoding")
-    if accepted is None or len(body) < WORTHWHILE:
+    if accepted is None or len(body) < MIN_COMPRESSED:
         return ""
     weights = _read_weights(accepted)
     anything = weights.get("*", 0.0)
-    best = max(_COMPRESSORS, key=lambda name: weights.get(name, anything))  # of equals, the first
+    best = max(_COMPRESSORS, key=lambda name: weights.get(name, anything))  # among equals, the first
     weight = weights.get(best, anything)
     return best if weight > 0 and weight >= weights.get("identity", 0.0) else ""
 
 
 def _read_weights(accepted: str) -> dict[str, float]:
-    """Read `gzip;q=0.5, zstd`; what is not a weight counts as nothing."""
+    """Read `gzip;q=0.5, zstd`; an invalid weight counts as 0."""
     weights = {}
     for item in accepted.split(","):
         name, _, parameter = item.partition(";")

@@ -1,8 +1,8 @@
-"""What all routes of the fleet have in common: their callers have the role that is needed, no parameter is ignored.
+"""What all routes of the fleet have in common: a required role, and no ignored query parameters.
 
-`app` calls this. Which operations read query parameters is told by their description; they refuse unknown ones
-themselves, together with whatever else is wrong. All others refuse every one here: a `dryRun` that is ignored would
-be a disaster. Paths outside the base path take any, because probes and browsers add some of their own.
+`app` calls this. Operations whose description has query parameters refuse unknown ones themselves, together with other
+errors. All other operations refuse every parameter here: ignoring a `dryRun` would be a disaster. Paths outside the
+base path accept any, because probes and browsers add their own.
 """
 
 from __future__ import annotations
@@ -22,30 +22,30 @@ from hyperfleet.api.wire import BASE
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 
-_PLACE: Final = re.compile(r"\{[^}]*\}")  # a part of a path that varies, whatever its name
+_VARIABLE: Final = re.compile(r"\{[^}]*\}")  # a path parameter, whatever its name
 
 
 def below_base(routes: Iterable[Route], operations: Iterable[Operation]) -> list[Route]:
-    """Move routes below the base path, each guarded as its description says."""
-    described = {(each.method.upper(), _PLACE.sub("{}", each.path)): each for each in operations}
+    """Move routes below the base path, each with the checks of its description."""
+    described = {(each.method.upper(), _VARIABLE.sub("{}", each.path)): each for each in operations}
     return [_move(route, described) for route in routes]
 
 
 def _move(route: Route, described: Mapping[tuple[str, str], Operation]) -> Route:
-    path, methods = BASE + route.path, (route.methods or set()) - {"HEAD"}  # which comes with GET
-    (operation,) = [described[method, _PLACE.sub("{}", path)] for method in methods]
+    path, methods = BASE + route.path, (route.methods or set()) - {"HEAD"}  # comes with GET
+    (operation,) = [described[method, _VARIABLE.sub("{}", path)] for method in methods]
     return Route(path, _guard(route.endpoint, operation), methods=list(methods), name=route.name)
 
 
 def _guard(endpoint: Endpoint, operation: Operation) -> Endpoint:
-    """Let in who has the role that an operation needs, with the query parameters that it reads."""
+    """Check role and query parameters before an endpoint."""
     role = operation.role
-    is_reading = any(parameter.place == "query" for parameter in operation.parameters)
+    has_query = any(parameter.place == "query" for parameter in operation.parameters)
 
     async def answer(request: Request) -> Response:
         if role is not None:
             require(request, role)
-        if request.scope["query_string"] and not is_reading:
+        if request.scope["query_string"] and not has_query:
             refuse_parameters(request)
         return await endpoint(request)
 

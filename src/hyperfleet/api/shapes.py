@@ -1,6 +1,6 @@
-"""How answers about the fleet look: summaries, adapters, the policy, health. `wire` has the shapes of resources.
+"""The wire shapes of answers about the fleet: summaries, adapters, the policy, health. `wire` has those of resources.
 
-The handlers encode these, and `openapi` describes the very same types, so that the two cannot tell different stories.
+Handlers encode these types and `openapi` describes the same types, so the two cannot differ.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from typing import Annotated, Any, Final, Literal
 
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 
-from hyperfleet.api.problems import Fault
+from hyperfleet.api.problems import FaultBody
 from hyperfleet.model.event import EventType
 from hyperfleet.ports import CauseKind
 
-# Stored answers are sent unread; `fields` leaves only parts of them, and always the id.
+# Stored answers are sent as they are; with `fields`, only parts of them, and always the id.
 RESOURCE_OR_PARTS: Final[dict[str, Any]] = {
     "anyOf": [
         {"$ref": "#/components/schemas/ResourceAnswer"},
@@ -33,41 +33,41 @@ class ResourceList(Struct, frozen=True, rename="camel"):
     href: str
     items: tuple[Annotated[Raw, Meta(extra_json_schema=RESOURCE_OR_PARTS)], ...]
     continue_: Annotated[
-        str | UnsetType, Meta(description="Send it as `continue` for the next page; absent: this was the last one.")
+        str | UnsetType, Meta(description="Send it as `continue` for the next page; absent on the last page.")
     ] = field(default=UNSET, name="continue")
-    page: Annotated[Count | UnsetType, Meta(description="If one was asked for by number.")] = UNSET
-    size: Annotated[Count | UnsetType, Meta(description="How many there are on a page.")] = UNSET
-    total: Annotated[Count | UnsetType, Meta(description="How many fit the filters, on all pages.")] = UNSET
+    page: Annotated[Count | UnsetType, Meta(description="The number of the page, if requested by number.")] = UNSET
+    size: Annotated[Count | UnsetType, Meta(description="The size of a page.")] = UNSET
+    total: Annotated[Count | UnsetType, Meta(description="The number of matching resources on all pages.")] = UNSET
 
 
 class WaitAnswer(Struct, frozen=True, rename="camel"):
-    """How a wait ended that was not in vain."""
+    """The result of a successful wait."""
 
-    outcome: Annotated[Literal["met"], Meta(description="What was waited for holds.")]
-    revision: Annotated[int | UnsetType, Meta(description="The position of the version of which it holds.")] = UNSET
+    outcome: Annotated[Literal["met"], Meta(description="The wait condition is met.")]
+    revision: Annotated[int | UnsetType, Meta(description="The revision of the version that met it.")] = UNSET
     resource: Annotated[
         Raw | UnsetType,
         Meta(
-            description="That version; it may have been replaced since. Absent: it is gone, as was waited for.",
+            description="That version; there may be a newer one. Absent: the resource is gone, as was waited for.",
             extra_json_schema={"$ref": "#/components/schemas/ResourceAnswer"},
         ),
     ] = UNSET
 
 
-class TrendPoint(Struct, frozen=True, rename="camel"):
-    """How many resources there were of each sort at one moment."""
+class TrendPointBody(Struct, frozen=True, rename="camel"):
+    """The counts of resources at one moment."""
 
     at: Time
     total: Count
     groups: Annotated[tuple[dict[str, str | int | None], ...], Meta(description="As in the summary.")]
 
 
-class Summary(Struct, frozen=True, rename="camel"):
-    """How many resources there are of each sort."""
+class SummaryBody(Struct, frozen=True, rename="camel"):
+    """Counts of resources in groups."""
 
-    group_by: Annotated[tuple[str, ...], Meta(description="What they are grouped by, as it was asked for.")]
+    group_by: Annotated[tuple[str, ...], Meta(description="What the resources are grouped by, as requested.")]
     total: Annotated[
-        Count, Meta(description="How many resources fit the filters; each counts once, however many groups it is in.")
+        Count, Meta(description="The number of matching resources; each counts once, even if it is in several groups.")
     ]
     groups: Annotated[
         tuple[dict[str, str | int | None], ...],
@@ -76,60 +76,63 @@ class Summary(Struct, frozen=True, rename="camel"):
             "and `count`."
         ),
     ]
-    at: Annotated[Time | UnsetType, Meta(description="Of which moment this is; absent: of now.")] = UNSET
+    at: Annotated[Time | UnsetType, Meta(description="The time of these counts; absent: now.")] = UNSET
     trend: Annotated[
-        tuple[TrendPoint, ...] | UnsetType,
-        Meta(description="If one was asked for: the oldest point first, the last one is the summary itself."),
+        tuple[TrendPointBody, ...] | UnsetType,
+        Meta(description="If requested: the oldest point first; the last point is the summary itself."),
     ] = UNSET
 
 
-class ReportCounts(Struct, frozen=True, rename="camel"):
-    """How many reports of an adapter were taken in, by what became of them."""
+class ReportCountsBody(Struct, frozen=True, rename="camel"):
+    """Counts of the accepted reports of an adapter, by outcome."""
 
-    aggregated: Annotated[Count, Meta(description="Stored, and the status computed anew with them.")]
-    stored: Annotated[Count, Meta(description="Stored only: they said `Available=Unknown`.")]
-    replayed: Annotated[Count, Meta(description="Sent again, word for word; nothing changed.")]
+    aggregated: Annotated[Count, Meta(description="Stored and aggregated into a new status.")]
+    stored: Annotated[Count, Meta(description="Stored only, because they have `Available=Unknown`.")]
+    replayed: Annotated[Count, Meta(description="Exact repetitions; nothing changed.")]
 
 
-class LostReport(Struct, frozen=True, rename="camel"):
+class LostReportBody(Struct, frozen=True, rename="camel"):
     """A report of an adapter that was not stored."""
 
     cause: str
-    resource: Annotated[str, Meta(description="The id of the resource it was about.")]
+    resource: Annotated[str, Meta(description="The id of its resource.")]
     time: Time
 
 
-class AdapterSummary(Struct, frozen=True, rename="camel"):
-    """What is known of one adapter over all resources."""
+class AdapterSummaryBody(Struct, frozen=True, rename="camel"):
+    """One adapter over all resources."""
 
     name: str
-    reports: ReportCounts
-    discards: Annotated[dict[str, Count], Meta(description="Reports answered, counted and not stored, by cause.")]
-    rejected: Annotated[dict[str, Count], Meta(description="Reports answered with an error, by its code.")]
+    reports: ReportCountsBody
+    discards: Annotated[
+        dict[str, Count], Meta(description="Reports that were answered and counted, but not stored, by cause.")
+    ]
+    rejected: Annotated[dict[str, Count], Meta(description="Reports that were answered with an error, by code.")]
     blocks: Annotated[
-        dict[str, Count], Meta(description="How many resources of each kind wait for this adapter to become Ready.")
+        dict[str, Count],
+        Meta(description="The number of resources of each kind that wait for this adapter to become Ready."),
     ]
     last_seen: Annotated[
-        Time | UnsetType, Meta(description="When it was last heard of; absent: never, it is only waited for.")
+        Time | UnsetType, Meta(description="When it last reported; absent: never, resources only wait for it.")
     ] = UNSET
     clock_skew_seconds: Annotated[
-        float | UnsetType, Meta(description="By how much its clock was ahead of ours in its last report.")
+        float | UnsetType, Meta(description="How far its clock was ahead of the server's at its last report.")
     ] = UNSET
     last_discard: Annotated[
-        LostReport | UnsetType, Meta(description="The last report that was not stored, if it was discarded.")
+        LostReportBody | UnsetType, Meta(description="The last report that was not stored, if that was a discard.")
     ] = UNSET
     last_refusal: Annotated[
-        LostReport | UnsetType, Meta(description="The last report that was not stored, if it was an error.")
+        LostReportBody | UnsetType, Meta(description="The last report that was not stored, if that was an error.")
     ] = UNSET
 
 
 class AdapterList(Struct, frozen=True, rename="camel"):
-    """Every adapter that was ever heard of or is waited for, by name."""
+    """Every adapter that has reported or is waited for, by name."""
 
-    items: tuple[AdapterSummary, ...]
+    items: tuple[AdapterSummaryBody, ...]
 
 
-class BlockedResource(Struct, frozen=True, rename="camel"):
+class BlockedResourceBody(Struct, frozen=True, rename="camel"):
     """A resource that is not Ready because an adapter has not done its part."""
 
     id: str
@@ -138,39 +141,40 @@ class BlockedResource(Struct, frozen=True, rename="camel"):
     href: str
 
 
-class AdapterDetail(AdapterSummary, frozen=True, rename="camel", kw_only=True):
-    """One adapter, and which resources wait for it."""
+class AdapterDetail(AdapterSummaryBody, frozen=True, rename="camel", kw_only=True):
+    """One adapter and the resources that wait for it."""
 
     blocked: Annotated[
-        tuple[BlockedResource, ...],
-        Meta(description="The first 100 of them, worst first; the list filter `blockedBy` gives all."),
+        tuple[BlockedResourceBody, ...],
+        Meta(description="The first 100, worst first; the list filter `blockedBy` finds all."),
     ]
 
 
 class HistoryCause(Struct, frozen=True, rename="camel"):
-    """Why the status was computed when something moved."""
+    """Why the status was computed."""
 
     kind: CauseKind
     ref: Annotated[
-        str | UnsetType, Meta(description="The id of the report, the adapter that was retired, or the child's id.")
+        str | UnsetType,
+        Meta(description="The id of the report, the name of the retired adapter, or the id of the child."),
     ] = UNSET
 
 
-class HistoryEntry(Struct, frozen=True, rename="camel"):
-    """One move of the phase or of a condition's status."""
+class HistoryEntryBody(Struct, frozen=True, rename="camel"):
+    """One transition of the phase or of a condition."""
 
-    position: Annotated[int, Meta(ge=1, description="The revision of the resource that it made.")]
+    position: Annotated[int, Meta(ge=1, description="The revision of the resource after it.")]
     time: Time
     subject: Annotated[str, Meta(description="`phase`, or the type of a condition.")]
-    from_: Annotated[str | None, Meta(description="null: it was not there before.")] = field(name="from")
-    to: Annotated[str | None, Meta(description="null: it is no longer there.")]
+    from_: Annotated[str | None, Meta(description="null: it did not exist before.")] = field(name="from")
+    to: Annotated[str | None, Meta(description="null: it no longer exists.")]
     reason: str
     message: str
     cause: HistoryCause
     policy: Annotated[str, Meta(description="The version of the policy that it was computed with.")]
     duration: Annotated[
         str | UnsetType,
-        Meta(description="How long the state before it had lasted: `1h30m`; absent if there was none that we know of."),
+        Meta(description="How long the previous state lasted: `1h30m`; absent if there was none or it is unknown."),
     ] = UNSET
 
 
@@ -178,61 +182,65 @@ class HistoryPage(Struct, frozen=True, rename="camel"):
     """One page of a resource's history, the newest first."""
 
     href: str
-    items: tuple[HistoryEntry, ...]
+    items: tuple[HistoryEntryBody, ...]
     continue_: Annotated[
-        str | UnsetType, Meta(description="Send it as `continue` for the next page; absent: this was the last one.")
+        str | UnsetType, Meta(description="Send it as `continue` for the next page; absent on the last page.")
     ] = field(default=UNSET, name="continue")
 
 
-class MovedSubject(Struct, frozen=True, rename="camel"):
-    """One move of the phase or of a condition's status, among those that one change made."""
+class MovedSubjectBody(Struct, frozen=True, rename="camel"):
+    """One transition of the phase or of a condition, among those of one change."""
 
     subject: Annotated[str, Meta(description="`phase`, or the type of a condition.")]
-    from_: Annotated[str | None, Meta(description="null: it was not there before.")] = field(name="from")
-    to: Annotated[str | None, Meta(description="null: it is no longer there.")]
+    from_: Annotated[str | None, Meta(description="null: it did not exist before.")] = field(name="from")
+    to: Annotated[str | None, Meta(description="null: it no longer exists.")]
     reason: str
     message: str
     duration: Annotated[
         str | UnsetType,
-        Meta(description="How long the state before it had lasted: `1h30m`; absent if there was none that we know of."),
+        Meta(description="How long the previous state lasted: `1h30m`; absent if there was none or it is unknown."),
     ] = UNSET
 
 
-class ResourceTransitions(Struct, frozen=True, rename="camel", kw_only=True):
-    """One change of one resource, with the transitions that it made."""
+class ResourceTransitionsBody(Struct, frozen=True, rename="camel", kw_only=True):
+    """One change of one resource, with its transitions."""
 
-    position: Annotated[int, Meta(ge=1, description="Its place in the order of all changes; the resource's revision.")]
+    position: Annotated[
+        int, Meta(ge=1, description="Its position in the order of all changes; the revision of the resource.")
+    ]
     time: Time
     event: Annotated[EventType, Meta(description="What happened.")]
     kind: str
     id: str
-    name: Annotated[str | UnsetType, Meta(description="Absent if the resource is gone and its name forgotten.")] = UNSET
+    name: Annotated[
+        str | UnsetType, Meta(description="Absent if the resource is gone and its name is no longer kept.")
+    ] = UNSET
     href: str
-    tenant: Annotated[str | UnsetType, Meta(description="Whose it is, where there are tenants.")] = UNSET
+    tenant: Annotated[str | UnsetType, Meta(description="The tenant that owns it, if there are tenants.")] = UNSET
     generation: int
-    phase: Annotated[str | None, Meta(description="After the change; null: the resource was removed.")]
+    phase: Annotated[str | None, Meta(description="After the change; null if the resource was removed.")]
     cause: HistoryCause
     policy: Annotated[str, Meta(description="The version of the policy that it was computed with.")]
-    transitions: Annotated[tuple[MovedSubject, ...], Meta(description="Those that the filters leave, at least one.")]
+    transitions: Annotated[
+        tuple[MovedSubjectBody, ...], Meta(description="At least one: those that match the filters.")
+    ]
 
 
 class TransitionPage(Struct, frozen=True, rename="camel"):
     """One page of changes over the whole fleet."""
 
     href: str
-    items: tuple[ResourceTransitions, ...]
-    position: Annotated[
-        int, Meta(ge=0, description="How far the log was read: `after` this position comes what happens next.")
-    ]
+    items: tuple[ResourceTransitionsBody, ...]
+    position: Annotated[int, Meta(ge=0, description="How far the log was read; continue with `after` this position.")]
     continue_: Annotated[
         str | UnsetType,
         Meta(
-            description="Send it as `continue` for the next page, also if this one is short; absent: it was the last."
+            description="Send it as `continue` for the next page, also if this one is short; absent on the last page."
         ),
     ] = field(default=UNSET, name="continue")
 
 
-class AffectedResource(Struct, frozen=True, rename="camel"):
+class AffectedResourceBody(Struct, frozen=True, rename="camel"):
     """A resource for which an adapter fails."""
 
     id: str
@@ -247,101 +255,102 @@ class MostlyShared(Struct, frozen=True, rename="camel"):
 
     key: str
     value: str
-    share: Annotated[float, Meta(gt=0.5, le=1, description="Which part of them has it.")]
+    share: Annotated[float, Meta(gt=0.5, le=1, description="The share of the resources that have it.")]
 
 
 class CauseGrowth(Struct, frozen=True, rename="camel"):
-    """How many of the failures began lately."""
+    """The number of failures that began recently."""
 
     last_hour: Count
     last_24h: Count = field(name="last24h")
 
 
-class SharedCause(Struct, frozen=True, rename="camel"):
-    """Failures that look as if they had one cause: same adapter, same reason, same words."""
+class SharedCauseBody(Struct, frozen=True, rename="camel"):
+    """Failures that likely have one cause: same adapter, same reason, similar message."""
 
     adapter: str
     reason: Annotated[
-        str, Meta(description="The adapter's own; `Stale` and `Missing` are ours, for those that are silent.")
+        str,
+        Meta(description="The reason of the adapter; `Stale` and `Missing` are ours, for adapters that do not report."),
     ]
-    message: Annotated[str, Meta(description="With placeholders for what differs: `<n>`, `<id>`, `<name>`, `<ip>`, …")]
-    example: Annotated[str, Meta(description="The newest message as it came.")]
-    count: Annotated[int, Meta(ge=1, description="How many resources.")]
-    kinds: Annotated[dict[str, Count], Meta(description="How many of each kind.")]
-    resources: Annotated[tuple[AffectedResource, ...], Meta(description="The first 20, the oldest failure first.")]
-    shared_labels: Annotated[dict[str, str], Meta(description="The labels that all of them have.")]
-    mostly_shared_labels: Annotated[tuple[MostlyShared, ...], Meta(description="Up to 20, the most shared first.")]
-    since: Annotated[Time, Meta(description="When the first of them began.")]
-    newest: Annotated[Time, Meta(description="When the last of them began.")]
+    message: Annotated[
+        str, Meta(description="With placeholders for parts that differ: `<n>`, `<id>`, `<name>`, `<ip>`, …")
+    ]
+    example: Annotated[str, Meta(description="The newest message, unchanged.")]
+    count: Annotated[int, Meta(ge=1, description="The number of resources.")]
+    kinds: Annotated[dict[str, Count], Meta(description="The number of resources of each kind.")]
+    resources: Annotated[tuple[AffectedResourceBody, ...], Meta(description="The first 20, oldest failure first.")]
+    shared_labels: Annotated[dict[str, str], Meta(description="Labels that all of them have.")]
+    mostly_shared_labels: Annotated[tuple[MostlyShared, ...], Meta(description="Up to 20, the most frequent first.")]
+    since: Annotated[Time, Meta(description="When the oldest failure began.")]
+    newest: Annotated[Time, Meta(description="When the newest failure began.")]
     growth: CauseGrowth
 
 
 class SharedCauses(Struct, frozen=True, rename="camel"):
-    """What fails, grouped by cause."""
+    """Failures grouped by cause."""
 
-    items: Annotated[tuple[SharedCause, ...], Meta(description="Those with the most resources first.")]
-    total: Annotated[Count, Meta(description="How many causes there are, shown or not.")]
-    examined: Annotated[Count, Meta(description="How many resources were looked at: those that may have a failure.")]
-    complete: Annotated[
-        bool, Meta(description="If false, there were too many: only the first, the worst, were looked at.")
+    items: Annotated[tuple[SharedCauseBody, ...], Meta(description="The causes with the most resources first.")]
+    total: Annotated[Count, Meta(description="The number of causes, shown or not.")]
+    examined: Annotated[
+        Count, Meta(description="The number of resources that were read: those that may have a failure.")
     ]
+    complete: Annotated[bool, Meta(description="If false, there were too many resources: only the worst were read.")]
 
 
 class Recomputing(Struct, frozen=True, rename="camel"):
-    """How far the fleet is from being computed under the policy in force."""
+    """The progress of the recomputation under the policy in force."""
 
-    remaining: Annotated[Count, Meta(description="Resources whose status is still that of an earlier policy.")]
+    remaining: Annotated[Count, Meta(description="Resources whose status was computed with an earlier policy.")]
 
 
-class PolicyFault(Fault, frozen=True, rename="camel", kw_only=True):
+class PolicyFault(FaultBody, frozen=True, rename="camel", kw_only=True):
     """One problem of a policy file."""
 
-    line: Annotated[int, Meta(ge=0, description="In the file, from 1.")]
-    column: Annotated[int, Meta(ge=0, description="In the line, from 1.")]
+    line: Annotated[int, Meta(ge=0, description="The line in the file, from 1.")]
+    column: Annotated[int, Meta(ge=0, description="The column, from 1.")]
 
 
 PolicySource = Annotated[
-    Literal["file", "api", "built-in"], Meta(description="How it came into force: from a file, or through the API.")
+    Literal["file", "api", "built-in"], Meta(description="How it was put in force: from a file or through the API.")
 ]
 PolicyAuthor = Annotated[
     str | UnsetType,
     Meta(
-        description="Who put it in force; absent if a server did at its start, or to callers who see some tenants only."
+        description="Who put it in force; absent for a server at its start, and for callers who see only some tenants."
     ),
 ]
-PolicyRestored = Annotated[
-    int | UnsetType, Meta(description="The version that it restores, if it came from a rollback.")
-]
+PolicyRestored = Annotated[int | UnsetType, Meta(description="The restored version, if it is a rollback.")]
 
 
 class PolicyInForce(Struct, frozen=True, rename="camel"):
-    """The policy every status is computed with."""
+    """The policy that every status is computed with."""
 
-    version: Annotated[int, Meta(ge=1, description="Rises whenever another policy is put in force.")]
-    digest: Annotated[str, Meta(description="Names what the policy says; comments and layout do not matter.")]
+    version: Annotated[int, Meta(ge=1, description="Increases whenever another policy is put in force.")]
+    digest: Annotated[str, Meta(description="Identifies the content of the policy, without comments and layout.")]
     source: PolicySource
-    file: Annotated[str, Meta(description="Where it was read; empty if it came through the API.")]
+    file: Annotated[str, Meta(description="The file; empty if it came through the API.")]
     activated_at: Time
-    text: Annotated[str, Meta(description="The YAML or JSON as it was given.")]
+    text: Annotated[str, Meta(description="The YAML or JSON as given.")]
     recomputation: Recomputing
     warnings: Annotated[
         tuple[PolicyFault, ...] | UnsetType,
-        Meta(description="What is likely wrong with it although it loads; absent while that is still being found out."),
+        Meta(description="Lint warnings; absent while the lint still runs."),
     ] = UNSET
     by: PolicyAuthor = UNSET
     restores: PolicyRestored = UNSET
 
 
-class PolicyCheck(Struct, frozen=True, rename="camel"):
-    """What a `PUT` with `dryRun=true` found: the policy compiles. Nothing was changed."""
+class PolicyCheckBody(Struct, frozen=True, rename="camel"):
+    """The result of a `PUT` with `dryRun=true`: the policy compiles. Nothing was changed."""
 
     dry_run: bool
     digest: str
-    changes: Annotated[bool, Meta(description="Whether it says something else than the policy in force.")]
-    in_force: Annotated[int, Meta(ge=1, description="The version that is in force.")]
+    changes: Annotated[bool, Meta(description="Whether it differs from the policy in force.")]
+    in_force: Annotated[int, Meta(ge=1, description="The version in force.")]
     warnings: Annotated[
         tuple[PolicyFault, ...] | UnsetType,
-        Meta(description="What is likely wrong with it although it compiles; absent if that takes too long to find."),
+        Meta(description="Lint warnings; absent if the lint takes too long."),
     ] = UNSET
 
 
@@ -363,7 +372,7 @@ class PolicyVersionList(Struct, frozen=True, rename="camel"):
 
     items: tuple[PolicyVersionEntry, ...]
     continue_: Annotated[
-        str | UnsetType, Meta(description="Send it as `continue` for the next page; absent: this was the last one.")
+        str | UnsetType, Meta(description="Send it as `continue` for the next page; absent on the last page.")
     ] = field(default=UNSET, name="continue")
 
 
@@ -376,25 +385,25 @@ class PolicyVersionAnswer(Struct, frozen=True, rename="camel"):
     file: str
     activated_at: Time
     in_force: bool
-    text: Annotated[str, Meta(description="The YAML or JSON as it was given.")]
+    text: Annotated[str, Meta(description="The YAML or JSON as given.")]
     by: PolicyAuthor = UNSET
     restores: PolicyRestored = UNSET
 
 
-class Liveness(Struct, frozen=True, rename="camel"):
+class LivenessBody(Struct, frozen=True, rename="camel"):
     """The process answers."""
 
     status: Literal["alive"] = "alive"
 
 
 class Unreadiness(Struct, frozen=True, rename="camel"):
-    """One thing that keeps this server from doing its work."""
+    """One reason why this server is not ready."""
 
     check: Literal["store", "queue", "policy"]
     message: str
 
 
-class Readiness(Struct, frozen=True, rename="camel"):
+class ReadinessBody(Struct, frozen=True, rename="camel"):
     """Whether this server can take reads and writes now."""
 
     status: Literal["ready", "notReady"]
@@ -402,16 +411,16 @@ class Readiness(Struct, frozen=True, rename="camel"):
 
 
 class CatalogueEntry(Struct, frozen=True, rename="camel"):
-    """What a problem's code means and what to do about it."""
+    """The meaning of a problem code and what to do about it."""
 
     code: str
-    type: Annotated[str, Meta(description="The address of this entry; problem documents carry it.")]
-    status: Annotated[int, Meta(ge=400, le=599, description="The HTTP status it comes with.")]
+    type: Annotated[str, Meta(description="The path of this entry; the `type` of problem documents.")]
+    status: Annotated[int, Meta(ge=400, le=599, description="The HTTP status.")]
     title: str
     remedy: Annotated[str, Meta(description="What to do about it.")]
 
 
 class Catalogue(Struct, frozen=True, rename="camel"):
-    """Every code a problem document can have."""
+    """Every code of problem documents."""
 
     items: tuple[CatalogueEntry, ...]

@@ -1,4 +1,4 @@
-"""How a simulation looks on the wire: what would change, and what would have been otherwise in the past."""
+"""The wire shapes of a simulation: what would change, and what would have been different in the past."""
 
 from __future__ import annotations
 
@@ -12,62 +12,66 @@ from hyperfleet.api.shapes import Count, PolicyFault, Time
 from hyperfleet.api.wire import href_of
 from hyperfleet.model.kind import Kinds
 from hyperfleet.model.resource import Resource
-from hyperfleet.services.lives import Stretch
-from hyperfleet.services.replay import Account, Differing, Replay, Story
-from hyperfleet.services.simulation import Change, Findings, Move
+from hyperfleet.services.replay import DifferingResource, Replay, SubjectDifference, SubjectTotals
+from hyperfleet.services.simulation import PredictedChange, PredictedMove, SimulationFindings
+from hyperfleet.services.timelines import StatePeriod
 
-_SHOWN_MESSAGE: Final = 1_000  # characters
+_MAX_MESSAGE: Final = 1_000  # characters; enough to recognise it
 
 Seconds = Annotated[float, Meta(ge=0)]
 
 
-class SimulatedCount(Struct, frozen=True, rename="camel"):
-    """How many resources would make the same move."""
+class SimulatedCountBody(Struct, frozen=True, rename="camel"):
+    """The number of resources with the same transition."""
 
     subject: Annotated[str, Meta(description="`phase`, or the type of a condition.")]
-    from_: Annotated[str | None, Meta(description="null: it is not there now.")] = field(name="from")
-    to: Annotated[str | None, Meta(description="null: it would not be there. The same: only its words would change.")]
+    from_: Annotated[str | None, Meta(description="null: it does not exist now.")] = field(name="from")
+    to: Annotated[
+        str | None, Meta(description="null: it would not exist. Equal to `from`: only reason or message would change.")
+    ]
     count: Annotated[int, Meta(ge=1)]
 
 
-class SimulatedTransition(Struct, frozen=True, rename="camel"):
-    """What would become of the phase or of one condition."""
+class SimulatedTransitionBody(Struct, frozen=True, rename="camel"):
+    """The transition of the phase or of one condition."""
 
     subject: Annotated[str, Meta(description="`phase`, or the type of a condition.")]
-    from_: Annotated[str | None, Meta(description="null: it is not there now.")] = field(name="from")
-    to: Annotated[str | None, Meta(description="null: it would not be there. The same: only its words would change.")]
+    from_: Annotated[str | None, Meta(description="null: it does not exist now.")] = field(name="from")
+    to: Annotated[
+        str | None, Meta(description="null: it would not exist. Equal to `from`: only reason or message would change.")
+    ]
     reason: str
     message: str
-    why: Annotated[str, Meta(description="Which rule would say so, and which adapters are behind it.")]
+    why: Annotated[str, Meta(description="The rule and the adapters behind it.")]
 
 
-class SimulatedChange(Struct, frozen=True, rename="camel"):
+class SimulatedChangeBody(Struct, frozen=True, rename="camel"):
     """A resource whose phase or conditions would change."""
 
     id: str
     name: str
     kind: str
     href: str
-    transitions: tuple[SimulatedTransition, ...]
+    transitions: tuple[SimulatedTransitionBody, ...]
 
 
 class ReplayedAccount(Struct, frozen=True, rename="camel"):
-    """What became of one subject under one policy, over all resources."""
+    """The totals of one subject under one policy, over all resources."""
 
     transitions: Count
-    seconds: Annotated[dict[str, Seconds], Meta(description="How long it was in each state, all resources together.")]
+    seconds: Annotated[dict[str, Seconds], Meta(description="The time in each state, summed over all resources.")]
 
 
-class ReplayedSubject(Struct, frozen=True, rename="camel"):
+class ReplayedSubjectBody(Struct, frozen=True, rename="camel"):
     """The phase, or a condition, under both policies."""
 
     subject: str
     present: Annotated[ReplayedAccount, Meta(description="Under the policy in force.")]
-    candidate: Annotated[ReplayedAccount, Meta(description="Under the policy that is tried.")]
+    candidate: Annotated[ReplayedAccount, Meta(description="Under the candidate.")]
 
 
 class ReplayedStretch(Struct, frozen=True, rename="camel"):
-    """A time in which something stayed what it was."""
+    """A period in one state."""
 
     state: str
     since: Time
@@ -75,16 +79,16 @@ class ReplayedStretch(Struct, frozen=True, rename="camel"):
 
 
 class ReplayedStory(Struct, frozen=True, rename="camel"):
-    """A subject of one resource that would have been something else for a while."""
+    """A subject of one resource that would have had other states."""
 
     subject: str
-    gist: Annotated[str, Meta(description="What would have lasted longer or shorter: `False 12m → 3m`.")]
+    gist: Annotated[str, Meta(description="Which states would have lasted longer or shorter: `False 12m → 3m`.")]
     present: Annotated[tuple[ReplayedStretch, ...], Meta(description="The first 50.")]
     candidate: Annotated[tuple[ReplayedStretch, ...], Meta(description="The first 50.")]
 
 
 class ReplayedLife(Struct, frozen=True, rename="camel"):
-    """A resource whose past would have been another one."""
+    """A resource with a different past under the candidate."""
 
     id: str
     name: str
@@ -94,57 +98,57 @@ class ReplayedLife(Struct, frozen=True, rename="camel"):
 
 
 class ReplayAnswer(Struct, frozen=True, rename="camel"):
-    """What the recorded reports would have come to."""
+    """The result of replaying recorded reports."""
 
-    from_: Annotated[Time, Meta(description="Where it begins.")] = field(name="from")
+    from_: Annotated[Time, Meta(description="The start of the replay.")] = field(name="from")
     to: Time
     complete: Annotated[
         bool,
         Meta(
-            description="If false, some of it is no longer kept (`retention`), or there were more reports than are "
-            "lived again at once: narrow it by filters or ask for a shorter time."
+            description="If false, some of it is no longer kept (`retention`), or there were more reports than one "
+            "replay processes: use filters or a shorter time."
         ),
     ]
-    resources: Annotated[Count, Meta(description="How many lives were lived again.")]
-    reports: Annotated[Count, Meta(description="How many reports went into them.")]
-    differing: Annotated[Count, Meta(description="How many of the lives would have been others.")]
-    subjects: tuple[ReplayedSubject, ...]
-    lives: Annotated[tuple[ReplayedLife, ...], Meta(description="Those that would have been others, up to `limit`.")]
+    resources: Annotated[Count, Meta(description="The number of replayed resources.")]
+    reports: Annotated[Count, Meta(description="The number of replayed reports.")]
+    differing: Annotated[Count, Meta(description="The number of resources with a different past.")]
+    subjects: tuple[ReplayedSubjectBody, ...]
+    lives: Annotated[tuple[ReplayedLife, ...], Meta(description="Resources with a different past, up to `limit`.")]
 
 
 class SimulationAnswer(Struct, frozen=True, rename="camel"):
     """What another policy would change."""
 
-    policy: Annotated[str, Meta(description="The digest that it would have in force.")]
-    examined: Annotated[Count, Meta(description="How many resources were looked at.")]
-    changed: Annotated[Count, Meta(description="Of how many the phase or the status of a condition would move.")]
-    reworded: Annotated[Count, Meta(description="Of how many only reasons or messages would change.")]
+    policy: Annotated[str, Meta(description="The digest of the candidate.")]
+    examined: Annotated[Count, Meta(description="The number of simulated resources.")]
+    changed: Annotated[Count, Meta(description="The number of resources whose phase or condition status would change.")]
+    reworded: Annotated[
+        Count, Meta(description="The number of resources of which only reasons or messages would change.")
+    ]
     unchanged: Count
     summary: Annotated[
-        tuple[SimulatedCount, ...],
-        Meta(description="Which moves there would be, the most frequent first; then rewordings."),
+        tuple[SimulatedCountBody, ...],
+        Meta(description="The transitions, most frequent first; then changes of wording."),
     ]
-    changes: Annotated[
-        tuple[SimulatedChange, ...], Meta(description="Up to `limit`; those that move something come first.")
-    ]
-    truncated: Annotated[bool, Meta(description="There are more changes than are told; all are counted.")]
+    changes: Annotated[tuple[SimulatedChangeBody, ...], Meta(description="Up to `limit`; transitions first.")]
+    truncated: Annotated[bool, Meta(description="There are more changes than are shown; all are counted.")]
     warnings: Annotated[
         tuple[PolicyFault, ...] | UnsetType,
-        Meta(description="What is likely wrong with the policy although it loads; absent if that takes too long."),
+        Meta(description="Lint warnings of the policy; absent if the lint takes too long."),
     ] = UNSET
-    replay: Annotated[ReplayAnswer | UnsetType, Meta(description="If it was asked for.")] = UNSET
+    replay: Annotated[ReplayAnswer | UnsetType, Meta(description="If requested.")] = UNSET
 
 
-class SimulationProgress(Struct, frozen=True, rename="camel"):
-    """How far a simulation is; told several times a second to those who prefer a stream."""
+class SimulationProgressBody(Struct, frozen=True, rename="camel"):
+    """The progress of a simulation; sent several times a second in a stream."""
 
     examined: Count
     total: Count
     changed: Count
 
 
-def present_findings(findings: Findings, digest: str, kinds: Kinds) -> SimulationAnswer:
-    """Write down what a simulation found, without warnings and replay."""
+def present_findings(findings: SimulationFindings, digest: str, kinds: Kinds) -> SimulationAnswer:
+    """Write the result of a simulation, without warnings and replay."""
     return SimulationAnswer(
         policy=digest,
         examined=findings.examined,
@@ -157,64 +161,66 @@ def present_findings(findings: Findings, digest: str, kinds: Kinds) -> Simulatio
     )
 
 
-def _present_summary(findings: Findings) -> Iterator[SimulatedCount]:
+def _present_summary(findings: SimulationFindings) -> Iterator[SimulatedCountBody]:
     for (subject, before, after), number in findings.summary.items():
-        yield SimulatedCount(subject, before, after, number)
+        yield SimulatedCountBody(subject, before, after, number)
 
 
-def _by_weight(row: SimulatedCount) -> tuple[bool, int, str]:
-    """Put what moves before what is only said in other words, and what is frequent before what is rare."""
+def _by_weight(row: SimulatedCountBody) -> tuple[bool, int, str]:
+    """Sort transitions before changes of wording, and frequent ones before rare ones."""
     return row.from_ == row.to, -row.count, row.subject
 
 
-def _present_change(change: Change, kinds: Kinds) -> SimulatedChange:
-    return SimulatedChange(*_identify(change.resource, kinds), tuple([_present_move(move) for move in change.moves]))
+def _present_change(change: PredictedChange, kinds: Kinds) -> SimulatedChangeBody:
+    return SimulatedChangeBody(
+        *_identify(change.resource, kinds), tuple([_present_move(move) for move in change.moves])
+    )
 
 
-def _present_move(move: Move) -> SimulatedTransition:
-    message = move.message[:_SHOWN_MESSAGE]
-    return SimulatedTransition(move.subject, move.before, move.after, move.reason, message, move.why)
+def _present_move(move: PredictedMove) -> SimulatedTransitionBody:
+    message = move.message[:_MAX_MESSAGE]
+    return SimulatedTransitionBody(move.subject, move.before, move.after, move.reason, message, move.why)
 
 
 def present_replay(replay: Replay, kinds: Kinds) -> ReplayAnswer:
-    """Write down what became of the past."""
+    """Write the result of a replay."""
     return ReplayAnswer(
-        from_=replay.span.begin,
-        to=replay.span.end,
+        from_=replay.range_.begin,
+        to=replay.range_.end,
         complete=replay.is_complete,
         resources=replay.resources,
         reports=replay.reports,
         differing=replay.differing,
         subjects=tuple(
             [
-                ReplayedSubject(subject, _present_account(each.present), _present_account(each.candidate))
-                for subject, each in replay.accounts.items()
+                ReplayedSubjectBody(subject, _present_account(each.present), _present_account(each.candidate))
+                for subject, each in replay.totals.items()
             ]
         ),
-        lives=tuple([_present_life(each, kinds) for each in replay.told]),
+        lives=tuple([_present_life(each, kinds) for each in replay.shown]),
     )
 
 
-def _present_account(account: Account) -> ReplayedAccount:
-    seconds = {state: lasted / timedelta(seconds=1) for state, lasted in sorted(account.lasted.items())}
+def _present_account(account: SubjectTotals) -> ReplayedAccount:
+    seconds = {state: lasted / timedelta(seconds=1) for state, lasted in sorted(account.durations.items())}
     return ReplayedAccount(account.transitions, seconds)
 
 
-def _present_life(differing: Differing, kinds: Kinds) -> ReplayedLife:
-    stories = tuple([_present_story(story) for story in differing.stories])
+def _present_life(differing: DifferingResource, kinds: Kinds) -> ReplayedLife:
+    stories = tuple([_present_story(story) for story in differing.differences])
     return ReplayedLife(*_identify(differing.resource, kinds), stories)
 
 
-def _present_story(story: Story) -> ReplayedStory:
+def _present_story(story: SubjectDifference) -> ReplayedStory:
     return ReplayedStory(
         story.subject,
-        story.gist,
-        _present_stretches(story.present.stretches),
-        _present_stretches(story.candidate.stretches),
+        story.summary,
+        _present_stretches(story.present.periods),
+        _present_stretches(story.candidate.periods),
     )
 
 
-def _present_stretches(stretches: Iterable[Stretch]) -> tuple[ReplayedStretch, ...]:
+def _present_stretches(stretches: Iterable[StatePeriod]) -> tuple[ReplayedStretch, ...]:
     return tuple([ReplayedStretch(each.state, each.begin, each.seconds) for each in stretches])
 
 

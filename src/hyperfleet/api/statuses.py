@@ -1,7 +1,7 @@
-"""Taking in what adapters report, one by one or in batches, and telling what they reported.
+"""Accept reports of adapters, one by one or in batches, and read what they reported.
 
-The same sub-resources stand below every resource. Whether a report counts is decided by services; a report that is
-discarded is answered like any other, and the answer says so.
+Every resource has the same sub-resources. Services decide whether a report counts; a discarded report is answered like
+any other, and the answer says so.
 """
 
 from __future__ import annotations
@@ -21,6 +21,16 @@ from hyperfleet.api.callers import caller_of
 from hyperfleet.api.context import Context
 from hyperfleet.api.past import answer_past_reports
 from hyperfleet.api.problems import Problem, Refused, from_body, from_error, from_query, from_refusal
+from hyperfleet.api.report_bodies import (
+    BatchItem,
+    ReportsBody,
+    SentReport,
+    generation_key_of,
+    read_batch,
+    read_batch_entry,
+    read_report_of,
+    read_reports,
+)
 from hyperfleet.api.requests import (
     MERGE_PATCH,
     adapter_of,
@@ -32,19 +42,9 @@ from hyperfleet.api.requests import (
     target_of,
 )
 from hyperfleet.api.responses import answer_made, answer_written, preferred_return
-from hyperfleet.api.submissions import (
-    BatchEntry,
-    Reading,
-    Sent,
-    generation_key_of,
-    read_batch,
-    read_batch_entry,
-    read_report_of,
-    read_reports,
-)
 from hyperfleet.api.wire import (
     BatchAnswer,
-    BatchResult,
+    BatchResultBody,
     adapter_status,
     brief_report_answer,
     href_of,
@@ -59,7 +59,7 @@ from hyperfleet.ports import Record
 from hyperfleet.services.audit import note_refusal
 from hyperfleet.services.callers import Caller
 from hyperfleet.services.past import AT
-from hyperfleet.services.reports import REPORT_PREFIX, RetireAdapter, Submission, TakeReports
+from hyperfleet.services.reports import REPORT_PREFIX, AcceptReports, RetireAdapter, Submission
 from hyperfleet.services.results import Refusal, Reported, Target, not_found
 
 _GENERATION: Final = re.compile(r"[1-9][0-9]{0,17}")
@@ -89,54 +89,54 @@ class _Statuses(Struct, frozen=True):
     context: Context
     kind: Kind
 
-    # reading
+    # read
 
     async def read(self, request: Request) -> Response:
-        """Return what every adapter last reported, on the whole, at one generation or at a moment of the past."""
+        """Answer the last report of every adapter: of all, at one generation, or at a past time."""
         target = target_of(request, self.kind)
         if AT in request.query_params:
             return await answer_past_reports(request, self.context, target)
         return await self._answer(request, target, _generation_asked(request))
 
     async def read_by_id(self, request: Request) -> Response:
-        """Return the status object of that id."""
+        """Answer the status object with that id."""
         target = target_of(request, self.kind)
         return await self._answer(request, target, _generation_named(request, target))
 
     async def read_adapter(self, request: Request) -> Response:
-        """Return what one adapter last reported."""
+        """Answer the last report of one adapter."""
         target, adapter = target_of(request, self.kind), adapter_of(request)
         stored = (await self._find(request, target)).reports.get(adapter)
         if stored is None:
             raise Refused(Problem("NotFound", f"{adapter} has not reported on {target.id}"))
         return answer_made(request, adapter_status(stored))
 
-    # reporting
+    # report
 
     async def post(self, request: Request) -> Response:
-        """Take in one report, or several of different adapters together."""
+        """Accept one report, or several of different adapters together."""
         target = target_of(request, self.kind)
         raw = await read_body(request, self.context.limits)
-        return await self._take(request, target, self._read(raw))
+        return await self._accept(request, target, self._read(raw))
 
     async def patch(self, request: Request) -> Response:
-        """Take in a report, if there is a status object already; the guide's way."""
+        """Accept a report if a status object exists, as in the status guide."""
         target = target_of(request, self.kind)
-        reading = self._read(await read_body(request, self.context.limits, MERGE_PATCH))
-        if reading.errors:
-            raise Refused(from_body(reading.errors))
+        body = self._read(await read_body(request, self.context.limits, MERGE_PATCH))
+        if body.errors:
+            raise Refused(from_body(body.errors))
         _generation_named(request, target)
         await self._find(request, target)
-        return await self._take(request, target, reading, first=200, is_brief=False)
+        return await self._accept(request, target, body, first=200, is_brief=False)
 
     async def put_adapter(self, request: Request) -> Response:
-        """Take in the report of the adapter that the path names."""
+        """Accept the report of the adapter that the path names."""
         target, adapter = target_of(request, self.kind), adapter_of(request)
         body = await read_json(request, self.context.limits)
-        return await self._take(request, target, read_report_of(body, adapter, self.context.redactor))
+        return await self._accept(request, target, read_report_of(body, adapter, self.context.redactor))
 
     async def retire_adapter(self, request: Request) -> Response:
-        """Forget what an adapter reported, because it will report no more."""
+        """Delete the report of an adapter that will not report again."""
         command = RetireAdapter(target_of(request, self.kind), adapter_of(request), caller_of(request))
         result = await self.context.committer.submit(command)
         if isinstance(result, Refusal):
@@ -145,37 +145,37 @@ class _Statuses(Struct, frozen=True):
 
     # steps
 
-    def _read(self, raw: bytes) -> Reading:
-        """Read a body with reports: the short way if it is one plain report, else the long way."""
+    def _read(self, raw: bytes) -> ReportsBody:
+        """Read a body with reports; one plain report takes a shortcut."""
         limits, redactor = self.context.limits, self.context.redactor
         redacted = redactor.clean(raw)
         plain = None if is_suspicious(raw, limits.depth) else read_plain(redacted.body)
         if plain is None:
             return read_reports(parse_json(raw, limits), limits.batch, redactor)
-        return Reading((Sent(plain, notes=redacted.notes, generation_key=generation_key_of(raw)),))
+        return ReportsBody((SentReport(plain, notes=redacted.notes, generation_key=generation_key_of(raw)),))
 
-    async def _take(
-        self, request: Request, target: Target, reading: Reading, *, first: int = 201, is_brief: bool = True
+    async def _accept(
+        self, request: Request, target: Target, body: ReportsBody, *, first: int = 201, is_brief: bool = True
     ) -> Response:
-        """Accept reports; the guide's routes are answered with the status object, the others with the outcome."""
-        if reading.errors:
-            raise Refused(from_body(reading.errors))
+        """Accept reports; the status guide's routes answer the status object, the others the outcome."""
+        if body.errors:
+            raise Refused(from_body(body.errors))
         preferred = preferred_return(request)
-        is_brief = preferred == "minimal" or (is_brief and not reading.is_bundle and not preferred)
-        submissions = tuple([_submission(sent, self.context) for sent in reading.sent])
-        command = TakeReports(target, submissions, caller_of(request), answer="outcome" if is_brief else "record")
+        is_brief = preferred == "minimal" or (is_brief and not body.is_bundle and not preferred)
+        submissions = tuple([_submission(sent, self.context) for sent in body.sent])
+        command = AcceptReports(target, submissions, caller_of(request), answer="outcome" if is_brief else "record")
         result = await self.context.committer.submit(command)
         if isinstance(result, Refusal):
             raise Refused(from_refusal(result))
-        status = first if reading.is_bundle and result.is_first else 200
+        status = first if body.is_bundle and result.is_first else 200
         headers = {"Location": self._href_of(target)} if status == 201 else {}
         if preferred:
             headers["Preference-Applied"] = f"return={preferred}"
-        return answer_written(request, status, self._render(result, reading, is_brief=is_brief), headers=headers)
+        return answer_written(request, status, self._render(result, body, is_brief=is_brief), headers=headers)
 
-    def _render(self, reported: Reported, reading: Reading, *, is_brief: bool) -> bytes:
-        notes = {sent.report.adapter: sent.notes for sent in reading.sent}
-        outcomes = tuple([outcome_of(verdict, notes[verdict.adapter]) for verdict in reported.verdicts])
+    def _render(self, reported: Reported, body: ReportsBody, *, is_brief: bool) -> bytes:
+        notes = {sent.report.adapter: sent.notes for sent in body.sent}
+        outcomes = tuple([outcome_of(verdict, notes[verdict.adapter]) for verdict in reported.results])
         if is_brief:
             return msgspec.json.encode(brief_report_answer(reported, outcomes))
         return msgspec.json.encode(report_answer(reported, outcomes, self.context.kinds))
@@ -186,23 +186,23 @@ class _Statuses(Struct, frozen=True):
     async def _answer(self, request: Request, target: Target, generation: int | None) -> Response:
         record = await self._find(request, target)
         reports = tuple(record.reports.values())
-        if generation == record.resource.generation:  # who was retired is not told of
+        if generation == record.resource.generation:  # retired adapters are not shown
             reports = tuple(each for each in reports if each.report.observed_generation == generation)
         elif generation is not None:
             scope = caller_of(request).scope
             reports = await self.context.store.read_reports_at(target.id, scope, generation)
         if not reports:
-            raise Refused(Problem("NotFound", f"nobody has reported on {target.id} at generation {generation}"))
+            raise Refused(Problem("NotFound", f"no adapter has reported on {target.id} at generation {generation}"))
         return answer_made(request, status_object(record.resource, reports, generation, self.context.kinds))
 
     async def _find(self, request: Request, target: Target) -> Record:
-        """Return the resource, if anybody has reported on it: without a report there is no status object."""
+        """Return the resource if it has a report: without one there is no status object."""
         scope = caller_of(request).scope
         record = await self.context.store.read_record(self.kind.name, target.id, scope, target.parent_id)
         if record is None:
             raise Refused(from_refusal(not_found(target)))
         if not record.reports:
-            raise Refused(Problem("NotFound", f"nobody has reported on {target.id} yet"))
+            raise Refused(Problem("NotFound", f"no adapter has reported on {target.id} yet"))
         return record
 
 
@@ -212,7 +212,7 @@ class _Batches(Struct, frozen=True):
     context: Context
 
     async def take(self, request: Request) -> Response:
-        """Take in many reports, each as if it had come alone."""
+        """Accept many reports, each as if it had been sent alone."""
         limits = self.context.limits
         body = await read_json(request, limits, most=limits.batch_bytes)
         entries, errors = read_batch(body, limits.batch)
@@ -227,10 +227,10 @@ class _Batches(Struct, frozen=True):
         answer = BatchAnswer(tuple(results), len(results) - refused, refused)
         return answer_written(request, 200, msgspec.json.encode(answer))
 
-    async def _submit(self, request: Request, entries: list[BatchEntry]) -> list[BatchResult]:
+    async def _submit(self, request: Request, entries: list[BatchItem]) -> list[BatchResultBody]:
         caller = caller_of(request)
-        results: dict[int, BatchResult] = {}
-        commands: dict[int, TakeReports] = {}
+        results: dict[int, BatchResultBody] = {}
+        commands: dict[int, AcceptReports] = {}
         for index, entry in enumerate(entries):
             try:
                 commands[index] = self._command(entry, caller)
@@ -242,31 +242,31 @@ class _Batches(Struct, frozen=True):
             results[index] = _result(index, entries[index], answer)
         return [results[index] for index in range(len(entries))]
 
-    def _command(self, entry: BatchEntry, caller: Caller) -> TakeReports:
+    def _command(self, entry: BatchItem, caller: Caller) -> AcceptReports:
         if entry.errors or entry.target is None or entry.sent is None:
             raise Refused(from_body(entry.errors))
         submission = _submission(entry.sent, self.context)
-        return TakeReports(checked_target(entry.target), (submission,), caller, answer="outcome")
+        return AcceptReports(checked_target(entry.target), (submission,), caller, answer="outcome")
 
 
-def _submission(sent: Sent, context: Context) -> Submission:
+def _submission(sent: SentReport, context: Context) -> Submission:
     return Submission(sent.report, context.new_id(REPORT_PREFIX), sent.pointer, sent.generation_key)
 
 
-def _result(index: int, entry: BatchEntry, answer: Reported | Refusal | BaseException) -> BatchResult:
-    """Say what became of one entry of a batch."""
+def _result(index: int, entry: BatchItem, answer: Reported | Refusal | BaseException) -> BatchResultBody:
+    """Write the result of one item of a batch."""
     if isinstance(answer, Refusal):
         return _refused(index, from_refusal(answer))
     if isinstance(answer, Reported):
-        outcome = outcome_of(answer.verdicts[0], entry.sent.notes if entry.sent else ())
-        return BatchResult(index=index, status=200, **asdict(outcome), phase=answer.phase)
+        outcome = outcome_of(answer.results[0], entry.sent.notes if entry.sent else ())
+        return BatchResultBody(index=index, status=200, **asdict(outcome), phase=answer.phase)
     if isinstance(answer, Exception):
         return _refused(index, from_error(answer))
     raise answer
 
 
-def _refused(index: int, problem: Problem) -> BatchResult:
-    return BatchResult(index=index, status=problem.status, problem=problem.document())
+def _refused(index: int, problem: Problem) -> BatchResultBody:
+    return BatchResultBody(index=index, status=problem.status, problem=problem.document())
 
 
 def _generation_asked(request: Request) -> int | None:

@@ -1,7 +1,7 @@
-"""A span for every request but the probes', whatever way it takes. Around the application if traces are collected.
+"""A span for every request except probes. Wraps the application if traces are collected.
 
-The attributes are those of OpenTelemetry's conventions for HTTP servers. Addresses are told without their query, which
-may say more than a collector should know.
+The attributes follow OpenTelemetry's conventions for HTTP servers. URLs are recorded without their query, which may
+contain more than a collector should see.
 """
 
 from __future__ import annotations
@@ -13,29 +13,29 @@ from msgspec import Struct
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from hyperfleet.api.exchanges import PROBES, Exchange
-from hyperfleet.api.traffic import METHODS, UNMATCHED
+from hyperfleet.api.request_metrics import METHODS, UNMATCHED
 from hyperfleet.services.tracing import Attributes, Span
 
-_OTHER: Final = "_OTHER"  # any word can be a method
-_SHOWN: Final = 1_024  # characters of a path
+_OTHER: Final = "_OTHER"  # OpenTelemetry's name for unknown methods
+_MAX_TEXT: Final = 1_024  # characters of a path or user agent: real ones are shorter
 
 
 class RequestTracer(Protocol):
     """Opens the spans of requests."""
 
     def request(self, traceparent: str, tracestate: str) -> AbstractContextManager[Span]:
-        """Open a span below the one that the headers of a request name; both may be empty."""
+        """Open a child span of the one that the headers of a request name; both may be empty."""
         ...
 
 
 class Tracing(Struct, frozen=True):
-    """An application whose requests are seen in traces."""
+    """ASGI middleware that traces requests."""
 
     app: ASGIApp
     tracer: RequestTracer
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on within a span."""
+        """Pass a request on inside a span."""
         if scope["type"] != "http" or scope["path"] in PROBES:
             await self.app(scope, receive, send)
             return
@@ -54,13 +54,15 @@ def _describe(span: Span, scope: Scope, exchange: Exchange) -> None:
     method = scope["method"] if scope["method"] in METHODS else _OTHER
     route = "" if exchange.route == UNMATCHED else exchange.route
     span.rename(f"{method if method != _OTHER else 'HTTP'} {route}".rstrip())
-    span.tell({**_requested(scope, method), **_answered(exchange), **({"http.route": route} if route else {})})
+    span.set_attributes(
+        {**_requested(scope, method), **_answered(exchange), **({"http.route": route} if route else {})}
+    )
     if exchange.status >= 500:
         span.fail(str(exchange.status))
 
 
 def _read_parent(scope: Scope) -> tuple[str, str]:
-    """Return the headers of W3C Trace Context: `traceparent` and `tracestate`, which may be spread over several."""
+    """Return the headers of W3C Trace Context: `traceparent` and `tracestate`, which may be several headers."""
     parent, state = "", []
     for name, value in scope["headers"]:
         if name == b"traceparent":
@@ -73,19 +75,22 @@ def _read_parent(scope: Scope) -> tuple[str, str]:
 def _requested(scope: Scope, method: str) -> Attributes:
     agent = next((value.decode("latin-1") for name, value in scope["headers"] if name == b"user-agent"), "")
     host, port = (scope.get("server") or ("", 0))[:2]
-    told = {
+    attributes = {
         "http.request.method": method,
         "url.scheme": scope["scheme"],
-        "url.path": scope["path"][:_SHOWN],
+        "url.path": scope["path"][:_MAX_TEXT],
         "network.protocol.version": scope["http_version"],
         "server.address": host,
-        "user_agent.original": agent[:_SHOWN],
+        "user_agent.original": agent[:_MAX_TEXT],
     }
-    return {**{name: value for name, value in told.items() if value}, **({"server.port": int(port)} if port else {})}
+    return {
+        **{name: value for name, value in attributes.items() if value},
+        **({"server.port": int(port)} if port else {}),
+    }
 
 
 def _answered(exchange: Exchange) -> Attributes:
-    told: dict[str, str | int] = {
+    attributes: dict[str, str | int] = {
         "http.response.status_code": exchange.status,
         "http.response.body.size": exchange.size,
         "client.address": exchange.remote,
@@ -93,5 +98,7 @@ def _answered(exchange: Exchange) -> Attributes:
         "hyperfleet.request_id": exchange.request_id,
     }
     return {
-        name: value for name, value in told.items() if value != "" and (value or name != "http.response.status_code")
+        name: value
+        for name, value in attributes.items()
+        if value != "" and (value or name != "http.response.status_code")
     }

@@ -1,4 +1,4 @@
-"""What changed over the whole fleet: transitions of all resources in pages, or as a stream that can be resumed."""
+"""Transitions of all resources of the fleet, in pages or as a stream that can be resumed."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from hyperfleet.api.context import Context
 from hyperfleet.api.problems import Refused, from_query
 from hyperfleet.api.requests import parameters_of
 from hyperfleet.api.responses import answer_made
-from hyperfleet.api.shapes import HistoryCause, MovedSubject, ResourceTransitions, TransitionPage
+from hyperfleet.api.shapes import HistoryCause, MovedSubjectBody, ResourceTransitionsBody, TransitionPage
 from hyperfleet.api.streams import EventStream, Frames, frame
-from hyperfleet.api.watch import AFTER, Passage, follow_log, is_watch, read_start
+from hyperfleet.api.watch import AFTER, LogFrames, follow_log, is_watch, read_start
 from hyperfleet.api.wire import BASE, href_of
 from hyperfleet.documents.durations import format_duration
 from hyperfleet.model.kind import Kinds
-from hyperfleet.ports import LoggedChange, Recorded
+from hyperfleet.ports import LoggedChange, RecordedTransition
 from hyperfleet.services.facets import phase_in
-from hyperfleet.services.tail import Stretch
+from hyperfleet.services.tail import LogSegment
 from hyperfleet.services.transitions import (
     TransitionSearch,
     changes_in,
@@ -37,7 +37,7 @@ from hyperfleet.services.transitions import (
 _PATH: Final = "/transitions"
 _FOR_PAGES_ONLY: Final = ("limit", "continue", "order", "until")
 _EVENT: Final = "transitions"
-_PAGE: Final = 200  # changes that are read at once before a watch goes on with the tail
+_PAGE: Final = 200  # changes per read before a watch follows the tail; a few milliseconds
 
 
 def routes(context: Context) -> list[Route]:
@@ -51,7 +51,7 @@ class _Transitions(Struct, frozen=True):
     context: Context
 
     async def read(self, request: Request) -> Response:
-        """Answer one page of transitions; or go on with them as they happen."""
+        """Answer one page of transitions; with `watch=true`, follow them."""
         does_watch = is_watch(request, without=_FOR_PAGES_ONLY, has_positions=True)
         after = await read_start(request, self.context) if does_watch or AFTER in request.query_params else None
         scope, kinds, now = caller_of(request).scope, self.context.kinds, self.context.clock.now()
@@ -72,20 +72,22 @@ class _Transitions(Struct, frozen=True):
         )
 
     async def _watch(self, search: TransitionSearch) -> EventStream:
-        """Begin after the position that was given, or else with what happened since a time, or else now.
+        """Start after the given position, else with the transitions since a time, else now.
 
-        Who comes back sends both: the time that was first asked for, and the position that was reached since.
+        A client that resumes sends both: the original time and the position that it has reached.
         """
         view, query = _View(self.context, search), search.query
         if query.since is None or query.after is not None:
             start = await self.context.store.position() if query.after is None else query.after
             return EventStream(self.context.tail, self._follow(view, start))
         first = replace(search, query=replace(query, is_descending=False, limit=_PAGE))
-        await self.context.store.read_changes(replace(first.query, limit=1))  # so that what is forgotten is answered so
+        await self.context.store.read_changes(
+            replace(first.query, limit=1)
+        )  # raises `HistoryPruned` before the stream starts
         return EventStream(self.context.tail, self._catch_up(view, first))
 
     async def _catch_up(self, view: _View, search: TransitionSearch) -> Frames:
-        """Write what happened since a time, then follow the log."""
+        """Write the transitions since a time, then follow the log."""
         is_last = False
         while not is_last:
             found = await find_transitions(self.context.store, search)
@@ -102,20 +104,20 @@ class _Transitions(Struct, frozen=True):
 
 
 class _View:
-    """How somebody sees the log who watches transitions."""
+    """What a watch of transitions sends of the log."""
 
     def __init__(self, context: Context, search: TransitionSearch) -> None:
         self._context = context
-        # The position at which it begins stands for these two; without them equal ones write the same.
+        # The start position replaces these two. Without them, equal searches share what they write.
         self._search = replace(search, query=replace(search.query, after=None, since=None), digest="")
 
-    async def follow(self, stretch: Stretch) -> Passage:
+    async def follow(self, stretch: LogSegment) -> LogFrames:
         """Write the transitions of a stretch of the log."""
         changes = await changes_in(self._context.store, stretch)
         return stretch.share((_EVENT, self._search), lambda: self._write_all(changes))
 
-    def is_over(self, stretch: Stretch) -> bool:
-        """Go on for ever."""
+    def is_over(self, stretch: LogSegment) -> bool:
+        """Never end."""
         return False
 
     def write(self, change: LoggedChange) -> bytes:
@@ -123,22 +125,22 @@ class _View:
         data = msgspec.json.encode(_present(change, self._context.kinds))
         return frame(_EVENT, data, change.position)
 
-    def _write_all(self, changes: tuple[LoggedChange, ...]) -> Passage:
+    def _write_all(self, changes: tuple[LoggedChange, ...]) -> LogFrames:
         chosen = [each for change in changes if (each := self._search.select(change))]
         if not chosen:
-            return Passage()
-        return Passage(b"".join(map(self.write, chosen)), chosen[-1].position)
+            return LogFrames()
+        return LogFrames(b"".join(map(self.write, chosen)), chosen[-1].position)
 
 
-# ── shapes ───────────────────────────────────────────────────────────────────────────────────────────────────────
+# ── shapes ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _present(change: LoggedChange, kinds: Kinds) -> ResourceTransitions:
+def _present(change: LoggedChange, kinds: Kinds) -> ResourceTransitionsBody:
     kind = kinds.get(change.kind)
     if kind is None:
-        raise ValueError(f"{change.resource_id} is a {change.kind}, and there is no such kind")
+        raise ValueError(f"{change.resource_id} is a {change.kind}, which is not a known kind")
     first = change.transitions[0]
-    return ResourceTransitions(
+    return ResourceTransitionsBody(
         position=change.position,
         time=change.time,
         event=change.type,
@@ -155,7 +157,7 @@ def _present(change: LoggedChange, kinds: Kinds) -> ResourceTransitions:
     )
 
 
-def _present_move(recorded: Recorded) -> MovedSubject:
+def _present_move(recorded: RecordedTransition) -> MovedSubjectBody:
     moved = recorded.transition
     lasted = format_duration(moved.time - recorded.since) if recorded.since else UNSET
-    return MovedSubject(moved.subject, moved.before, moved.after, moved.reason, moved.message, lasted)
+    return MovedSubjectBody(moved.subject, moved.before, moved.after, moved.reason, moved.message, lasted)

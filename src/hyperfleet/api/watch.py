@@ -1,8 +1,8 @@
-"""Watching resources: a list, or one resource, followed by everything that happens to it, as server-sent events.
+"""Watches of a list or of one resource: its state, then everything that happens to it, as server-sent events.
 
-`lists` and `resources` call this for `watch=true`. What is sent: `added` for each resource there is, `synced` with
-the position of that state, then `added`, `modified` and `deleted` in the order of the log, each with its position as
-`id`. Whoever comes back with the last id they saw gets what came after it, and no list.
+`lists` and `resources` call this for `watch=true`. It sends `added` for each resource, `synced` with the position of
+that state, then `added`, `modified` and `deleted` in the order of the log, each with its position as `id`. A client
+that resumes with the last id it received gets what came after it, without a list.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from hyperfleet.api.wire import href_of
 from hyperfleet.documents.wording import quote
 from hyperfleet.errors import HistoryPruned
 from hyperfleet.model.kind import Kind, Kinds
-from hyperfleet.ports import Answer, Entry, Query, Scope
-from hyperfleet.services.masks import FieldMask, mask_answer
+from hyperfleet.ports import LoggedEvent, Query, Scope, StoredAnswer
+from hyperfleet.services.field_masks import FieldMask, mask_answer
 from hyperfleet.services.results import Target, not_found
-from hyperfleet.services.tail import Stretch, Tail
-from hyperfleet.services.watching import Interest, Move
+from hyperfleet.services.tail import LogSegment, LogTail
+from hyperfleet.services.watch_filter import WatchChange, WatchFilter
 
 WATCH: Final = "watch"
 AFTER: Final = "after"
@@ -38,40 +38,40 @@ PARAMETERS: Final = (WATCH, AFTER)
 
 _RESUME: Final = "Last-Event-ID"
 _POSITION: Final = re.compile(r"[0-9]{1,18}")
-_POSITION_RULE: Final = "the id of an event that a watch has sent: a whole number"
-_PAGE: Final = 200  # resources of the initial list that are read at once
+_POSITION_RULE: Final = "the id of an event of a watch: a whole number"
+_PAGE: Final = 200  # resources per read of the initial list; a few milliseconds
 
 _END_OF_TIME: Final = datetime(9999, 1, 1, tzinfo=UTC)
 
-Page = tuple[Answer, ...]
+Page = tuple[StoredAnswer, ...]
 
 
-# ── what is asked for ────────────────────────────────────────────────────────────────────────────────────────────
+# ── requests ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def is_watch(request: Request, without: Collection[str] = (), *, has_positions: bool = False) -> bool:
-    """Tell whether a request is for a watch; it must be without parameters that make no sense for one.
+    """Return whether a request is for a watch; refuse parameters that make no sense for one.
 
-    What `has_positions` can be asked for after one also without a watch.
+    With `has_positions`, `after` is also allowed without a watch.
     """
     values = request.query_params.getlist(WATCH)
     if any(value not in ("true", "false") for value in values) or len(set(values)) > 1:
         raise Refused(from_query([BodyProblem(WATCH, "BadFormat", "watch is true or false")]))
     if "true" in values:
         odd = [name for name in without if name in request.query_params]
-        message = "{} cannot be given with watch=true: a watch tells all there is, in the order in which it happens"
+        message = "{} cannot be given with watch=true: a watch sends everything, in the order in which it happens"
     else:
         odd = [AFTER] if AFTER in request.query_params and not has_positions else []
-        message = "{} is where a watch goes on; give it with watch=true"
+        message = "{} is where a watch resumes; give it with watch=true"
     if odd:
         raise Refused(from_query([BodyProblem(name, "Exclusive", message.format(name)) for name in odd]))
     return "true" in values
 
 
 async def read_start(request: Request, context: Context) -> int | None:
-    """Return the position after which a watch goes on; None: it begins with a list. Raise `HistoryPruned` if pruned.
+    """Return the position at which a watch resumes; None: it starts with a list. Raise `HistoryPruned` if pruned.
 
-    The header wins: a browser that reconnects sends it to the address it was first given.
+    The header takes precedence: a browser that reconnects sends it with the original URL.
     """
     headers, values = request.headers.getlist(_RESUME), request.query_params.getlist(AFTER)
     given = headers or values
@@ -79,22 +79,22 @@ async def read_start(request: Request, context: Context) -> int | None:
         return None
     fault = ""
     if len(given) > 1:
-        fault = f"it is given {len(given)} times; a watch goes on after one position"
+        fault = f"it is given {len(given)} times; a watch resumes after one position"
     elif not _POSITION.fullmatch(given[0]):
         fault = f"{quote(given[0])} is not {_POSITION_RULE}"
     elif int(given[0]) > (head := (await context.store.read_events(int(given[0]), 1)).head):
-        fault = f"position {given[0]} is not reached yet: the last event has {head}"
+        fault = f"position {given[0]} does not exist yet; the last event has {head}"
     if fault:
         problem = from_header(_RESUME, fault) if headers else from_query([BodyProblem(AFTER, "BadFormat", fault)])
         raise Refused(problem)
     return int(given[0])
 
 
-# ── what is sent ─────────────────────────────────────────────────────────────────────────────────────────────────
+# ── frames ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-class Departure(Struct, frozen=True):
-    """What is told of a resource that left: it was removed, or the filters no longer hold for it as it is now."""
+class DepartedResource(Struct, frozen=True):
+    """The data of `deleted`: the resource was removed, or no longer matches the filters."""
 
     id: str
     type: str
@@ -103,96 +103,97 @@ class Departure(Struct, frozen=True):
     object: Raw | UnsetType = UNSET
 
 
-class Passage(Struct, frozen=True):
-    """What a stretch of the log is to a view: frames, and the position of the last one; without any, that is 0."""
+class LogFrames(Struct, frozen=True):
+    """The frames of a part of the log for one view, and the position of the last frame; 0: no frames."""
 
     frames: bytes = b""
     last: int = 0
 
 
 class LogView(Protocol):
-    """What somebody who follows the log is sent of it."""
+    """What a watch sends of the log."""
 
-    async def follow(self, stretch: Stretch) -> Passage:
-        """Write what a stretch of the log means."""
+    async def follow(self, stretch: LogSegment) -> LogFrames:
+        """Write the frames of a part of the log."""
         ...
 
-    def is_over(self, stretch: Stretch) -> bool:
-        """Tell whether nothing can follow a stretch."""
+    def is_over(self, stretch: LogSegment) -> bool:
+        """Return whether nothing can follow."""
         ...
 
 
-class View(Struct, frozen=True):
-    """How somebody sees the log. Equal views make the same of it, so what one of them made serves all."""
+class ResourceView(Struct, frozen=True):
+    """What a watch of resources sends of the log. Equal views send the same, so they share the frames."""
 
-    interest: Interest
+    interest: WatchFilter
     kind: Kind
     kinds: Kinds
     mask: FieldMask
 
-    def list(self, answers: Collection[Answer]) -> bytes:
-        """Write what there is."""
+    def list(self, answers: Collection[StoredAnswer]) -> bytes:
+        """Write the initial list."""
         return b"".join([frame("added", mask_answer(answer.body, self.mask)) for answer in answers])
 
-    def amend(self, stretch: Stretch, listed: Mapping[str, int]) -> bytes:
-        """Write what happened while a list was made; of what was listed in a later state (id → revision), nothing."""
+    def catch_up(self, stretch: LogSegment, listed: Mapping[str, int]) -> bytes:
+        """Write what happened while the list was read, except what the list (id → revision) already includes."""
         return b"".join(
             [
-                frame(move, self._tell(entry, move))
+                frame(move, self._render(entry, move))
                 for entry in stretch.entries
-                if entry.position > listed.get(entry.resource_id, 0) and (move := self.interest.move_of(entry))
+                if entry.position > listed.get(entry.resource_id, 0) and (move := self.interest.classify(entry))
             ]
         )
 
-    async def follow(self, stretch: Stretch) -> Passage:
-        """Write what a stretch of the log means to this view, each event with its position."""
+    async def follow(self, stretch: LogSegment) -> LogFrames:
+        """Write the frames of a part of the log, each with its position."""
         return stretch.share(self, lambda: self._follow(stretch))
 
-    def is_over(self, stretch: Stretch) -> bool:
-        """Tell whether nothing can follow a stretch: the one resource that is watched was removed."""
+    def is_over(self, stretch: LogSegment) -> bool:
+        """Return whether nothing can follow: the only watched resource was removed."""
         return self.interest.resource_id is not None and any(
             entry.type == "Removed" and self.interest.concerns(entry) for entry in stretch.entries
         )
 
-    def _follow(self, stretch: Stretch) -> Passage:
-        moves = [(entry, move) for entry in stretch.entries if (move := self.interest.move_of(entry))]
+    def _follow(self, stretch: LogSegment) -> LogFrames:
+        moves = [(entry, move) for entry in stretch.entries if (move := self.interest.classify(entry))]
         if not moves:
-            return Passage()
-        frames = [frame(move, self._tell(entry, move), entry.position) for entry, move in moves]
-        return Passage(b"".join(frames), moves[-1][0].position)
+            return LogFrames()
+        frames = [frame(move, self._render(entry, move), entry.position) for entry, move in moves]
+        return LogFrames(b"".join(frames), moves[-1][0].position)
 
-    def _tell(self, entry: Entry, move: Move) -> bytes:
+    def _render(self, entry: LoggedEvent, move: WatchChange) -> bytes:
         answer = mask_answer(entry.answer, self.mask) if entry.answer is not None else None
         if move != "deleted" and answer is not None:
             return answer
-        departure = Departure(
+        departed = DepartedResource(
             entry.resource_id,
             self.kind.name,
             href_of(self.kind, entry.resource_id, entry.parent_id, self.kinds),
             "Removed" if answer is None else "NoLongerMatches",
             UNSET if answer is None else Raw(answer),
         )
-        return msgspec.json.encode(departure)
+        return msgspec.json.encode(departed)
 
 
-# ── watching ─────────────────────────────────────────────────────────────────────────────────────────────────────
+# ── watches ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 async def watch_list(request: Request, context: Context, kind: Kind, query: Query, mask: FieldMask) -> EventStream:
-    """Answer with all resources of a query and with what becomes of them."""
-    view = View(Interest.of(query), kind, context.kinds, mask)
+    """Answer with all resources of a query, then with changes."""
+    view = ResourceView(WatchFilter.of(query), kind, context.kinds, mask)
     start = await read_start(request, context)
     if start is not None:
         return EventStream(context.tail, follow_log(context.tail, view, start))
     start = await context.store.position()
-    first = await context.store.find(replace(query, limit=_PAGE))  # now, so that what fails is answered as it should be
+    # Read before the stream starts, so that an error gets a proper response.
+    first = await context.store.find(replace(query, limit=_PAGE))
     return EventStream(context.tail, _list_and_follow(context, view, start, _pages(context, query, first)))
 
 
 async def watch_one(request: Request, context: Context, target: Target, scope: Scope, mask: FieldMask) -> EventStream:
-    """Answer with one resource and with what becomes of it, up to its removal."""
-    interest = Interest(target.kind.name, scope, target.parent_id, target.id)
-    view = View(interest, target.kind, context.kinds, mask)
+    """Answer with one resource, then with changes until its removal."""
+    interest = WatchFilter(target.kind.name, scope, target.parent_id, target.id)
+    view = ResourceView(interest, target.kind, context.kinds, mask)
     start = await read_start(request, context)
     if start is not None:
         await _check_unfinished(context, target, scope, start)
@@ -205,7 +206,7 @@ async def watch_one(request: Request, context: Context, target: Target, scope: S
 
 
 async def _check_unfinished(context: Context, target: Target, scope: Scope, start: int) -> None:
-    """Go on only with a resource that is there, or was removed after a position, so that its watcher can be told."""
+    """Refuse a resource that does not exist and was not removed after `start`: the watch would never send anything."""
     if await context.store.read_answer(target.kind.name, target.id, scope, target.parent_id) is None:
         last = await context.store.read_version(target.kind.name, target.id, scope, _END_OF_TIME, target.parent_id)
         if last is None or last.position <= start:
@@ -224,13 +225,13 @@ async def _pages(context: Context, query: Query, first: Page) -> AsyncIterator[P
         page = await context.store.find(replace(query, limit=_PAGE, after=after)) if len(page) == _PAGE else ()
 
 
-async def _list_and_follow(context: Context, view: View, start: int, pages: AsyncIterator[Page]) -> Frames:
-    """Write a list as it is at one position, then follow the log from there.
+async def _list_and_follow(context: Context, view: ResourceView, start: int, pages: AsyncIterator[Page]) -> Frames:
+    """Write a list as of one position, then follow the log from there.
 
-    Nothing before that position has an id: nobody can go on from the midst of a list.
+    Nothing before that position has an id, because a watch cannot resume in the middle of a list.
     """
     listing = _Listing(context, view, start)
-    async for frames in listing.tell(pages):
+    async for frames in listing.write(pages):
         yield frames
     if not listing.is_over:
         async for frames in follow_log(context.tail, view, listing.position):
@@ -238,17 +239,17 @@ async def _list_and_follow(context: Context, view: View, start: int, pages: Asyn
 
 
 class _Listing:
-    """A list that is being told. What it needs meanwhile goes with it: a watch may last for months."""
+    """The initial list of a watch. An object of its own, to free its memory afterwards: a watch may last for months."""
 
-    def __init__(self, context: Context, view: View, start: int) -> None:
+    def __init__(self, context: Context, view: ResourceView, start: int) -> None:
         self._context = context
         self._view = view
         self._start = start
-        self.position = start  # of which it tells the state, once it is complete
-        self.is_over = False  # what is watched was removed meanwhile
+        self.position = start  # the state of this position, once the list is complete
+        self.is_over = False  # the watched resource was removed meanwhile
 
-    async def tell(self, pages: AsyncIterator[Page]) -> Frames:
-        """Write all pages and what happened while they were read, so that it is the state of one position."""
+    async def write(self, pages: AsyncIterator[Page]) -> Frames:
+        """Write all pages and what happened while they were read, so that the result is the state of one position."""
         listed: dict[str, int] = {}
         async for page in pages:
             listed |= {answer.id: answer.revision for answer in page if answer.revision > self._start}
@@ -256,35 +257,35 @@ class _Listing:
         upto = await self._context.store.position()
         while self.position < upto and not self.is_over:
             stretch = await self._context.tail.catch_up(self.position)
-            yield self._view.amend(stretch, listed)
+            yield self._view.catch_up(stretch, listed)
             self.position, self.is_over = stretch.upto, self._view.is_over(stretch)
         if not self.is_over:
             yield frame("synced", b"{}", self.position)
 
 
-async def follow_log(tail: Tail, view: LogView, start: int) -> Frames:
-    """Write everything that happens after a position and, when nothing does, how far we are."""
+async def follow_log(tail: LogTail, view: LogView, start: int) -> Frames:
+    """Write everything after a position; during silence, bookmarks of how far the log was read."""
     time = asyncio.get_running_loop().time
-    cursor = told = start
-    spoken = time()
+    cursor = sent = start
+    last_sent = time()
     while not tail.is_closing:
         try:
-            stretch = await tail.read(cursor, spoken + QUIET - time())
-            passage = await view.follow(stretch) if stretch else Passage()
+            stretch = await tail.read(cursor, last_sent + QUIET - time())
+            written = await view.follow(stretch) if stretch else LogFrames()
         except HistoryPruned:
             yield frame("gone", msgspec.json.encode(from_code("Forgotten").document()))
             return
         cursor = stretch.upto if stretch else cursor
-        frames, told = passage.frames, max(passage.last, told)
-        if not frames and time() >= spoken + QUIET:
-            place = tail.place_after(cursor)
-            frames, told = (_bookmark(place), place) if place > told else (HEARTBEAT, told)
+        frames, sent = written.frames, max(written.last, sent)
+        if not frames and time() >= last_sent + QUIET:
+            position = tail.known_until(cursor)
+            frames, sent = (_bookmark(position), position) if position > sent else (HEARTBEAT, sent)
         if frames:
             yield frames
-            spoken = time()
+            last_sent = time()
         if stretch and view.is_over(stretch):
             return
-    yield _bookmark(tail.place_after(cursor))
+    yield _bookmark(tail.known_until(cursor))
 
 
 def _bookmark(position: int) -> bytes:

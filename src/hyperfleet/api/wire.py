@@ -1,7 +1,7 @@
-"""How resources and their statuses look on the wire. Wire names live here and, for requests, in `intake`.
+"""The wire shapes of resources and their statuses. Wire names are defined here and, for requests, in `*_bodies`.
 
-`present` is called in every write: what it returns is stored, and is what every GET answers. So it must be cheap and
-must depend on nothing but the record and the kinds.
+`present` is called in every write: its result is stored and is what every GET answers. So it must be cheap and depend
+only on the record and the kinds.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import asdict, replace
 
 from hyperfleet.aggregation import BodyProblem
-from hyperfleet.api.problems import ProblemDocument
+from hyperfleet.api.problems import ProblemDocumentBody
 from hyperfleet.documents.durations import format_duration
 from hyperfleet.model.condition import Condition, ConditionStatus
 from hyperfleet.model.event import PHASE_SUBJECT
@@ -25,7 +25,7 @@ from hyperfleet.model.report import StoredReport
 from hyperfleet.model.resource import Resource
 from hyperfleet.model.status import AdapterState, AdapterSummary, Flapping, RawResult, Status
 from hyperfleet.ports import Record
-from hyperfleet.services.results import Reported, Verdict
+from hyperfleet.services.results import Reported, ReportResult
 
 BASE: Final = "/api/hyperfleet/v1"
 ALIASES: Final = ("/v1", "/api/v1")  # the documents use all three
@@ -35,26 +35,26 @@ Time = Annotated[datetime, Meta(tz=True)]
 Generation = Annotated[int, Meta(ge=1)]
 
 
-# ── a resource ───────────────────────────────────────────────────────────────────────────────────────────────────
+# ── a resource ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 class RawAnswer(Struct, frozen=True, rename="camel"):
-    """What a damped rule says now, when it differs from what is still published."""
+    """What a damped rule says now, if it differs from the published status."""
 
     status: ConditionStatus
     since: Time
 
 
 class FlappingAnswer(Struct, frozen=True, rename="camel"):
-    """The mark of what moves too often; a damped condition has it by what its rule says, not by what is published."""
+    """The mark of a condition or phase that is flapping. For a damped condition, the moves of its rule count."""
 
-    transitions: Annotated[int, Meta(description="How often it moved, from the first of the moves that led here.")]
-    window: Annotated[str, Meta(description="In which time moves are counted, as the policy says.")]
-    since: Annotated[Time, Meta(description="When it was marked.")]
+    transitions: Annotated[int, Meta(description="The number of moves, from the first one that counts.")]
+    window: Annotated[str, Meta(description="The window of the policy in which moves are counted.")]
+    since: Annotated[Time, Meta(description="When flapping was detected.")]
 
 
 class ConditionAnswer(Struct, frozen=True, rename="camel", gc=False):
-    """A condition that we computed."""
+    """A computed condition."""
 
     type: str
     status: ConditionStatus
@@ -63,45 +63,46 @@ class ConditionAnswer(Struct, frozen=True, rename="camel", gc=False):
     observed_generation: int
     last_transition_time: Time | None
     raw: RawAnswer | UnsetType = UNSET
-    flapping: Annotated[FlappingAnswer | UnsetType, Meta(description="It moves too often.")] = UNSET
+    flapping: Annotated[FlappingAnswer | UnsetType, Meta(description="Set while the condition is flapping.")] = UNSET
 
 
 class AdapterAnswer(Struct, frozen=True, rename="camel", gc=False):
-    """One adapter that reported, on one line."""
+    """A summary of one adapter that has reported."""
 
     name: str
     available: ConditionStatus
     observed_generation: int
     state: AdapterState
-    state_since: Annotated[Time, Meta(description="Since when it has been in this state.")]
-    stale: Annotated[bool, Meta(description="It has been silent for too long.")]
+    state_since: Annotated[Time, Meta(description="When it entered this state.")]
+    stale: Annotated[bool, Meta(description="It has not been heard from for longer than the policy allows.")]
 
 
 class StatusAnswer(Struct, frozen=True, rename="camel", gc=False):
-    """How a resource is, computed from all reports."""
+    """The status of a resource, computed from all reports."""
 
     phase: Phase
     phase_description: str
     phase_since: Time
     conditions: tuple[ConditionAnswer, ...]
     adapters: tuple[AdapterAnswer, ...]
-    last_updated: Annotated[Time, Meta(description="When anything of this last changed.")]
-    phase_flapping: Annotated[FlappingAnswer | UnsetType, Meta(description="The phase moves too often.")] = UNSET
+    last_updated: Annotated[Time, Meta(description="When any part of the status last changed.")]
+    phase_flapping: Annotated[FlappingAnswer | UnsetType, Meta(description="Set while the phase is flapping.")] = UNSET
 
 
 class MetadataAnswer(Struct, frozen=True, rename="camel"):
-    """What we know of a resource beside its spec."""
+    """Metadata of a resource."""
 
     created_at: Time
     updated_at: Annotated[
-        Time, Meta(description="Of the last edit of spec or labels, or else of the creation. Reports do not move it.")
+        Time,
+        Meta(description="The time of the last edit of spec or labels, or of the creation. Reports do not change it."),
     ]
     labels: Mapping[str, str]
     created_by: str | UnsetType = UNSET
-    tenant: Annotated[str | UnsetType, Meta(description="Whose it is, where there are tenants.")] = UNSET
+    tenant: Annotated[str | UnsetType, Meta(description="The tenant that owns it, if there are tenants.")] = UNSET
     deletion_timestamp: Time | UnsetType = UNSET
-    cluster_id: Annotated[str | UnsetType, Meta(description="Of whatever is below a cluster.")] = UNSET
-    parent_id: Annotated[str | UnsetType, Meta(description="Of whatever is below something else.")] = UNSET
+    cluster_id: Annotated[str | UnsetType, Meta(description="The cluster that it belongs to.")] = UNSET
+    parent_id: Annotated[str | UnsetType, Meta(description="The parent, if that is not a cluster.")] = UNSET
 
 
 class ResourceAnswer(Struct, frozen=True, rename="camel"):
@@ -123,11 +124,11 @@ _encode: Final = msgspec.json.Encoder().encode
 
 
 def present(record: Record, kinds: Kinds = KINDS) -> bytes:
-    """Render a resource with its status."""
+    """Write the stored answer of a resource."""
     resource = record.resource
     kind = kinds.get(resource.kind)
     if kind is None:
-        raise ValueError(f"{resource.id} is a {resource.kind}, and there is no such kind")
+        raise ValueError(f"{resource.id} is a {resource.kind}, which is not a known kind")
     answer = ResourceAnswer(
         resource.id,
         kind.name,
@@ -142,13 +143,13 @@ def present(record: Record, kinds: Kinds = KINDS) -> bytes:
 
 
 def path_of(kind: Kind, kinds: Kinds, parent: str = "{parent_id}") -> str:
-    """Return where the resources of a kind are, below the base path: `/clusters/{parent_id}/nodepools`."""
+    """Return the path of the resources of a kind, below the base path: `/clusters/{parent_id}/nodepools`."""
     above = kinds.get(kind.parent) if kind.parent else None
     return f"/{above.plural}/{parent}/{kind.plural}" if above else f"/{kind.plural}"
 
 
 def href_of(kind: Kind, id_: str, parent_id: str | None, kinds: Kinds = KINDS) -> str:
-    """Return the canonical address of a resource."""
+    """Return the canonical path of a resource."""
     return f"{BASE}{path_of(kind, kinds, parent_id or '')}/{id_}"
 
 
@@ -180,7 +181,7 @@ def _present_status(status: Status) -> StatusAnswer:
 
 
 def _with_marks(answer: StatusAnswer, flapping: Mapping[str, Flapping]) -> StatusAnswer:
-    """Put the marks of flapping where they belong: few statuses have any."""
+    """Add the marks of flapping, which few statuses have."""
     marks = {
         subject: FlappingAnswer(mark.transitions, format_duration(mark.window), mark.since)
         for subject, mark in flapping.items()
@@ -213,11 +214,11 @@ def _present_adapter(adapter: AdapterSummary) -> AdapterAnswer:
     )
 
 
-# ── what adapters reported ───────────────────────────────────────────────────────────────────────────────────────
+# ── reports ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 class ReportedCondition(Struct, frozen=True, rename="camel"):
-    """A condition that an adapter reported; its time is ours."""
+    """A condition that an adapter reported; the server sets its time."""
 
     type: str
     status: ConditionStatus
@@ -232,28 +233,31 @@ class AdapterStatus(Struct, frozen=True, rename="camel"):
     adapter: str
     observed_generation: Generation
     conditions: tuple[ReportedCondition, ...]
-    last_updated: Annotated[Time, Meta(description="When the adapter saw this, by its clock unless that runs ahead.")]
-    id: Annotated[str, Meta(description="Names this report in the history of the resource.")]
+    last_updated: Annotated[
+        Time,
+        Meta(description="When the adapter observed this: by its clock, or the time of receipt if that is earlier."),
+    ]
+    id: Annotated[str, Meta(description="Identifies this report in the history of the resource.")]
     data: Mapping[str, Any] | UnsetType = UNSET
     metadata: Mapping[str, Any] | UnsetType = UNSET
 
 
 class StatusObject(Struct, frozen=True, rename="camel", kw_only=True):
-    """What every adapter last reported of one resource."""
+    """The last report of every adapter on one resource."""
 
     id: str
     type: Annotated[str, Meta(description="`clusterStatus` or `nodePoolStatus`.")]
     href: str
     cluster_id: str | UnsetType = UNSET
     node_pool_id: str | UnsetType = UNSET
-    resource_id: Annotated[str | UnsetType, Meta(description="Of a kind that is neither.")] = UNSET
-    generation: Annotated[Generation | UnsetType, Meta(description="If one was asked for.")] = UNSET
+    resource_id: Annotated[str | UnsetType, Meta(description="The id, for other kinds.")] = UNSET
+    generation: Annotated[Generation | UnsetType, Meta(description="The requested generation, if any.")] = UNSET
     adapter_statuses: tuple[AdapterStatus, ...]
     last_updated: Time
 
 
 class Note(Struct, frozen=True, rename="camel"):
-    """Something that is legal but likely not meant."""
+    """A warning about a valid report."""
 
     pointer: str
     code: str
@@ -261,31 +265,31 @@ class Note(Struct, frozen=True, rename="camel"):
 
 
 class OutcomeAnswer(Struct, frozen=True, rename="camel", kw_only=True, gc=False):
-    """What became of one report."""
+    """The outcome of one report."""
 
     adapter: str
     outcome: Annotated[str, Meta(description="`aggregated`, `stored` or `discarded`.")]
     reason: Annotated[str | UnsetType, Meta(description="Why it was discarded.")] = UNSET
-    report_id: Annotated[str | UnsetType, Meta(description="Names it in the history of the resource.")] = UNSET
+    report_id: Annotated[str | UnsetType, Meta(description="Identifies it in the history of the resource.")] = UNSET
     stored_report_id: Annotated[
-        str | UnsetType, Meta(description="If it was discarded: the report that stays in its place.")
+        str | UnsetType, Meta(description="If it was discarded: the report that is kept instead.")
     ] = UNSET
-    replayed: Annotated[bool | UnsetType, Meta(description="This very report had been accepted before.")] = UNSET
+    replayed: Annotated[bool | UnsetType, Meta(description="The same report had been accepted before.")] = UNSET
     notes: tuple[Note, ...] | UnsetType = UNSET
 
 
-class ReportAnswer(StatusObject, frozen=True, rename="camel", kw_only=True):
-    """What became of the reports of one request, and what every adapter has reported now."""
+class ReportAnswerBody(StatusObject, frozen=True, rename="camel", kw_only=True):
+    """The outcomes of the reports of one request, and the last report of every adapter."""
 
     phase: Phase
     outcomes: tuple[OutcomeAnswer, ...]
-    outcome: Annotated[str | UnsetType, Meta(description="If there was one report: what became of it.")] = UNSET
+    outcome: Annotated[str | UnsetType, Meta(description="The outcome, if there was one report.")] = UNSET
     reason: str | UnsetType = UNSET
-    removed: Annotated[bool | UnsetType, Meta(description="The removal of the resource is complete.")] = UNSET
+    removed: Annotated[bool | UnsetType, Meta(description="The report completed the removal of the resource.")] = UNSET
 
 
 class BriefReportAnswer(Struct, frozen=True, rename="camel", kw_only=True):
-    """What became of the reports of one request. The answer to a single report, and to `Prefer: return=minimal`."""
+    """The outcomes of the reports of one request: the answer to a single report and to `Prefer: return=minimal`."""
 
     phase: Phase
     outcomes: tuple[OutcomeAnswer, ...]
@@ -295,14 +299,14 @@ class BriefReportAnswer(Struct, frozen=True, rename="camel", kw_only=True):
 
 
 def status_id_of(resource_id: str, generation: int | None = None) -> str:
-    """Return the id of the status object of a resource, or of what was reported at one generation."""
+    """Return the id of the status object of a resource, or of one generation of it."""
     return f"status-{resource_id}" if generation is None else f"status-{resource_id}-gen{generation}"
 
 
 def status_object(
     resource: Resource, reports: Iterable[StoredReport], generation: int | None = None, kinds: Kinds = KINDS
 ) -> StatusObject:
-    """Make the status object from reports, of which there must be one at least."""
+    """Build the status object from at least one report."""
     return StatusObject(**_status_fields(resource, reports, generation, kinds))
 
 
@@ -325,14 +329,14 @@ def _status_fields(
 
 
 def _identify(kind: Kind, resource: Resource) -> dict[str, str]:
-    """Name the resource by its kind: `clusterId`, also of what is below a cluster, and `nodePoolId`."""
+    """Return the ids of a resource by kind: `clusterId`, also for children of a cluster, and `nodePoolId`."""
     own = {CLUSTER.name: "cluster_id", NODE_POOL.name: "node_pool_id"}.get(kind.name, "resource_id")
     above = {"cluster_id": resource.parent_id} if kind.parent == CLUSTER.name and resource.parent_id else {}
     return {**above, own: resource.id}
 
 
 def adapter_status(stored: StoredReport) -> AdapterStatus:
-    """Make the entry of one adapter in a status object."""
+    """Build the entry of one adapter in a status object."""
     report = stored.report
     return AdapterStatus(
         report.adapter,
@@ -350,8 +354,8 @@ def adapter_status(stored: StoredReport) -> AdapterStatus:
     )
 
 
-def outcome_of(verdict: Verdict, notes: Sequence[BodyProblem]) -> OutcomeAnswer:
-    """Say what became of one report."""
+def outcome_of(verdict: ReportResult, notes: Sequence[BodyProblem]) -> OutcomeAnswer:
+    """Write the outcome of one report."""
     shown = tuple([Note(note.pointer, note.code, note.message) for note in notes]) if notes else ()
     is_discard = verdict.outcome == "discarded"
     return OutcomeAnswer(
@@ -365,17 +369,17 @@ def outcome_of(verdict: Verdict, notes: Sequence[BodyProblem]) -> OutcomeAnswer:
     )
 
 
-def report_answer(reported: Reported, outcomes: tuple[OutcomeAnswer, ...], kinds: Kinds = KINDS) -> ReportAnswer:
-    """Answer a request with reports."""
+def report_answer(reported: Reported, outcomes: tuple[OutcomeAnswer, ...], kinds: Kinds = KINDS) -> ReportAnswerBody:
+    """Build the answer to a request with reports."""
     record = reported.record
     if record is None:
-        raise ValueError("a heartbeat is answered with its outcome only")
+        raise ValueError("a heartbeat has no record: it is answered with its outcome only")
     status = _status_fields(record.resource, record.reports.values(), None, kinds)
-    return ReportAnswer(**status, **asdict(brief_report_answer(reported, outcomes)))
+    return ReportAnswerBody(**status, **asdict(brief_report_answer(reported, outcomes)))
 
 
 def brief_report_answer(reported: Reported, outcomes: tuple[OutcomeAnswer, ...]) -> BriefReportAnswer:
-    """Answer a request with reports as shortly as can be."""
+    """Build the short answer to a request with reports."""
     is_single = len(outcomes) == 1
     return BriefReportAnswer(
         phase=reported.phase,
@@ -386,14 +390,14 @@ def brief_report_answer(reported: Reported, outcomes: tuple[OutcomeAnswer, ...])
     )
 
 
-# ── many reports at once ─────────────────────────────────────────────────────────────────────────────────────────
+# ── batches ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-class BatchResult(Struct, frozen=True, rename="camel", kw_only=True):
-    """What became of one entry of a batch: the same as in `outcomes` and a phase or, if it was refused, a problem."""
+class BatchResultBody(Struct, frozen=True, rename="camel", kw_only=True):
+    """The result of one item of a batch: its outcome and the phase or, if it was refused, a problem."""
 
-    index: Annotated[int, Meta(description="Its place in the batch, from 0.")]
-    status: Annotated[int, Meta(description="The HTTP status it would have had alone.")]
+    index: Annotated[int, Meta(description="Its index in the batch, from 0.")]
+    status: Annotated[int, Meta(description="The HTTP status that it would have had alone.")]
     adapter: str | UnsetType = UNSET
     outcome: str | UnsetType = UNSET
     reason: str | UnsetType = UNSET
@@ -402,12 +406,12 @@ class BatchResult(Struct, frozen=True, rename="camel", kw_only=True):
     replayed: bool | UnsetType = UNSET
     notes: tuple[Note, ...] | UnsetType = UNSET
     phase: Phase | UnsetType = UNSET
-    problem: ProblemDocument | UnsetType = UNSET
+    problem: ProblemDocumentBody | UnsetType = UNSET
 
 
 class BatchAnswer(Struct, frozen=True, rename="camel"):
-    """What became of a batch."""
+    """The results of a batch."""
 
-    results: tuple[BatchResult, ...]
-    accepted: Annotated[int, Meta(description="How many were answered, be it with a discard.")]
+    results: tuple[BatchResultBody, ...]
+    accepted: Annotated[int, Meta(description="The number of accepted reports, including discarded ones.")]
     refused: int

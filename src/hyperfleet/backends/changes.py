@@ -10,7 +10,16 @@ import msgspec
 from msgspec import Struct
 
 from hyperfleet.backends.past import Horizon, decode_facets
-from hyperfleet.ports import ChangePage, ChangeQuery, Gap, LoggedChange, Reader, ReaderPage, Recorded, Term
+from hyperfleet.ports import (
+    ChangePage,
+    ChangeQuery,
+    LogGap,
+    LoggedChange,
+    LogReader,
+    ReaderPage,
+    RecordedTransition,
+    TokenTerm,
+)
 
 # Transactions that overlap take their times in one order and their positions in another. None lasts a minute.
 DISORDER: Final = timedelta(minutes=1)
@@ -63,14 +72,14 @@ def page_of_changes(query: ChangeQuery, searched: Range, changes: Sequence[Logge
     return ChangePage(tuple(changes), low, high, is_last)
 
 
-def start_of(reader: Reader, state: LogState) -> tuple[int, Gap | None]:
+def start_of(reader: LogReader, state: LogState) -> tuple[int, LogGap | None]:
     """Return after which position a reader reads on, and what it has lost."""
     if reader.position < state.horizon.position:
-        return state.horizon.position, Gap(reader.position, state.horizon.position)
+        return state.horizon.position, LogGap(reader.position, state.horizon.position)
     return reader.position, None
 
 
-def page_of_reader(reader: Reader, state: LogState, gap: Gap | None, page: ChangePage) -> ReaderPage:
+def page_of_reader(reader: LogReader, state: LogState, gap: LogGap | None, page: ChangePage) -> ReaderPage:
     """Return what a reader reads next."""
     return ReaderPage(reader.position, page.upto, page.changes, state.head, gap)
 
@@ -84,7 +93,7 @@ class _Named(Struct):
 
 _decode_name: Final = msgspec.json.Decoder(_Named).decode
 
-Moves = Mapping[int, Sequence[Recorded]]  # by position
+Moves = Mapping[int, Sequence[RecordedTransition]]  # by position
 
 
 def changes_of(rows: Iterable[Sequence[Any]], moves: Moves, *, is_descending: bool) -> list[LoggedChange]:
@@ -107,15 +116,15 @@ def name_in(answer: bytes | None) -> str:
         return ""
 
 
-def by_position(recorded: Iterable[Recorded]) -> dict[int, list[Recorded]]:
+def by_position(recorded: Iterable[RecordedTransition]) -> dict[int, list[RecordedTransition]]:
     """Group transitions by position."""
-    moves: dict[int, list[Recorded]] = {}
+    moves: dict[int, list[RecordedTransition]] = {}
     for each in recorded:
         moves.setdefault(each.position, []).append(each)
     return moves
 
 
-def fragments_of(terms: Iterable[Term]) -> list[str]:
+def fragments_of(terms: Iterable[TokenTerm]) -> list[str]:
     """Return what the text of an event's tokens has in it if a token of a term is among them: see `encode_facets`."""
     quoted = [(msgspec.json.encode(token).decode(), term.is_prefix) for term in terms for token in term.tokens]
     return [text[:-1] if is_prefix else text for text, is_prefix in quoted]

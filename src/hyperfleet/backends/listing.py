@@ -14,7 +14,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from hyperfleet.backends.rows import from_micros, to_micros
-from hyperfleet.ports import Answer, Group, OrderField, Query, Term
+from hyperfleet.ports import GroupCount, OrderField, Query, StoredAnswer, TokenTerm
 
 _COLUMNS: Final[dict[OrderField, str]] = {
     "name": "r.name",
@@ -57,7 +57,7 @@ class Since(Struct, frozen=True):
 
 # What a scan starts from: the resources a positive term selects, those with recent events, or the newest events. None
 # leaves it to the engine, which needs statistics to choose well.
-Start = Term | Since | Latest | None
+Start = TokenTerm | Since | Latest | None
 
 
 def build_find(query: Query, dialect: Dialect, start: Start = None) -> Statement:
@@ -103,28 +103,28 @@ def build_summary(query: Query, prefixes: Sequence[str], dialect: Dialect, start
     )
 
 
-def build_probe(start: Term | Since, dialect: Dialect, limit: int) -> Statement:
+def build_probe(start: TokenTerm | Since, dialect: Dialect, limit: int) -> Statement:
     """Count how many rows a scan that starts there would begin with, up to a limit."""
     builder = _Builder(dialect)
     rows = (
         f"facets f where {builder.has_token(start)}"
-        if isinstance(start, Term)
+        if isinstance(start, TokenTerm)
         else f"events e where {builder.happened(start)}"
     )
     return builder.finish(f"select count(*) from (select 1 from {rows} limit {builder.bind(limit)}) as some")
 
 
-def page_of(rows: Iterable[Sequence[Any]]) -> tuple[Answer, ...]:
+def page_of(rows: Iterable[Sequence[Any]]) -> tuple[StoredAnswer, ...]:
     """Make answers of the rows of `build_find`."""
     return tuple(
-        Answer(id_, bytes(body), revision, to_micros(key) if isinstance(key, datetime) else key)
+        StoredAnswer(id_, bytes(body), revision, to_micros(key) if isinstance(key, datetime) else key)
         for id_, body, revision, key in rows
     )
 
 
-def groups_of(rows: Iterable[Sequence[Any]]) -> tuple[Group, ...]:
+def groups_of(rows: Iterable[Sequence[Any]]) -> tuple[GroupCount, ...]:
     """Make groups of the rows of `build_summary`, the largest first."""
-    groups = [Group(tuple(row[:-1]), row[-1]) for row in rows]
+    groups = [GroupCount(tuple(row[:-1]), row[-1]) for row in rows]
     return tuple(sorted(groups, key=lambda group: group.rank))
 
 
@@ -178,7 +178,7 @@ class _Builder:
         comparison = "<" if query.is_descending else ">"
         return f"({column}, r.id) {comparison} ({self.bind(bound)}, {self.bind(id_)})"
 
-    def has_token(self, term: Term) -> str:
+    def has_token(self, term: TokenTerm) -> str:
         """Return the condition that a row of `facets` has one of a term's tokens."""
         if term.is_prefix:
             return f"({' or '.join(self.in_range(prefix) for prefix in term.tokens) or '1 = 0'})"
@@ -196,7 +196,7 @@ class _Builder:
 
     def _source(self, start: Start) -> tuple[str, list[str]]:
         """Return what to select from. A cross join keeps SQLite from turning the two around."""
-        if isinstance(start, Term):
+        if isinstance(start, TokenTerm):
             started = f"select distinct f.number from facets f where {self.has_token(start)}"
             return f"({started}) s cross join resources r", ["r.number = s.number"]
         if isinstance(start, Latest):
@@ -212,7 +212,7 @@ class _Builder:
             return f"({started}) s cross join resources r", ["r.id = s.resource_id"]
         return "resources r", []
 
-    def _holds(self, term: Term) -> str:
+    def _holds(self, term: TokenTerm) -> str:
         negation = "not " if term.is_negated else ""
         if term.is_prefix and self._dialect.collects_ranges:
             return f"r.number {negation}in (select f.number from facets f where {self.has_token(term)})"

@@ -15,7 +15,7 @@ from hyperfleet.backends import memory_changes as changes
 from hyperfleet.backends import memory_listing as listing
 from hyperfleet.backends import memory_past as past
 from hyperfleet.backends.clock import SystemClock
-from hyperfleet.backends.memory_contents import Contents, children_of, load, record_heartbeat, write
+from hyperfleet.backends.memory_contents import MemoryContents, children_of, load, record_heartbeat, write
 from hyperfleet.backends.memory_history import select_history
 from hyperfleet.backends.rows import merge_adapters
 from hyperfleet.errors import StoreUnavailable
@@ -23,29 +23,29 @@ from hyperfleet.model.report import StoredReport
 from hyperfleet.ports import (
     AdapterRecord,
     AdmitPolicy,
-    Answer,
     ChangePage,
     ChangeQuery,
     Clock,
-    Counted,
-    Due,
-    Entries,
-    Entry,
-    Group,
-    Heard,
+    CurrentCounts,
+    DueResources,
+    EventPage,
+    GroupCount,
     Heartbeat,
     HistoryQuery,
+    LoggedEvent,
+    LogReader,
     Needs,
     NewPolicy,
     PastReport,
     PolicyVersion,
     Pruning,
     Query,
-    Reader,
     ReaderPage,
     Record,
-    Recorded,
+    RecordedHeartbeat,
+    RecordedTransition,
     Scope,
+    StoredAnswer,
     TokenMove,
     TokenQuery,
     Work,
@@ -59,7 +59,7 @@ class MemoryStore:
     def __init__(self, clock: Clock | None = None) -> None:
         """Start empty."""
         self._clock = clock or SystemClock()
-        self._contents = Contents()
+        self._contents = MemoryContents()
         self._claims: set[str] = set()
         self._is_open = False
 
@@ -77,7 +77,7 @@ class MemoryStore:
         """Return if the store is open."""
         self._opened()
 
-    def _opened(self) -> Contents:
+    def _opened(self) -> MemoryContents:
         if not self._is_open:
             raise StoreUnavailable("the store is not open")
         return self._contents
@@ -93,17 +93,17 @@ class MemoryStore:
             write(contents, written)
         return base
 
-    async def record_heartbeats(self, heartbeats: Sequence[Heartbeat]) -> list[Heard | None]:
+    async def record_heartbeats(self, heartbeats: Sequence[Heartbeat]) -> list[RecordedHeartbeat | None]:
         """Record those that say what a calm stored report says, at a later time; None: it is not one of these."""
         contents, now = self._opened(), self._clock.now()
         return [record_heartbeat(contents, heartbeat, now) for heartbeat in heartbeats]
 
     # reading one resource
 
-    async def read_answer(self, kind: str, id_: str, scope: Scope, parent_id: str | None = None) -> Answer | None:
+    async def read_answer(self, kind: str, id_: str, scope: Scope, parent_id: str | None = None) -> StoredAnswer | None:
         """Return the stored answer of one resource."""
         record = await self.read_record(kind, id_, scope, parent_id)
-        return None if record is None else Answer(id_, record.answer, record.revision)
+        return None if record is None else StoredAnswer(id_, record.answer, record.revision)
 
     async def read_record(self, kind: str, id_: str, scope: Scope, parent_id: str | None = None) -> Record | None:
         """Return one resource with its status and reports."""
@@ -126,20 +126,20 @@ class MemoryStore:
         """Return the last report of each adapter at one generation, by adapter name."""
         return past.read_reports_at(self._opened(), resource_id, scope, generation)
 
-    async def read_transitions(self, query: HistoryQuery) -> tuple[Recorded, ...]:
+    async def read_transitions(self, query: HistoryQuery) -> tuple[RecordedTransition, ...]:
         """Return transitions of a resource, the newest first; at most `query.limit`."""
         contents = self._opened()
         if not past.is_visible(contents, query.resource_id, query.scope):
             return ()
         return select_history((each for id_, each in contents.history if id_ == query.resource_id), query)
 
-    async def remembers(self, kind: str, id_: str, scope: Scope, parent_id: str | None = None) -> bool:
+    async def existed(self, kind: str, id_: str, scope: Scope, parent_id: str | None = None) -> bool:
         """Tell whether a resource is there or was, as far as events are kept."""
         return past.is_known(past.events_of(self._opened(), id_), kind, scope, parent_id)
 
     # reading many
 
-    async def find(self, query: Query) -> tuple[Answer, ...]:
+    async def find(self, query: Query) -> tuple[StoredAnswer, ...]:
         """Return the resources of a query, in order; at most `query.limit`."""
         return listing.page(self._matching(query), query)
 
@@ -147,7 +147,7 @@ class MemoryStore:
         """Count the resources of a query, without regard to its page."""
         return len(list(self._matching(query)))
 
-    async def summarize(self, query: Query, prefixes: tuple[str, ...]) -> tuple[Group, ...]:
+    async def summarize(self, query: Query, prefixes: tuple[str, ...]) -> tuple[GroupCount, ...]:
         """Count the resources of a query by what follows each token prefix; the largest group first."""
         tokens = self._opened().tokens
         return listing.summary((tokens[record.resource.id] for record in self._matching(query)), prefixes)
@@ -159,10 +159,10 @@ class MemoryStore:
             if listing.matches(record, contents.tokens[id_], event.time if event else None, query):
                 yield record
 
-    async def count_now(self, query: Query, prefixes: tuple[str, ...]) -> Counted:
+    async def count_now(self, query: Query, prefixes: tuple[str, ...]) -> CurrentCounts:
         """Summarize and count the resources of a query, as of one position of the log."""
         groups = await self.summarize(query, prefixes)
-        return Counted(groups, await self.count(query), self._opened().position)
+        return CurrentCounts(groups, await self.count(query), self._opened().position)
 
     async def adapters(self, scope: Scope) -> tuple[AdapterRecord, ...]:
         """Return every adapter that was ever heard of, by name."""
@@ -175,7 +175,7 @@ class MemoryStore:
         """Return the position of the last event."""
         return self._opened().position
 
-    async def read_events(self, after: int, limit: int) -> Entries:
+    async def read_events(self, after: int, limit: int) -> EventPage:
         """Return the events of all resources after a position; raise `Forgotten` if one of them was pruned."""
         return past.read_events(self._opened(), after, limit)
 
@@ -185,13 +185,13 @@ class MemoryStore:
 
     async def read_version(
         self, kind: str, id_: str, scope: Scope, at: datetime, parent_id: str | None = None
-    ) -> Entry | None:
+    ) -> LoggedEvent | None:
         """Return the event that made a resource what it was; None: it was not there yet."""
         contents = self._opened()
         is_known = past.is_known(past.events_of(contents, id_), kind, scope, parent_id)
         return past.read_version(contents, id_, at) if is_known else None
 
-    async def read_versions(self, resource_id: str, scope: Scope, since: datetime) -> tuple[Entry, ...]:
+    async def read_versions(self, resource_id: str, scope: Scope, since: datetime) -> tuple[LoggedEvent, ...]:
         """Return a resource's events with an answer from the one in force at `since` on, as far as they are kept."""
         return past.read_versions(self._opened(), resource_id, scope, since)
 
@@ -219,11 +219,11 @@ class MemoryStore:
 
     # named readers of the log
 
-    async def open_reader(self, name: str) -> Reader:
+    async def open_reader(self, name: str) -> LogReader:
         """Return a reader; one that is new starts at the head."""
         return changes.open_reader(self._opened(), name, self._clock.now())
 
-    async def readers(self) -> tuple[Reader, ...]:
+    async def readers(self) -> tuple[LogReader, ...]:
         """Return all readers, by name."""
         return changes.read_readers(self._opened())
 
@@ -239,20 +239,20 @@ class MemoryStore:
         """Delete a reader; False: there was none."""
         return self._opened().readers.pop(name, None) is not None
 
-    async def drop_readers(self, max_lag: timedelta) -> tuple[Reader, ...]:
+    async def drop_readers(self, max_lag: timedelta) -> tuple[LogReader, ...]:
         """Stop waiting for readers whose oldest unread change is older than `max_lag`; return those dropped now."""
         return changes.drop_readers(self._opened(), max_lag, self._clock.now())
 
     # time and policy
 
-    async def due(self, limit: int) -> Due:
+    async def due(self, limit: int) -> DueResources:
         """Return resources whose next deadline has come."""
         now, records = self._clock.now(), self._opened().records
         deadlines = ((record.status.next_deadline, id_) for id_, record in records.items())
         wakes = sorted((deadline, id_) for deadline, id_ in deadlines if deadline is not None)
         ids = tuple(id_ for wake_at, id_ in wakes[:limit] if wake_at <= now)
         following = wakes[len(ids) :]
-        return Due(now, ids, following[0][0] if following else None)
+        return DueResources(now, ids, following[0][0] if following else None)
 
     async def outdated(self, policy_version: int, limit: int) -> tuple[tuple[str, ...], int]:
         """Return ids of resources computed under an earlier policy version, and how many there are in all."""

@@ -8,17 +8,17 @@ from datetime import datetime, timedelta
 from msgspec.structs import replace
 
 from hyperfleet.backends.changes import LogState, by_position, page_of_changes, page_of_reader, start_of
-from hyperfleet.backends.memory_contents import Contents
+from hyperfleet.backends.memory_contents import MemoryContents
 from hyperfleet.backends.memory_history import with_beginnings
 from hyperfleet.backends.past import Horizon
 from hyperfleet.ports import (
     ChangePage,
     ChangeQuery,
-    Draft,
     LoggedChange,
-    Reader,
+    LogReader,
+    NewEvent,
     ReaderPage,
-    Recorded,
+    RecordedTransition,
     TokenMove,
     TokenQuery,
 )
@@ -26,28 +26,28 @@ from hyperfleet.ports import (
 # ── changes ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def read_changes(contents: Contents, query: ChangeQuery) -> ChangePage:
+def read_changes(contents: MemoryContents, query: ChangeQuery) -> ChangePage:
     """Return changes with their transitions."""
     state = read_log_state(contents)
     state.require(query)
     return _search(contents, query, state)
 
 
-def read_log_state(contents: Contents) -> LogState:
+def read_log_state(contents: MemoryContents) -> LogState:
     """Return the head of the log, and how far it is whole."""
     horizons = (contents.horizons["events"], contents.moves_horizon)
     position, time = max(each.position for each in horizons), max(each.time for each in horizons)
     return LogState(contents.position, Horizon(position, time))
 
 
-def _search(contents: Contents, query: ChangeQuery, state: LogState) -> ChangePage:
+def _search(contents: MemoryContents, query: ChangeQuery, state: LogState) -> ChangePage:
     # Times are compared one by one here, so they need no range of positions.
     searched = low, high, _ = state.range_of(query, 0 if query.since else None, None)
     found = sorted(_changes(contents, query, low, high), key=lambda each: each.position, reverse=query.is_descending)
     return page_of_changes(query, searched, found[: query.limit])
 
 
-def _changes(contents: Contents, query: ChangeQuery, low: int, high: int) -> Iterator[LoggedChange]:
+def _changes(contents: MemoryContents, query: ChangeQuery, low: int, high: int) -> Iterator[LoggedChange]:
     moves = by_position(_history(contents))
     for position, draft in contents.events.items():
         change = _change_of(position, draft, tuple(moves.get(position, ())))
@@ -55,7 +55,7 @@ def _changes(contents: Contents, query: ChangeQuery, low: int, high: int) -> Ite
             yield change
 
 
-def _history(contents: Contents) -> Iterator[Recorded]:
+def _history(contents: MemoryContents) -> Iterator[RecordedTransition]:
     ids = dict.fromkeys(id_ for id_, _ in contents.history)
     for id_ in ids:
         yield from with_beginnings(each for owner, each in contents.history if owner == id_)
@@ -72,7 +72,7 @@ def _matches(change: LoggedChange, query: ChangeQuery) -> bool:
     )
 
 
-def _change_of(position: int, draft: Draft, moves: tuple[Recorded, ...]) -> LoggedChange:
+def _change_of(position: int, draft: NewEvent, moves: tuple[RecordedTransition, ...]) -> LoggedChange:
     resource = draft.resource
     identity = (resource.kind, resource.id, resource.parent_id, resource.tenant, resource.name, resource.generation)
     return LoggedChange(position, draft.type, *identity, draft.time, draft.facets, moves)
@@ -81,14 +81,14 @@ def _change_of(position: int, draft: Draft, moves: tuple[Recorded, ...]) -> Logg
 # ── counting the past ────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def position_before(contents: Contents, time: datetime) -> int:
+def position_before(contents: MemoryContents, time: datetime) -> int:
     """Return a position up to which no event is later than a time."""
     contents.horizons["events"].require_time(time)
     later = [position for position, draft in contents.events.items() if draft.time > time]
     return min(later, default=contents.position + 1) - 1
 
 
-def read_token_moves(contents: Contents, query: TokenQuery) -> tuple[TokenMove, ...]:
+def read_token_moves(contents: MemoryContents, query: TokenQuery) -> tuple[TokenMove, ...]:
     """Return events by what they did to tokens; here, of all resources of the query."""
     wanted = query.query
     return tuple(
@@ -105,19 +105,19 @@ def read_token_moves(contents: Contents, query: TokenQuery) -> tuple[TokenMove, 
 # ── named readers ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def open_reader(contents: Contents, name: str, now: datetime) -> Reader:
+def open_reader(contents: MemoryContents, name: str, now: datetime) -> LogReader:
     """Return a reader; one that is new starts at the head."""
-    known = contents.readers.get(name) or Reader(name, contents.position, now, now)
+    known = contents.readers.get(name) or LogReader(name, contents.position, now, now)
     contents.readers[name] = replace(known, dropped_time=None)
     return _with_lag(contents, contents.readers[name])
 
 
-def read_readers(contents: Contents) -> tuple[Reader, ...]:
+def read_readers(contents: MemoryContents) -> tuple[LogReader, ...]:
     """Return all readers, by name."""
     return tuple(_with_lag(contents, reader) for _, reader in sorted(contents.readers.items()))
 
 
-def read_next(contents: Contents, name: str, limit: int) -> ReaderPage | None:
+def read_next(contents: MemoryContents, name: str, limit: int) -> ReaderPage | None:
     """Return what a reader has not read yet."""
     reader = contents.readers.get(name)
     if reader is None:
@@ -127,7 +127,7 @@ def read_next(contents: Contents, name: str, limit: int) -> ReaderPage | None:
     return page_of_reader(reader, state, gap, _search(contents, ChangeQuery(after=start, limit=limit), state))
 
 
-def advance_reader(contents: Contents, name: str, expected: int, position: int, now: datetime) -> bool:
+def advance_reader(contents: MemoryContents, name: str, expected: int, position: int, now: datetime) -> bool:
     """Move a reader forward from a position."""
     reader = contents.readers.get(name)
     if reader is None or reader.position != expected or not expected < position <= contents.position:
@@ -136,7 +136,7 @@ def advance_reader(contents: Contents, name: str, expected: int, position: int, 
     return True
 
 
-def drop_readers(contents: Contents, max_lag: timedelta, now: datetime) -> tuple[Reader, ...]:
+def drop_readers(contents: MemoryContents, max_lag: timedelta, now: datetime) -> tuple[LogReader, ...]:
     """Stop waiting for readers that lag too far behind."""
     readers = [each for each in read_readers(contents) if each.dropped_time is None and each.unread_since is not None]
     behind = [each for each in readers if each.unread_since is not None and each.unread_since < now - max_lag]
@@ -145,6 +145,6 @@ def drop_readers(contents: Contents, max_lag: timedelta, now: datetime) -> tuple
     return tuple(replace(reader, dropped_time=now) for reader in behind)
 
 
-def _with_lag(contents: Contents, reader: Reader) -> Reader:
+def _with_lag(contents: MemoryContents, reader: LogReader) -> LogReader:
     unread = (draft.time for position, draft in contents.events.items() if position > reader.position)
     return replace(reader, unread_since=next(unread, None))

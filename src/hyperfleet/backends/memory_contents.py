@@ -14,37 +14,37 @@ from hyperfleet.backends.rows import AdapterRow, counts_in_order, in_micros
 from hyperfleet.errors import Contended
 from hyperfleet.model.report import StoredReport
 from hyperfleet.ports import (
-    Changes,
+    AdapterCounts,
     Clock,
-    Draft,
-    Heard,
     Heartbeat,
+    IdempotencyRecord,
     Loaded,
+    LogReader,
     NameKey,
     Needs,
+    NewEvent,
     PolicyVersion,
-    Reader,
     Record,
-    Recorded,
-    Remembered,
-    Tally,
+    RecordedHeartbeat,
+    RecordedTransition,
+    WriteSet,
 )
 
 
-class Contents(Struct):
+class MemoryContents(Struct):
     """All that a database would hold."""
 
     position: int = 0
     records: dict[str, Record] = field(default_factory=dict)
     tokens: dict[str, set[str]] = field(default_factory=dict)
     log: ReportLog = field(default_factory=ReportLog)
-    events: dict[int, Draft] = field(default_factory=dict)
-    history: list[tuple[str, Recorded]] = field(default_factory=list)
+    events: dict[int, NewEvent] = field(default_factory=dict)
+    history: list[tuple[str, RecordedTransition]] = field(default_factory=list)
     horizons: dict[WalkedLog, Horizon] = field(default_factory=lambda: {"events": Horizon(), "reports": Horizon()})
     moves_horizon: Horizon = Horizon()  # of `history`
-    readers: dict[str, Reader] = field(default_factory=dict)
+    readers: dict[str, LogReader] = field(default_factory=dict)
     adapters: dict[tuple[str, str], AdapterRow] = field(default_factory=dict)
-    remembered: dict[str, Remembered] = field(default_factory=dict)
+    idempotency_records: dict[str, IdempotencyRecord] = field(default_factory=dict)
     policies: list[PolicyVersion] = field(default_factory=list)
     file_digest: str = ""  # of the last policy that came from a file
 
@@ -58,7 +58,7 @@ class Contents(Struct):
 # ── loading ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def load(contents: Contents, needs: Needs, clock: Clock) -> Loaded:
+def load(contents: MemoryContents, needs: Needs, clock: Clock) -> Loaded:
     """Load what a transaction needs."""
     records = {id_: contents.records[id_] for id_ in needs.ids if id_ in contents.records}
     parents = {record.resource.parent_id for record in records.values()}
@@ -73,15 +73,17 @@ def load(contents: Contents, needs: Needs, clock: Clock) -> Loaded:
             if needs.wants_children(record.resource)
         },
         names=_load_names(contents, needs.names),
-        remembered={key: contents.remembered[key] for key in needs.keys if key in contents.remembered},
+        idempotency_records={
+            key: contents.idempotency_records[key] for key in needs.keys if key in contents.idempotency_records
+        },
     )
 
 
-def _load_names(contents: Contents, names: frozenset[NameKey]) -> Mapping[NameKey, str]:
+def _load_names(contents: MemoryContents, names: frozenset[NameKey]) -> Mapping[NameKey, str]:
     return {name: id_ for name, id_ in _names(contents.records).items() if name in names} if names else {}
 
 
-def children_of(contents: Contents, parent_id: str) -> list[Record]:
+def children_of(contents: MemoryContents, parent_id: str) -> list[Record]:
     """Return the children of a resource, in the order of their ids."""
     children = (record for record in contents.records.values() if record.resource.parent_id == parent_id)
     return sorted(children, key=lambda record: record.resource.id)
@@ -95,15 +97,15 @@ def _names(records: Mapping[str, Record]) -> dict[NameKey, str]:
 # ── writing ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def write(contents: Contents, changes: Changes) -> None:
+def write(contents: MemoryContents, changes: WriteSet) -> None:
     """Write all changes or, if something is taken, none."""
     _refuse_duplicates(contents, changes)
     _Writing(contents, changes).run()
 
 
-def _refuse_duplicates(contents: Contents, changes: Changes) -> None:
+def _refuse_duplicates(contents: MemoryContents, changes: WriteSet) -> None:
     """Raise if two would have one name, one id or one key: somebody else was faster."""
-    if any(answer.key in contents.remembered for answer in changes.remembered):
+    if any(answer.key in contents.idempotency_records for answer in changes.idempotency_records):
         raise Contended("an idempotency key is taken")
     if not (changes.inserted or changes.edited):
         return
@@ -119,7 +121,7 @@ def _refuse_duplicates(contents: Contents, changes: Changes) -> None:
 class _Writing:
     """One transaction's changes on their way into the contents."""
 
-    def __init__(self, contents: Contents, changes: Changes) -> None:
+    def __init__(self, contents: MemoryContents, changes: WriteSet) -> None:
         self._contents = contents
         self._changes = changes
         self._first = contents.position + 1
@@ -129,9 +131,9 @@ class _Writing:
         self._write_reports()
         self._write_events()
         self._write_facets()
-        for tally in self._changes.tallies:
+        for tally in self._changes.adapter_counts:
             add_tally(self._contents, tally)
-        self._contents.remembered |= {answer.key: answer for answer in self._changes.remembered}
+        self._contents.idempotency_records |= {each.key: each for each in self._changes.idempotency_records}
 
     def _write_resources(self) -> None:
         records = self._contents.records
@@ -170,7 +172,7 @@ class _Writing:
         for position, draft in enumerate(self._changes.events, self._first):
             self._contents.events[position] = draft
             self._contents.history += [
-                (draft.resource.id, Recorded(position, transition, draft.cause, draft.policy, ordinal))
+                (draft.resource.id, RecordedTransition(position, transition, draft.cause, draft.policy, ordinal))
                 for ordinal, transition in enumerate(draft.transitions)
             ]
         self._contents.position += len(self._changes.events)
@@ -190,7 +192,7 @@ class _Writing:
 # ── heartbeats ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def record_heartbeat(contents: Contents, sent: Heartbeat, now: datetime) -> Heard | None:
+def record_heartbeat(contents: MemoryContents, sent: Heartbeat, now: datetime) -> RecordedHeartbeat | None:
     """Record a report that says what a calm stored report says, at a later time."""
     record = contents.records.get(sent.resource_id)
     stored = record.reports.get(sent.adapter) if record else None
@@ -200,8 +202,8 @@ def record_heartbeat(contents: Contents, sent: Heartbeat, now: datetime) -> Hear
     stored = replace(stored, effective_time=effective, last_heard=max(stored.last_heard, now))
     _put_report(contents.records, sent.resource_id, stored)
     resource, skew = record.resource, sent.observed_time - now if sent.observed_time else timedelta()
-    add_tally(contents, Tally(resource.tenant, sent.adapter, now, skew, {"aggregated": 1}))
-    return Heard(
+    add_tally(contents, AdapterCounts(resource.tenant, sent.adapter, now, skew, {"aggregated": 1}))
+    return RecordedHeartbeat(
         resource.name,
         resource.parent_id,
         resource.tenant,
@@ -236,7 +238,7 @@ def _put_report(records: dict[str, Record], id_: str, stored: StoredReport) -> N
     records[id_] = replace(records[id_], reports=dict(sorted(reports.items())))
 
 
-def add_tally(contents: Contents, tally: Tally) -> None:
+def add_tally(contents: MemoryContents, tally: AdapterCounts) -> None:
     """Add what was counted to an adapter's record."""
     key = (tally.tenant, tally.adapter)
     skew = in_micros(tally.skew)

@@ -7,16 +7,16 @@ from datetime import datetime
 
 from msgspec.structs import replace
 
-from hyperfleet.ports import HistoryQuery, Recorded
+from hyperfleet.ports import HistoryQuery, RecordedTransition
 
 
-def select_history(history: Iterable[Recorded], query: HistoryQuery) -> tuple[Recorded, ...]:
+def select_history(history: Iterable[RecordedTransition], query: HistoryQuery) -> tuple[RecordedTransition, ...]:
     """Return what a query asks for of one resource's history, which comes oldest first."""
     chosen = [recorded for recorded in with_beginnings(history) if _matches(recorded, query)]
     return tuple(chosen[::-1][: query.limit])
 
 
-def with_beginnings(history: Iterable[Recorded]) -> Iterable[Recorded]:
+def with_beginnings(history: Iterable[RecordedTransition]) -> Iterable[RecordedTransition]:
     """Tell of each transition when the state before it had begun."""
     began: dict[str, datetime] = {}
     for recorded in history:
@@ -25,7 +25,7 @@ def with_beginnings(history: Iterable[Recorded]) -> Iterable[Recorded]:
         began[moved.subject] = moved.time
 
 
-def _matches(recorded: Recorded, query: HistoryQuery) -> bool:
+def _matches(recorded: RecordedTransition, query: HistoryQuery) -> bool:
     moved = recorded.transition
     return (
         (not query.subjects or moved.subject in query.subjects)

@@ -8,7 +8,7 @@ from datetime import datetime
 from itertools import product
 
 from hyperfleet.backends.rows import severity_of, to_micros
-from hyperfleet.ports import Answer, Group, Query, Record, Term
+from hyperfleet.ports import GroupCount, Query, Record, StoredAnswer, TokenTerm
 
 
 def matches(record: Record, tokens: Collection[str], last_event: datetime | None, query: Query) -> bool:
@@ -23,7 +23,7 @@ def matches(record: Record, tokens: Collection[str], last_event: datetime | None
     )
 
 
-def page(records: Iterable[Record], query: Query) -> tuple[Answer, ...]:
+def page(records: Iterable[Record], query: Query) -> tuple[StoredAnswer, ...]:
     """Return the page of a query from the resources that match it."""
     placed = sorted(((_key(record, query), record.resource.id, record) for record in records), key=_place)
     if query.is_descending:
@@ -31,25 +31,25 @@ def page(records: Iterable[Record], query: Query) -> tuple[Answer, ...]:
     if query.after is not None:
         after = query.after
         placed = [each for each in placed if (each[:2] < after if query.is_descending else each[:2] > after)]
-    answers = [Answer(id_, record.answer, record.revision, key) for key, id_, record in placed]
+    answers = [StoredAnswer(id_, record.answer, record.revision, key) for key, id_, record in placed]
     return tuple(answers[query.offset : query.offset + query.limit])
 
 
-def summary(resources: Iterable[Collection[str]], prefixes: tuple[str, ...]) -> tuple[Group, ...]:
+def summary(resources: Iterable[Collection[str]], prefixes: tuple[str, ...]) -> tuple[GroupCount, ...]:
     """Count resources, of which the tokens are given, by what follows each prefix."""
     counts: Counter[tuple[str | None, ...]] = Counter()
     for tokens in resources:
         counts.update(product(*(_values(tokens, prefix) for prefix in prefixes)))
     if not prefixes and not counts:
-        return (Group((), 0),)
-    return tuple(sorted((Group(values, count) for values, count in counts.items()), key=lambda group: group.rank))
+        return (GroupCount((), 0),)
+    return tuple(sorted((GroupCount(values, count) for values, count in counts.items()), key=lambda group: group.rank))
 
 
 def _values(tokens: Collection[str], prefix: str) -> list[str | None]:
     return [token.removeprefix(prefix) for token in tokens if token.startswith(prefix)] or [None]
 
 
-def _holds(term: Term, tokens: Collection[str]) -> bool:
+def _holds(term: TokenTerm, tokens: Collection[str]) -> bool:
     if term.is_prefix:
         has = any(token.startswith(term.tokens) for token in tokens)
     else:

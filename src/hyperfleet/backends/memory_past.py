@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
-from hyperfleet.backends.memory_contents import Contents
+from hyperfleet.backends.memory_contents import MemoryContents
 from hyperfleet.backends.past import Horizon, WalkedLog, was_there
 from hyperfleet.backends.pruning import WalkStep, choose_victims, event_step, expired
 from hyperfleet.errors import HistoryPruned
 from hyperfleet.model.report import StoredReport
-from hyperfleet.ports import Draft, Entries, Entry, PastReport, Pruning, Scope
+from hyperfleet.ports import EventPage, LoggedEvent, NewEvent, PastReport, Pruning, Scope
 
 # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def events_of(contents: Contents, resource_id: str) -> list[Entry]:
+def events_of(contents: MemoryContents, resource_id: str) -> list[LoggedEvent]:
     """Return the events of a resource that are kept, in their order."""
     return [_entry(at, draft) for at, draft in contents.events.items() if draft.resource.id == resource_id]
 
 
-def is_known(entries: Sequence[Entry], kind: str, scope: Scope, parent_id: str | None) -> bool:
+def is_known(entries: Sequence[LoggedEvent], kind: str, scope: Scope, parent_id: str | None) -> bool:
     """Tell whether a resource's newest event, if it has one, says that it is this kind's and may be seen."""
     if not entries:
         return False
@@ -28,7 +28,7 @@ def is_known(entries: Sequence[Entry], kind: str, scope: Scope, parent_id: str |
     return newest.kind == kind and scope.admits(newest.tenant) and parent_id in (None, newest.parent_id)
 
 
-def is_visible(contents: Contents, resource_id: str, scope: Scope) -> bool:
+def is_visible(contents: MemoryContents, resource_id: str, scope: Scope) -> bool:
     """Tell whether what is kept of a resource may be seen: its newest event knows whose it is, and only that."""
     if scope.tenants is None:
         return True
@@ -36,14 +36,14 @@ def is_visible(contents: Contents, resource_id: str, scope: Scope) -> bool:
     return bool(entries) and scope.admits(entries[-1].tenant)
 
 
-def read_events(contents: Contents, after: int, limit: int) -> Entries:
+def read_events(contents: MemoryContents, after: int, limit: int) -> EventPage:
     """Return events after a position."""
     contents.horizons["events"].require_position(after)
     positions = [position for position in contents.events if position > after][:limit]
-    return Entries(tuple(_entry(at, contents.events[at]) for at in positions), contents.position)
+    return EventPage(tuple(_entry(at, contents.events[at]) for at in positions), contents.position)
 
 
-def read_version(contents: Contents, resource_id: str, at: datetime) -> Entry | None:
+def read_version(contents: MemoryContents, resource_id: str, at: datetime) -> LoggedEvent | None:
     """Return the event that made a resource, of which there are events, what it was at a moment."""
     entries = events_of(contents, resource_id)
     if not was_there(contents.horizons["events"], (entries[0].type, entries[0].time), at):
@@ -54,7 +54,7 @@ def read_version(contents: Contents, resource_id: str, at: datetime) -> Entry | 
     return until[-1]
 
 
-def read_versions(contents: Contents, resource_id: str, scope: Scope, since: datetime) -> tuple[Entry, ...]:
+def read_versions(contents: MemoryContents, resource_id: str, scope: Scope, since: datetime) -> tuple[LoggedEvent, ...]:
     """Return a resource's events with an answer from the one in force at a moment on."""
     events = events_of(contents, resource_id)
     entries = [entry for entry in events if entry.answer is not None and scope.admits(entry.tenant)]
@@ -62,20 +62,24 @@ def read_versions(contents: Contents, resource_id: str, scope: Scope, since: dat
     return (*before[-1:], *(entry for entry in entries if entry.time > since))
 
 
-def read_reports_at(contents: Contents, resource_id: str, scope: Scope, generation: int) -> tuple[StoredReport, ...]:
+def read_reports_at(
+    contents: MemoryContents, resource_id: str, scope: Scope, generation: int
+) -> tuple[StoredReport, ...]:
     """Return the last report of each adapter at a generation, by adapter name."""
     log = _read_log(contents, resource_id, scope)
     return _last_of_adapters(each for each in log if each.stored.report.observed_generation == generation)
 
 
-def read_reports(contents: Contents, resource_id: str, scope: Scope, at: datetime) -> tuple[StoredReport, ...]:
+def read_reports(contents: MemoryContents, resource_id: str, scope: Scope, at: datetime) -> tuple[StoredReport, ...]:
     """Return the last report of each adapter that was received until a moment, by adapter name."""
     contents.horizons["reports"].require_time(at)
     log = _read_log(contents, resource_id, scope)
     return _last_of_adapters(each for each in log if each.received_time <= at)
 
 
-def read_report_log(contents: Contents, resource_id: str, scope: Scope, since: datetime) -> tuple[PastReport, ...]:
+def read_report_log(
+    contents: MemoryContents, resource_id: str, scope: Scope, since: datetime
+) -> tuple[PastReport, ...]:
     """Return the last report of each adapter before a moment, then all from then on, in their order."""
     log = _read_log(contents, resource_id, scope)
     last = {each.stored.report.adapter: each for each in log if each.received_time < since}
@@ -87,16 +91,16 @@ def _last_of_adapters(log: Iterable[PastReport]) -> tuple[StoredReport, ...]:
     return tuple(stored for _, stored in sorted(last.items()))
 
 
-def _read_log(contents: Contents, resource_id: str, scope: Scope) -> list[PastReport]:
+def _read_log(contents: MemoryContents, resource_id: str, scope: Scope) -> list[PastReport]:
     if not is_visible(contents, resource_id, scope):
         return []
     record = contents.records.get(resource_id)
     return contents.log.read(resource_id, record.reports if record else {})
 
 
-def _entry(position: int, draft: Draft) -> Entry:
+def _entry(position: int, draft: NewEvent) -> LoggedEvent:
     resource = draft.resource
-    return Entry(
+    return LoggedEvent(
         position,
         draft.type,
         resource.kind,
@@ -113,7 +117,7 @@ def _entry(position: int, draft: Draft) -> Entry:
 # ── forgetting ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def prune(contents: Contents, task: Pruning, cutoff: datetime, limit: int) -> int:
+def prune(contents: MemoryContents, task: Pruning, cutoff: datetime, limit: int) -> int:
     """Delete up to `limit` rows that are older than `cutoff` and that nothing needs; return how many went."""
     match task.log:
         case "events":
@@ -121,15 +125,15 @@ def prune(contents: Contents, task: Pruning, cutoff: datetime, limit: int) -> in
         case "reports":
             return _forget(contents, "reports", contents.log.prune(cutoff, limit), cutoff)
         case "keys":
-            keys = [key for key, answer in contents.remembered.items() if answer.time < cutoff][:limit]
+            keys = [key for key, answer in contents.idempotency_records.items() if answer.time < cutoff][:limit]
             for key in keys:
-                del contents.remembered[key]
+                del contents.idempotency_records[key]
             return len(keys)
         case "transitions":
             return _prune_transitions(contents, cutoff, limit)
 
 
-def _prune_transitions(contents: Contents, cutoff: datetime, limit: int) -> int:
+def _prune_transitions(contents: MemoryContents, cutoff: datetime, limit: int) -> int:
     lowest = contents.lowest_reader
     old = [
         place
@@ -144,7 +148,7 @@ def _prune_transitions(contents: Contents, cutoff: datetime, limit: int) -> int:
     return len(gone)
 
 
-def _prune_events(contents: Contents, cutoff: datetime, limit: int) -> int:
+def _prune_events(contents: MemoryContents, cutoff: datetime, limit: int) -> int:
     """Delete events; before the last ones of a removed resource, its reports, which cannot be asked for then."""
     steps = [step for step in expired(_steps(contents.events.items()), cutoff) if step.key <= contents.lowest_reader]
     if orphans := contents.log.drop([step.gone for step in steps if step.gone], limit):
@@ -155,7 +159,7 @@ def _prune_events(contents: Contents, cutoff: datetime, limit: int) -> int:
     return _forget(contents, "events", len(walk.victims), cutoff, max(walk.victims, default=0))
 
 
-def _steps(events: Iterable[tuple[int, Draft]]) -> Iterator[WalkStep]:
+def _steps(events: Iterable[tuple[int, NewEvent]]) -> Iterator[WalkStep]:
     """Yield each event with those that need not be kept once it is past its time."""
     last: dict[str, int] = {}
     for position, draft in events:
@@ -164,7 +168,7 @@ def _steps(events: Iterable[tuple[int, Draft]]) -> Iterator[WalkStep]:
         last[id_] = position
 
 
-def _forget(contents: Contents, log: WalkedLog, deleted: int, cutoff: datetime, position: int = 0) -> int:
+def _forget(contents: MemoryContents, log: WalkedLog, deleted: int, cutoff: datetime, position: int = 0) -> int:
     """Move the horizon, if anything was deleted; return how much."""
     if deleted:
         before = contents.horizons[log]

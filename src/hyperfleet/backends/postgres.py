@@ -28,28 +28,28 @@ from hyperfleet.model.report import StoredReport
 from hyperfleet.ports import (
     AdapterRecord,
     AdmitPolicy,
-    Answer,
     ChangePage,
     ChangeQuery,
-    Counted,
-    Due,
-    Entries,
-    Entry,
-    Group,
-    Heard,
+    CurrentCounts,
+    DueResources,
+    EventPage,
+    GroupCount,
     Heartbeat,
     HistoryQuery,
+    LoggedEvent,
+    LogReader,
     Needs,
     NewPolicy,
     PastReport,
     PolicyVersion,
     Pruning,
     Query,
-    Reader,
     ReaderPage,
     Record,
-    Recorded,
+    RecordedHeartbeat,
+    RecordedTransition,
     Scope,
+    StoredAnswer,
     TokenMove,
     TokenQuery,
     Work,
@@ -160,19 +160,19 @@ class PostgresStore:
         async with self._opened().writers.take() as connection:
             return await transact(connection, needs, work)
 
-    async def record_heartbeats(self, heartbeats: Sequence[Heartbeat]) -> list[Heard | None]:
+    async def record_heartbeats(self, heartbeats: Sequence[Heartbeat]) -> list[RecordedHeartbeat | None]:
         """Record those that say what a calm stored report says, at a later time; None: it is not one of these."""
         async with self._opened().writers.take() as connection:
             return await record_heartbeats(connection, heartbeats)
 
     # reading one resource
 
-    async def read_answer(self, kind: str, id_: str, scope: Scope, parent_id: str | None = None) -> Answer | None:
+    async def read_answer(self, kind: str, id_: str, scope: Scope, parent_id: str | None = None) -> StoredAnswer | None:
         """Return the stored answer of one resource."""
         row = await self._opened().answers.read(id_)
         if row is None or row.kind != kind or not scope.admits(row.tenant) or parent_id not in (None, row.parent_id):
             return None
-        return Answer(id_, row.answer, row.revision)
+        return StoredAnswer(id_, row.answer, row.revision)
 
     async def read_record(self, kind: str, id_: str, scope: Scope, parent_id: str | None = None) -> Record | None:
         """Return one resource with its status and reports, as of one moment."""
@@ -196,19 +196,19 @@ class PostgresStore:
         async with self._opened().points.take() as connection:
             return await past.read_reports_at(connection, resource_id, scope, generation)
 
-    async def read_transitions(self, query: HistoryQuery) -> tuple[Recorded, ...]:
+    async def read_transitions(self, query: HistoryQuery) -> tuple[RecordedTransition, ...]:
         """Return transitions of a resource, the newest first; at most `query.limit`."""
         async with self._opened().points.take() as connection:
             return await reading.read_transitions(connection, query)
 
-    async def remembers(self, kind: str, id_: str, scope: Scope, parent_id: str | None = None) -> bool:
+    async def existed(self, kind: str, id_: str, scope: Scope, parent_id: str | None = None) -> bool:
         """Tell whether a resource is there or was, as far as events are kept."""
         async with self._opened().points.take() as connection:
-            return await reading.remembers(connection, kind, id_, scope, parent_id)
+            return await reading.existed(connection, kind, id_, scope, parent_id)
 
     # reading many
 
-    async def find(self, query: Query) -> tuple[Answer, ...]:
+    async def find(self, query: Query) -> tuple[StoredAnswer, ...]:
         """Return the resources of a query, in order; at most `query.limit`."""
         async with self._opened().scans.take() as connection:
             return await reading.find(connection, query)
@@ -218,12 +218,12 @@ class PostgresStore:
         async with self._opened().scans.take() as connection:
             return await reading.count(connection, query)
 
-    async def summarize(self, query: Query, prefixes: tuple[str, ...]) -> tuple[Group, ...]:
+    async def summarize(self, query: Query, prefixes: tuple[str, ...]) -> tuple[GroupCount, ...]:
         """Count the resources of a query by what follows each token prefix; the largest group first."""
         async with self._opened().scans.take() as connection:
             return await reading.summarize(connection, query, prefixes)
 
-    async def count_now(self, query: Query, prefixes: tuple[str, ...]) -> Counted:
+    async def count_now(self, query: Query, prefixes: tuple[str, ...]) -> CurrentCounts:
         """Summarize and count the resources of a query, as of one position of the log."""
         async with self._opened().scans.take() as connection:
             return await log.count_now(connection, query, prefixes)
@@ -240,7 +240,7 @@ class PostgresStore:
         async with self._opened().points.take() as connection:
             return await past.read_position(connection)
 
-    async def read_events(self, after: int, limit: int) -> Entries:
+    async def read_events(self, after: int, limit: int) -> EventPage:
         """Return the events of all resources after a position; raise `Forgotten` if one of them was pruned."""
         async with self._opened().points.take() as connection:
             return await past.read_events(connection, after, limit)
@@ -252,12 +252,12 @@ class PostgresStore:
 
     async def read_version(
         self, kind: str, id_: str, scope: Scope, at: datetime, parent_id: str | None = None
-    ) -> Entry | None:
+    ) -> LoggedEvent | None:
         """Return the event that made a resource what it was; None: it was not there yet."""
         async with self._opened().points.take() as connection:
             return await past.read_version(connection, kind, id_, scope, at, parent_id)
 
-    async def read_versions(self, resource_id: str, scope: Scope, since: datetime) -> tuple[Entry, ...]:
+    async def read_versions(self, resource_id: str, scope: Scope, since: datetime) -> tuple[LoggedEvent, ...]:
         """Return a resource's events with an answer from the one in force at `since` on, as far as they are kept."""
         async with self._opened().points.take() as connection:
             return await past.read_versions(connection, resource_id, scope, since)
@@ -289,12 +289,12 @@ class PostgresStore:
 
     # named readers of the log
 
-    async def open_reader(self, name: str) -> Reader:
+    async def open_reader(self, name: str) -> LogReader:
         """Return a reader; one that is new starts at the head."""
         async with self._opened().writers.take() as connection:
             return await log.open_reader(connection, name)
 
-    async def readers(self) -> tuple[Reader, ...]:
+    async def readers(self) -> tuple[LogReader, ...]:
         """Return all readers, by name."""
         async with self._opened().points.take() as connection:
             return await log.read_readers(connection)
@@ -314,14 +314,14 @@ class PostgresStore:
         async with self._opened().writers.take() as connection:
             return await log.close_reader(connection, name)
 
-    async def drop_readers(self, max_lag: timedelta) -> tuple[Reader, ...]:
+    async def drop_readers(self, max_lag: timedelta) -> tuple[LogReader, ...]:
         """Stop waiting for readers whose oldest unread change is older than `max_lag`; return those dropped now."""
         async with self._opened().writers.take() as connection:
             return await log.drop_readers(connection, max_lag)
 
     # time and policy
 
-    async def due(self, limit: int) -> Due:
+    async def due(self, limit: int) -> DueResources:
         """Return resources whose next deadline has come."""
         async with self._opened().scans.take() as connection:
             return await reading.read_due(connection, limit)

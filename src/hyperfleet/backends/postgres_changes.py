@@ -26,13 +26,13 @@ from hyperfleet.backends.rows import TransitionRow
 from hyperfleet.ports import (
     ChangePage,
     ChangeQuery,
-    Counted,
-    MoveFilter,
+    CurrentCounts,
+    LogReader,
     Query,
-    Reader,
     ReaderPage,
     TokenMove,
     TokenQuery,
+    TransitionFilter,
 )
 
 # ── changes ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -61,7 +61,7 @@ async def _search(connection: Connection, query: ChangeQuery, state: LogState) -
     start, end = [await find_position(connection, moment) for moment in moments_of(query)]
     searched = low, high, _ = state.range_of(query, start, end)
     statement = SQL["find_changes_back" if query.is_descending else "find_changes"]
-    moves = query.moves or MoveFilter()
+    moves = query.moves or TransitionFilter()
     filters = (
         query.since,
         query.until,
@@ -86,12 +86,12 @@ def _some(values: Collection[str]) -> list[str] | None:
 # ── counting the past ────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def count_now(connection: Connection, query: Query, prefixes: tuple[str, ...]) -> Counted:
+async def count_now(connection: Connection, query: Query, prefixes: tuple[str, ...]) -> CurrentCounts:
     """Summarize and count the resources of a query, as of one position."""
     async with transaction(connection, SNAPSHOT):
         groups = await reading.summarize(connection, query, prefixes)
         total = await reading.count(connection, query)
-        return Counted(groups, total, (await read_log_state(connection)).head)
+        return CurrentCounts(groups, total, (await read_log_state(connection)).head)
 
 
 async def position_before(connection: Connection, time: datetime) -> int:
@@ -117,7 +117,7 @@ async def read_token_moves(connection: Connection, query: TokenQuery) -> tuple[T
 # ── named readers ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def open_reader(connection: Connection, name: str) -> Reader:
+async def open_reader(connection: Connection, name: str) -> LogReader:
     """Return a reader; one that is new starts at the head."""
     async with transaction(connection):
         await connection.execute(SQL["open_reader"], name)
@@ -125,9 +125,9 @@ async def open_reader(connection: Connection, name: str) -> Reader:
         return reader
 
 
-async def read_readers(connection: Connection, name: str | None = None) -> tuple[Reader, ...]:
+async def read_readers(connection: Connection, name: str | None = None) -> tuple[LogReader, ...]:
     """Return readers by name: all of them, or one."""
-    return tuple(Reader(*row) for row in await connection.fetch(SQL["read_readers"], name))
+    return tuple(LogReader(*row) for row in await connection.fetch(SQL["read_readers"], name))
 
 
 async def read_next(connection: Connection, name: str, limit: int) -> ReaderPage | None:
@@ -153,7 +153,7 @@ async def close_reader(connection: Connection, name: str) -> bool:
     return bool(done == "DELETE 1")
 
 
-async def drop_readers(connection: Connection, max_lag: timedelta) -> tuple[Reader, ...]:
+async def drop_readers(connection: Connection, max_lag: timedelta) -> tuple[LogReader, ...]:
     """Stop waiting for readers that lag too far behind."""
     async with transaction(connection):
         behind = {row["name"] for row in await connection.fetch(SQL["drop_readers"], max_lag)}

@@ -11,7 +11,7 @@ from hyperfleet.backends.postgres_connections import Connection
 from hyperfleet.backends.rows import decode_report, decode_resource, decode_status
 from hyperfleet.backends.statements import load_statements
 from hyperfleet.model.report import StoredReport
-from hyperfleet.ports import Loaded, NameKey, Needs, Record, Remembered
+from hyperfleet.ports import IdempotencyRecord, Loaded, NameKey, Needs, Record
 
 SQL: Final = load_statements("postgres")
 
@@ -34,7 +34,7 @@ async def load(connection: Connection, needs: Needs) -> tuple[Loaded, int]:
         records=records,
         children=_by_parent(families, [children[id_] for id_ in sorted(children)]),
         names=await _load_names(connection, needs.names) if needs.names else {},
-        remembered=await _load_remembered(connection, needs.keys) if needs.keys else {},
+        idempotency_records=await _load_idempotency_records(connection, needs.keys) if needs.keys else {},
     )
     return loaded, head["position"]
 
@@ -88,6 +88,6 @@ async def _load_names(connection: Connection, names: Collection[NameKey]) -> Map
     return {NameKey(tenant, kind, parent_id, name): id_ for tenant, kind, parent_id, name, id_ in rows}
 
 
-async def _load_remembered(connection: Connection, keys: Collection[str]) -> Mapping[str, Remembered]:
-    rows = await connection.fetch(SQL["read_remembered"], [as_storable(key) for key in keys])
-    return {row["key"]: Remembered(*row) for row in rows}
+async def _load_idempotency_records(connection: Connection, keys: Collection[str]) -> Mapping[str, IdempotencyRecord]:
+    rows = await connection.fetch(SQL["read_idempotency_records"], [as_storable(key) for key in keys])
+    return {row["key"]: IdempotencyRecord(*row) for row in rows}

@@ -9,10 +9,10 @@ from typing import Any
 from hyperfleet.backends.past import Horizon, LogRow, WalkedLog, decode_facets, was_there
 from hyperfleet.backends.postgres_connections import SNAPSHOT, Connection, transaction
 from hyperfleet.backends.postgres_loading import SQL, as_storable, record_of
-from hyperfleet.backends.postgres_reading import remembers, tenants_of
+from hyperfleet.backends.postgres_reading import existed, tenants_of
 from hyperfleet.errors import HistoryPruned
 from hyperfleet.model.report import StoredReport
-from hyperfleet.ports import Entries, Entry, PastReport, Record, Scope
+from hyperfleet.ports import EventPage, LoggedEvent, PastReport, Record, Scope
 
 
 async def read_position(connection: Connection) -> int:
@@ -25,19 +25,19 @@ async def read_horizon(connection: Connection, log: WalkedLog) -> Horizon:
     return Horizon(*await connection.fetchrow(SQL["read_horizon"], log))
 
 
-async def read_events(connection: Connection, after: int, limit: int) -> Entries:
+async def read_events(connection: Connection, after: int, limit: int) -> EventPage:
     """Return events after a position."""
     rows = await connection.fetch(SQL["read_events"], after, limit)
     Horizon(rows[0]["forgotten"]).require_position(after)
-    return Entries(_entries(row[2:] for row in rows if row["position"] is not None), rows[0]["head"])
+    return EventPage(_entries(row[2:] for row in rows if row["position"] is not None), rows[0]["head"])
 
 
 async def read_version(
     connection: Connection, kind: str, id_: str, scope: Scope, at: datetime, parent_id: str | None
-) -> Entry | None:
+) -> LoggedEvent | None:
     """Return the event that made a resource what it was at a moment."""
     async with transaction(connection, SNAPSHOT):
-        if not await remembers(connection, kind, id_, scope, parent_id):
+        if not await existed(connection, kind, id_, scope, parent_id):
             return None
         type_, time = await connection.fetchrow(SQL["read_first_event"], as_storable(id_))
         if not was_there(await read_horizon(connection, "events"), (type_, time), at):
@@ -48,7 +48,9 @@ async def read_version(
         return entries[0]
 
 
-async def read_versions(connection: Connection, resource_id: str, scope: Scope, since: datetime) -> tuple[Entry, ...]:
+async def read_versions(
+    connection: Connection, resource_id: str, scope: Scope, since: datetime
+) -> tuple[LoggedEvent, ...]:
     """Return a resource's events with an answer from the one in force at a moment on."""
     parameters = (as_storable(resource_id), since, tenants_of(scope))
     return _entries(await connection.fetch(SQL["read_events_since"], *parameters))
@@ -86,8 +88,8 @@ async def walk(connection: Connection, after: str, limit: int, scope: Scope) -> 
     return tuple(record_of(row) for row in rows)
 
 
-def _entries(rows: Iterable[Any]) -> tuple[Entry, ...]:
+def _entries(rows: Iterable[Any]) -> tuple[LoggedEvent, ...]:
     return tuple(
-        Entry(at, type_, kind, id_, parent_id, tenant, generation, time, answer, decode_facets(facets))
+        LoggedEvent(at, type_, kind, id_, parent_id, tenant, generation, time, answer, decode_facets(facets))
         for at, type_, kind, id_, parent_id, tenant, generation, time, answer, facets in rows
     )

@@ -15,14 +15,14 @@ from hyperfleet.backends.postgres_loading import SQL, as_storable, record_of
 from hyperfleet.backends.rows import BEYOND_ALL, AdapterRow, TransitionRow, merge_adapters
 from hyperfleet.ports import (
     AdapterRecord,
-    Answer,
-    Due,
-    Group,
+    DueResources,
+    GroupCount,
     HistoryQuery,
     Query,
     Record,
-    Recorded,
+    RecordedTransition,
     Scope,
+    StoredAnswer,
 )
 
 DIALECT: Final = Dialect("$", lambda instant: instant)
@@ -44,7 +44,7 @@ async def read_children(connection: Connection, parent_id: str, scope: Scope) ->
     return tuple(record_of(row) for row in rows)
 
 
-async def find(connection: Connection, query: Query) -> tuple[Answer, ...]:
+async def find(connection: Connection, query: Query) -> tuple[StoredAnswer, ...]:
     """Return the page of a query."""
     is_newest_first = query.order == "updatedAt" and query.is_descending
     statement = build_find(query, DIALECT, _FROM_THE_NEWEST if is_newest_first else None)
@@ -57,7 +57,7 @@ async def count(connection: Connection, query: Query) -> int:
     return int(await connection.fetchval(statement.sql, *_bound(*statement.parameters)))
 
 
-async def summarize(connection: Connection, query: Query, prefixes: tuple[str, ...]) -> tuple[Group, ...]:
+async def summarize(connection: Connection, query: Query, prefixes: tuple[str, ...]) -> tuple[GroupCount, ...]:
     """Count the resources of a query by what follows each prefix."""
     statement = build_summary(query, prefixes, DIALECT)
     return groups_of(tuple(row) for row in await connection.fetch(statement.sql, *_bound(*statement.parameters)))
@@ -72,7 +72,7 @@ async def read_adapters(connection: Connection, scope: Scope) -> tuple[AdapterRe
     )
 
 
-async def read_transitions(connection: Connection, query: HistoryQuery) -> tuple[Recorded, ...]:
+async def read_transitions(connection: Connection, query: HistoryQuery) -> tuple[RecordedTransition, ...]:
     """Return transitions of a resource, the newest first."""
     subjects = list(query.subjects) if query.subjects else None
     span, before = (query.since, query.until), query.before or BEYOND_ALL
@@ -81,19 +81,19 @@ async def read_transitions(connection: Connection, query: HistoryQuery) -> tuple
     return tuple(TransitionRow(*row).recorded() for row in rows)
 
 
-async def remembers(connection: Connection, kind: str, id_: str, scope: Scope, parent_id: str | None) -> bool:
+async def existed(connection: Connection, kind: str, id_: str, scope: Scope, parent_id: str | None) -> bool:
     """Tell whether a resource is there or was."""
-    return bool(await connection.fetchval(SQL["remembers"], *_bound(id_, kind, tenants_of(scope), parent_id)))
+    return bool(await connection.fetchval(SQL["existed"], *_bound(id_, kind, tenants_of(scope), parent_id)))
 
 
-async def read_due(connection: Connection, limit: int) -> Due:
+async def read_due(connection: Connection, limit: int) -> DueResources:
     """Return whose time has come, and when the next one's will."""
     rows = await connection.fetch(SQL["read_due"], limit + 1)
     now = rows[0]["now"]
     wakes = [(id_, wake_at) for _, id_, wake_at in rows if id_ is not None]
     ids = tuple(id_ for id_, wake_at in wakes[:limit] if wake_at <= now)
     following = wakes[len(ids) :]
-    return Due(now, ids, following[0][1] if following else None)
+    return DueResources(now, ids, following[0][1] if following else None)
 
 
 async def read_outdated(connection: Connection, policy_version: int, limit: int) -> tuple[tuple[str, ...], int]:

@@ -10,7 +10,7 @@ from hyperfleet.backends.postgres_connections import Connection, transaction
 from hyperfleet.backends.postgres_loading import SQL, as_storable, load
 from hyperfleet.backends.postgres_writing import write
 from hyperfleet.backends.rows import decode_report, encode, phase_of
-from hyperfleet.ports import Heard, Heartbeat, Needs, Work
+from hyperfleet.ports import Heartbeat, Needs, RecordedHeartbeat, Work
 
 
 async def transact(connection: Connection, needs: Needs, work: Work) -> int:
@@ -24,11 +24,11 @@ async def transact(connection: Connection, needs: Needs, work: Work) -> int:
         return await write(connection, loaded.policy_version, changes)
 
 
-async def record_heartbeats(connection: Connection, heartbeats: Sequence[Heartbeat]) -> list[Heard | None]:
+async def record_heartbeats(connection: Connection, heartbeats: Sequence[Heartbeat]) -> list[RecordedHeartbeat | None]:
     """Record those of some reports that are heartbeats: one statement, which is a transaction of its own."""
     order = sorted(range(len(heartbeats)), key=lambda index: (heartbeats[index].resource_id, heartbeats[index].adapter))
     columns = zip(*[_parameters(heartbeats[index]) for index in order], strict=True)
-    heard: list[Heard | None] = [None] * len(heartbeats)
+    heard: list[RecordedHeartbeat | None] = [None] * len(heartbeats)
     for place, *row in await connection.fetch(SQL["record_heartbeats"], *[list(column) for column in columns]):
         index = order[place - 1]
         heard[index] = _heard(heartbeats[index], row)
@@ -50,7 +50,9 @@ def _parameters(sent: Heartbeat) -> tuple[object, ...]:
     )
 
 
-def _heard(sent: Heartbeat, row: Sequence[Any]) -> Heard:
+def _heard(sent: Heartbeat, row: Sequence[Any]) -> RecordedHeartbeat:
     name, parent_id, tenant, revision, severity, report_id, skew, effective, last_heard, body = row
     stored = None if body is None else decode_report(body, effective, last_heard, sent.digest, True)
-    return Heard(name, parent_id, tenant, revision, phase_of(severity), report_id, skew or timedelta(), stored)
+    return RecordedHeartbeat(
+        name, parent_id, tenant, revision, phase_of(severity), report_id, skew or timedelta(), stored
+    )

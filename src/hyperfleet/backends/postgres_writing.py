@@ -18,12 +18,12 @@ from hyperfleet.backends.postgres_loading import SQL
 from hyperfleet.backends.rows import counts_in_order, encode, in_micros, severity_of
 from hyperfleet.errors import Contended
 from hyperfleet.model.report import StoredReport
-from hyperfleet.ports import Changes
+from hyperfleet.ports import WriteSet
 
 Row = tuple[object, ...]
 
 
-async def write(connection: Connection, policy_version: int, changes: Changes) -> int:
+async def write(connection: Connection, policy_version: int, changes: WriteSet) -> int:
     """Write changes that were computed under a policy; return the position before the first event.
 
     Raises `Contended` if another policy is in force by now, or a heartbeat has moved what a change rests on.
@@ -77,7 +77,7 @@ def _renumber(text: str, by: int) -> str:
 class Rows:
     """The rows of one transaction, by the part that writes them; an event is known by its place until `first` is."""
 
-    def __init__(self, changes: Changes) -> None:
+    def __init__(self, changes: WriteSet) -> None:
         self._changes = changes
         self._encoded: dict[int, str] = {}  # by object: a report is saved and logged as the same text
         self.first = 0
@@ -177,13 +177,13 @@ class Rows:
                 )
 
     def accepted(self) -> Iterator[Row]:
-        for tally in self._changes.tallies:
+        for tally in self._changes.adapter_counts:
             if tally.counts.keys() == _ACCEPTED:
                 counts = tally.counts.values()
                 yield tally.tenant, tally.adapter, tally.last_seen, in_micros(tally.skew), *counts
 
     def tallies(self) -> Iterator[Row]:
-        for tally in self._changes.tallies:
+        for tally in self._changes.adapter_counts:
             if tally.counts.keys() != _ACCEPTED:
                 skew, counts = in_micros(tally.skew), counts_in_order(tally.counts)
                 yield tally.tenant, tally.adapter, tally.last_seen, skew, *counts, tally.last_discard
@@ -234,8 +234,8 @@ class Rows:
         new = {record.resource.id for record in self._changes.inserted}
         return ((id_, token) for id_, token in self._changes.facets_added if id_ in new)
 
-    def remembered(self) -> Iterator[Row]:
-        for answer in self._changes.remembered:
+    def idempotency_records(self) -> Iterator[Row]:
+        for answer in self._changes.idempotency_records:
             yield answer.key, answer.digest, answer.resource_id, answer.answer, answer.time
 
     def _encode(self, stored: StoredReport) -> str:
@@ -274,5 +274,5 @@ _RARE: Final[tuple[tuple[str, RowsOf], ...]] = (
     ("edit_resources", Rows.edited),
     ("insert_resources", Rows.inserted),
     ("insert_facets", Rows.first_facets),
-    ("insert_remembered", Rows.remembered),
+    ("insert_idempotency_records", Rows.idempotency_records),
 )

@@ -17,7 +17,7 @@ from hyperfleet.model.phase import PHASE_TRAITS, WORST_FIRST, Phase
 from hyperfleet.model.report import StoredReport
 from hyperfleet.model.resource import Resource
 from hyperfleet.model.status import Status
-from hyperfleet.ports import AdapterRecord, Cause, CauseKind, Recorded
+from hyperfleet.ports import AdapterRecord, CauseKind, ChangeCause, RecordedTransition
 
 # The counters of an adapter: what a tally calls them, and the columns of `adapters` that hold them.
 COUNTERS: Final[Mapping[str, str]] = {
@@ -122,8 +122,8 @@ class TransitionRow(msgspec.Struct, frozen=True):
     policy: str
     ordinal: int
 
-    def recorded(self) -> Recorded:
+    def recorded(self) -> RecordedTransition:
         """Return it as history tells it."""
         transition = Transition(self.subject, self.before, self.after, self.time, self.reason, self.message)
-        cause = Cause(self.cause, self.ref)
-        return Recorded(self.position, transition, cause, self.policy, self.ordinal, self.since)
+        cause = ChangeCause(self.cause, self.ref)
+        return RecordedTransition(self.position, transition, cause, self.policy, self.ordinal, self.since)

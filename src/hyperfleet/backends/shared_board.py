@@ -1,6 +1,6 @@
-"""A board of shared memory: each worker writes to its own place, all read. Made before the workers are (`serving`).
+"""Shared memory for metrics: each worker writes its own slot, all read. Created before the workers (`serving`).
 
-The memory belongs to no file and goes with the last process that has it. What a worker wrote stays when it dies.
+The memory has no file and is freed with the last process that maps it. What a worker wrote stays when it dies.
 """
 
 from __future__ import annotations
@@ -11,53 +11,53 @@ import struct
 import zlib
 from typing import Final
 
-_PLACE: Final = 4 * 1024 * 1024  # bytes of one worker; memory that nobody writes to is not taken
-_HEAD: Final = struct.Struct("=QII")  # process, length and check sum of what follows
-_ATTEMPTS: Final = 5  # to read a place that is being written to
+_SLOT: Final = 4 * 1024 * 1024  # bytes of one worker: tens of thousands of series; pages never written take no memory
+_HEAD: Final = struct.Struct("=QII")  # process id, length and checksum of what follows
+_ATTEMPTS: Final = 5  # to read a slot that is being written; a write takes microseconds
 
 
 class SharedBoard:
-    """The board, as one process sees it; `seat` gives a worker its place."""
+    """The shared memory, as one process sees it; `take` assigns a worker its slot."""
 
-    def __init__(self, places: int) -> None:
-        """Make a board for so many workers."""
-        self._memory = mmap.mmap(-1, places * _PLACE)
-        self._places = places
-        self._last: dict[int, bytes] = {}  # what could be read, for when it cannot
-        self.place = 0
+    def __init__(self, slots: int) -> None:
+        """Create the memory for a number of workers."""
+        self._memory = mmap.mmap(-1, slots * _SLOT)
+        self._slots = slots
+        self._last: dict[int, bytes] = {}  # the last valid content, used while a slot cannot be read
+        self.slot = 0
 
-    def seat(self, place: int) -> SharedBoard:
-        """Take a place; called once by each worker, after it was made. Return the board."""
-        self.place = place
+    def take(self, slot: int) -> SharedBoard:
+        """Take a slot; called once by each worker after the fork. Return the board."""
+        self.slot = slot
         return self
 
     def write(self, text: bytes) -> bool:
-        """Put something into our place; tell whether it fitted."""
-        if len(text) > _PLACE - _HEAD.size:
+        """Write to our slot; tell whether it fitted."""
+        if len(text) > _SLOT - _HEAD.size:
             return False
-        begin = self.place * _PLACE
+        begin = self.slot * _SLOT
         self._memory[begin + _HEAD.size : begin + _HEAD.size + len(text)] = text
         self._memory[begin : begin + _HEAD.size] = _HEAD.pack(os.getpid(), len(text), zlib.crc32(text))
         return True
 
     def read(self) -> list[bytes]:
-        """Return what is in every place; what nobody has written to is empty."""
-        return [self._read(place) for place in range(self._places)]
+        """Return the content of every slot; an unused slot is empty."""
+        return [self._read(slot) for slot in range(self._slots)]
 
-    def is_taken(self, place: int) -> bool:
-        """Tell whether the process that wrote to a place lives."""
-        pid, _, _ = self._read_head(place)
+    def is_taken(self, slot: int) -> bool:
+        """Tell whether the process that wrote to a slot is running."""
+        pid, _, _ = self._read_head(slot)
         return pid != 0 and os.path.exists(f"/proc/{pid}")
 
-    def _read(self, place: int) -> bytes:
-        begin = place * _PLACE + _HEAD.size
+    def _read(self, slot: int) -> bytes:
+        begin = slot * _SLOT + _HEAD.size
         for _ in range(_ATTEMPTS):
-            _, length, check = self._read_head(place)
-            text = self._memory[begin : begin + min(length, _PLACE)]
-            if zlib.crc32(text) == check:  # and not half of one and half of the next
-                self._last[place] = text
+            _, length, check = self._read_head(slot)
+            text = self._memory[begin : begin + min(length, _SLOT)]
+            if zlib.crc32(text) == check:  # otherwise a write is in progress
+                self._last[slot] = text
                 return text
-        return self._last.get(place, b"")
+        return self._last.get(slot, b"")
 
-    def _read_head(self, place: int) -> tuple[int, int, int]:
-        return _HEAD.unpack_from(self._memory, place * _PLACE)
+    def _read_head(self, slot: int) -> tuple[int, int, int]:
+        return _HEAD.unpack_from(self._memory, slot * _SLOT)

@@ -41,29 +41,29 @@ from hyperfleet.model.report import StoredReport
 from hyperfleet.ports import (
     AdapterRecord,
     AdmitPolicy,
-    Answer,
     ChangePage,
     ChangeQuery,
     Clock,
-    Counted,
-    Due,
-    Entries,
-    Entry,
-    Group,
-    Heard,
+    CurrentCounts,
+    DueResources,
+    EventPage,
+    GroupCount,
     Heartbeat,
     HistoryQuery,
+    LoggedEvent,
+    LogReader,
     Needs,
     NewPolicy,
     PastReport,
     PolicyVersion,
     Pruning,
     Query,
-    Reader,
     ReaderPage,
     Record,
-    Recorded,
+    RecordedHeartbeat,
+    RecordedTransition,
     Scope,
+    StoredAnswer,
     TokenMove,
     TokenQuery,
     Work,
@@ -126,14 +126,14 @@ class SqliteStore:
                 write(connection, changes, found, position)
         return position
 
-    async def record_heartbeats(self, heartbeats: Sequence[Heartbeat]) -> list[Heard | None]:
+    async def record_heartbeats(self, heartbeats: Sequence[Heartbeat]) -> list[RecordedHeartbeat | None]:
         """Record those that say what a calm stored report says, at a later time; None: it is not one of these."""
         async with self._opened().writing() as connection:
             return record(connection, heartbeats, self._clock.now())
 
     # reading one resource
 
-    async def read_answer(self, kind: str, id_: str, scope: Scope, parent_id: str | None = None) -> Answer | None:
+    async def read_answer(self, kind: str, id_: str, scope: Scope, parent_id: str | None = None) -> StoredAnswer | None:
         """Return the stored answer of one resource."""
         session = self._session or self._opened()
         try:
@@ -150,7 +150,7 @@ class SqliteStore:
                 row = session.point.execute(_READ_ANSWER_BELOW_OF_TENANTS, (id_, kind, parent_id, tenants)).fetchone()
         except sqlite3.DatabaseError as error:
             raise translate(error, self._path) from error
-        return None if row is None else Answer(id_, *row)
+        return None if row is None else StoredAnswer(id_, *row)
 
     async def read_record(self, kind: str, id_: str, scope: Scope, parent_id: str | None = None) -> Record | None:
         """Return one resource with its status and reports, as of one moment."""
@@ -169,17 +169,17 @@ class SqliteStore:
         """Return the last report of each adapter at one generation, by adapter name."""
         return await self._opened().scan(past.read_reports_at, resource_id, scope, generation)
 
-    async def read_transitions(self, query: HistoryQuery) -> tuple[Recorded, ...]:
+    async def read_transitions(self, query: HistoryQuery) -> tuple[RecordedTransition, ...]:
         """Return transitions of a resource, the newest first; at most `query.limit`."""
         return await self._opened().scan(reading.read_transitions, query)
 
-    async def remembers(self, kind: str, id_: str, scope: Scope, parent_id: str | None = None) -> bool:
+    async def existed(self, kind: str, id_: str, scope: Scope, parent_id: str | None = None) -> bool:
         """Tell whether a resource is there or was, as far as events are kept."""
-        return await self._opened().scan(reading.remembers, kind, id_, scope, parent_id)
+        return await self._opened().scan(reading.existed, kind, id_, scope, parent_id)
 
     # reading many
 
-    async def find(self, query: Query) -> tuple[Answer, ...]:
+    async def find(self, query: Query) -> tuple[StoredAnswer, ...]:
         """Return the resources of a query, in order; at most `query.limit`."""
         return await self._opened().scan(reading.find, query)
 
@@ -187,11 +187,11 @@ class SqliteStore:
         """Count the resources of a query, without regard to its page."""
         return await self._opened().scan(reading.count, query)
 
-    async def summarize(self, query: Query, prefixes: tuple[str, ...]) -> tuple[Group, ...]:
+    async def summarize(self, query: Query, prefixes: tuple[str, ...]) -> tuple[GroupCount, ...]:
         """Count the resources of a query by what follows each token prefix; the largest group first."""
         return await self._opened().scan(reading.summarize, query, prefixes)
 
-    async def count_now(self, query: Query, prefixes: tuple[str, ...]) -> Counted:
+    async def count_now(self, query: Query, prefixes: tuple[str, ...]) -> CurrentCounts:
         """Summarize and count the resources of a query, as of one position of the log."""
         return await self._opened().scan(log.count_now, query, prefixes)
 
@@ -206,7 +206,7 @@ class SqliteStore:
         with translating(self._path):
             return past.read_position(self._opened().point)
 
-    async def read_events(self, after: int, limit: int) -> Entries:
+    async def read_events(self, after: int, limit: int) -> EventPage:
         """Return the events of all resources after a position; raise `Forgotten` if one of them was pruned."""
         return await self._opened().scan(past.read_events, after, limit)
 
@@ -216,11 +216,11 @@ class SqliteStore:
 
     async def read_version(
         self, kind: str, id_: str, scope: Scope, at: datetime, parent_id: str | None = None
-    ) -> Entry | None:
+    ) -> LoggedEvent | None:
         """Return the event that made a resource what it was; None: it was not there yet."""
         return await self._opened().scan(past.read_version, kind, id_, scope, at, parent_id)
 
-    async def read_versions(self, resource_id: str, scope: Scope, since: datetime) -> tuple[Entry, ...]:
+    async def read_versions(self, resource_id: str, scope: Scope, since: datetime) -> tuple[LoggedEvent, ...]:
         """Return a resource's events with an answer from the one in force at `since` on, as far as they are kept."""
         return await self._opened().scan(past.read_versions, resource_id, scope, since)
 
@@ -246,11 +246,11 @@ class SqliteStore:
 
     # named readers of the log
 
-    async def open_reader(self, name: str) -> Reader:
+    async def open_reader(self, name: str) -> LogReader:
         """Return a reader; one that is new starts at the head."""
         return await self._opened().write(log.open_reader, name, self._clock.now())
 
-    async def readers(self) -> tuple[Reader, ...]:
+    async def readers(self) -> tuple[LogReader, ...]:
         """Return all readers, by name."""
         return await self._opened().scan(log.read_readers)
 
@@ -266,13 +266,13 @@ class SqliteStore:
         """Delete a reader; False: there was none."""
         return await self._opened().write(log.close_reader, name)
 
-    async def drop_readers(self, max_lag: timedelta) -> tuple[Reader, ...]:
+    async def drop_readers(self, max_lag: timedelta) -> tuple[LogReader, ...]:
         """Stop waiting for readers whose oldest unread change is older than `max_lag`; return those dropped now."""
         return await self._opened().write(log.drop_readers, max_lag, self._clock.now())
 
     # time and policy
 
-    async def due(self, limit: int) -> Due:
+    async def due(self, limit: int) -> DueResources:
         """Return resources whose next deadline has come."""
         return await self._opened().scan(reading.read_due, self._clock.now(), limit)
 

@@ -25,7 +25,7 @@ _BESIDE: Final = ("-wal", "-shm", "-journal")  # what SQLite puts beside a file
 Progress = Callable[[int, int], None]  # pages that are done, and all of them
 
 
-class Contents(Struct, frozen=True):
+class BackupContents(Struct, frozen=True):
     """What is in a file."""
 
     schema_version: int
@@ -34,7 +34,7 @@ class Contents(Struct, frozen=True):
     size: int  # bytes
 
 
-def back_up(source: Path, target: Path, progress: Progress) -> Contents:
+def back_up(source: Path, target: Path, progress: Progress) -> BackupContents:
     """Copy a database that may be in use: as of one moment, checked, and in the place of `target` in one step."""
     _refuse_same(source, target)
     if not source.is_file():
@@ -44,7 +44,7 @@ def back_up(source: Path, target: Path, progress: Progress) -> Contents:
         return inspect(draft)
 
 
-def restore(backup: Path, target: Path, progress: Progress) -> Contents:
+def restore(backup: Path, target: Path, progress: Progress) -> BackupContents:
     """Put a copy in the place of a database, in one step; refuse while anything has that open.
 
     What was there stays beside it, as `…-replaced`.
@@ -63,7 +63,7 @@ def restore(backup: Path, target: Path, progress: Progress) -> Contents:
         return contents
 
 
-def inspect(file: Path) -> Contents:
+def inspect(file: Path) -> BackupContents:
     """Look through a whole file; refuse one that is damaged, not ours, or of a newer program."""
     if not file.is_file():
         raise StoreUnavailable(f"{file}: there is no such file")
@@ -77,7 +77,7 @@ def inspect(file: Path) -> Contents:
             raise StoreUnavailable(f"{file} is damaged: {'; '.join(found)}")
         (resources,) = connection.execute("select count(*) from resources").fetchone()
         (position,) = connection.execute("select position from head").fetchone()
-    return Contents(max(versions), resources, position, file.stat().st_size)
+    return BackupContents(max(versions), resources, position, file.stat().st_size)
 
 
 def _copy(source: Path, draft: Path, progress: Progress) -> None:

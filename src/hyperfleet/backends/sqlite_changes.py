@@ -28,14 +28,14 @@ from hyperfleet.backends.sqlite_reading import tenants_of
 from hyperfleet.ports import (
     ChangePage,
     ChangeQuery,
-    Counted,
-    MoveFilter,
+    CurrentCounts,
+    LogReader,
     Query,
-    Reader,
     ReaderPage,
-    Recorded,
+    RecordedTransition,
     TokenMove,
     TokenQuery,
+    TransitionFilter,
 )
 
 # ── changes ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -67,7 +67,7 @@ def _search(connection: sqlite3.Connection, query: ChangeQuery, state: LogState)
     start, end = (find_position(connection, moment) for moment in moments_of(query))
     searched = low, high, _ = state.range_of(query, start, end)
     statement = SQL["find_changes_back" if query.is_descending else "find_changes"]
-    moves = query.moves or MoveFilter()
+    moves = query.moves or TransitionFilter()
     filters = (
         *map(_micros, (query.since, query.until)),
         _some(query.kinds),
@@ -84,7 +84,7 @@ def _search(connection: sqlite3.Connection, query: ChangeQuery, state: LogState)
     return page_of_changes(query, searched, changes)
 
 
-def _recorded(rows: Iterable[Any]) -> Iterable[Recorded]:
+def _recorded(rows: Iterable[Any]) -> Iterable[RecordedTransition]:
     for position, subject, before, after, time, since, *rest in rows:
         began = None if since is None else from_micros(since)
         yield TransitionRow(position, subject, before, after, from_micros(time), began, *rest).recorded()
@@ -101,11 +101,11 @@ def _micros(instant: datetime | None) -> int | None:
 # ── counting the past ────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def count_now(connection: sqlite3.Connection, query: Query, prefixes: tuple[str, ...]) -> Counted:
+def count_now(connection: sqlite3.Connection, query: Query, prefixes: tuple[str, ...]) -> CurrentCounts:
     """Summarize and count the resources of a query, as of one position."""
     with transaction(connection, "deferred"):
         groups, total = reading.summarize_and_count(connection, query, prefixes)
-        return Counted(groups, total, read_log_state(connection).head)
+        return CurrentCounts(groups, total, read_log_state(connection).head)
 
 
 def position_before(connection: sqlite3.Connection, time: datetime) -> int:
@@ -130,7 +130,7 @@ def read_token_moves(connection: sqlite3.Connection, query: TokenQuery) -> tuple
 # ── named readers ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def open_reader(connection: sqlite3.Connection, name: str, now: datetime) -> Reader:
+def open_reader(connection: sqlite3.Connection, name: str, now: datetime) -> LogReader:
     """Return a reader; one that is new starts at the head."""
     with transaction(connection):
         connection.execute(SQL["open_reader"], (name, to_micros(now)))
@@ -138,11 +138,11 @@ def open_reader(connection: sqlite3.Connection, name: str, now: datetime) -> Rea
         return reader
 
 
-def read_readers(connection: sqlite3.Connection, name: str | None = None) -> tuple[Reader, ...]:
+def read_readers(connection: sqlite3.Connection, name: str | None = None) -> tuple[LogReader, ...]:
     """Return readers by name: all of them, or one."""
     rows = connection.execute(SQL["read_readers"], (name,))
     return tuple(
-        Reader(each, position, from_micros(opened), from_micros(moved), *map(_instant, times))
+        LogReader(each, position, from_micros(opened), from_micros(moved), *map(_instant, times))
         for each, position, opened, moved, *times in rows
     )
 
@@ -171,7 +171,7 @@ def close_reader(connection: sqlite3.Connection, name: str) -> bool:
         return connection.execute(SQL["close_reader"], (name,)).rowcount > 0
 
 
-def drop_readers(connection: sqlite3.Connection, max_lag: timedelta, now: datetime) -> tuple[Reader, ...]:
+def drop_readers(connection: sqlite3.Connection, max_lag: timedelta, now: datetime) -> tuple[LogReader, ...]:
     """Stop waiting for readers that lag too far behind."""
     with transaction(connection):
         behind = [

@@ -11,21 +11,23 @@ from typing import Final
 from hyperfleet.backends.rows import COUNTERS, decode_report, from_micros, in_micros, phase_of, to_micros
 from hyperfleet.backends.sqlite_connection import SQL
 from hyperfleet.backends.sqlite_reading import tenants_of
-from hyperfleet.ports import Heard, Heartbeat
+from hyperfleet.ports import Heartbeat, RecordedHeartbeat
 
 _RECORD: Final = SQL["record_heartbeat"]
 _NO_SKEW: Final = timedelta()
 _ONLY_AGGREGATED: Final = (0,) * (len(COUNTERS) - 1)
 
 
-def record(connection: sqlite3.Connection, heartbeats: Sequence[Heartbeat], now: datetime) -> list[Heard | None]:
+def record(
+    connection: sqlite3.Connection, heartbeats: Sequence[Heartbeat], now: datetime
+) -> list[RecordedHeartbeat | None]:
     """Record those of some reports that are heartbeats, within a transaction."""
     heard = [_record_one(connection, sent, now) for sent in heartbeats]
     _tally(connection, heartbeats, heard, now)
     return heard
 
 
-def _record_one(connection: sqlite3.Connection, sent: Heartbeat, now: datetime) -> Heard | None:
+def _record_one(connection: sqlite3.Connection, sent: Heartbeat, now: datetime) -> RecordedHeartbeat | None:
     effective = min(sent.observed_time, now) if sent.observed_time else now
     row = connection.execute(
         _RECORD,
@@ -50,11 +52,14 @@ def _record_one(connection: sqlite3.Connection, sent: Heartbeat, now: datetime) 
         (body,) = connection.execute(SQL["read_body"], (sent.resource_id, sent.adapter)).fetchone()
         stored = decode_report(body, effective, from_micros(last_heard), sent.digest, True)
     skew = sent.observed_time - now if sent.observed_time else _NO_SKEW
-    return Heard(name, parent_id, tenant, revision, phase_of(severity), report_id, skew, stored)
+    return RecordedHeartbeat(name, parent_id, tenant, revision, phase_of(severity), report_id, skew, stored)
 
 
 def _tally(
-    connection: sqlite3.Connection, heartbeats: Sequence[Heartbeat], heard: Sequence[Heard | None], now: datetime
+    connection: sqlite3.Connection,
+    heartbeats: Sequence[Heartbeat],
+    heard: Sequence[RecordedHeartbeat | None],
+    now: datetime,
 ) -> None:
     """Count them in the records of their adapters."""
     counts: defaultdict[tuple[str, str], int] = defaultdict(int)

@@ -13,13 +13,13 @@ from msgspec.structs import replace
 from hyperfleet.backends.rows import decode_report, decode_resource, decode_status, encode, from_micros
 from hyperfleet.backends.sqlite_connection import SQL
 from hyperfleet.model.report import StoredReport
-from hyperfleet.ports import Clock, Loaded, NameKey, Needs, Record, Remembered
+from hyperfleet.ports import Clock, IdempotencyRecord, Loaded, NameKey, Needs, Record
 
 _READ_RECORDS: Final = SQL["read_records"]
 _READ_REPORTS: Final = SQL["read_reports"]
 
 
-class Found(Struct, frozen=True):
+class LoadedRows(Struct, frozen=True):
     """Records that were read, and the numbers of their rows, by id."""
 
     records: dict[str, Record] = field(default_factory=dict)
@@ -31,9 +31,9 @@ def as_list(values: Iterable[str]) -> str:
     return encode(list(values)).decode()
 
 
-def load(connection: sqlite3.Connection, needs: Needs, clock: Clock) -> tuple[Loaded, Found, int]:
+def load(connection: sqlite3.Connection, needs: Needs, clock: Clock) -> tuple[Loaded, LoadedRows, int]:
     """Load what a transaction needs; return that, all records with their numbers, and the position of the head."""
-    found = Found()
+    found = LoadedRows()
     position, policy_version = connection.execute(SQL["read_head"]).fetchone()
     _add_records(connection, found, needs.ids)
     parents = {record.resource.parent_id for record in found.records.values()} - found.records.keys()
@@ -44,19 +44,19 @@ def load(connection: sqlite3.Connection, needs: Needs, clock: Clock) -> tuple[Lo
         records=dict(found.records),
         children=_load_children(connection, found, needs),
         names=_load_names(connection, needs.names),
-        remembered=_load_remembered(connection, needs.keys),
+        idempotency_records=_load_idempotency_records(connection, needs.keys),
     )
     return loaded, found, position
 
 
 def read_records(connection: sqlite3.Connection, ids: Collection[str]) -> tuple[Record, ...]:
     """Return the records of ids, in the order of ids."""
-    found = Found()
+    found = LoadedRows()
     _add_records(connection, found, ids)
     return tuple(found.records[id_] for id_ in sorted(found.records))
 
 
-def _add_records(connection: sqlite3.Connection, found: Found, ids: Collection[str]) -> None:
+def _add_records(connection: sqlite3.Connection, found: LoadedRows, ids: Collection[str]) -> None:
     if not ids:
         return
     listed = as_list(ids)
@@ -84,7 +84,7 @@ def _instant(micros: int | None) -> datetime | None:
     return None if micros is None else from_micros(micros)
 
 
-def _load_children(connection: sqlite3.Connection, found: Found, needs: Needs) -> Mapping[str, tuple[Record, ...]]:
+def _load_children(connection: sqlite3.Connection, found: LoadedRows, needs: Needs) -> Mapping[str, tuple[Record, ...]]:
     """Load the children of each record whose children are wanted."""
     families: dict[str, list[str]] = {
         id_: [] for id_, record in found.records.items() if needs.wants_children(record.resource)
@@ -107,11 +107,11 @@ def _load_names(connection: sqlite3.Connection, names: Collection[NameKey]) -> M
     return taken
 
 
-def _load_remembered(connection: sqlite3.Connection, keys: Collection[str]) -> Mapping[str, Remembered]:
+def _load_idempotency_records(connection: sqlite3.Connection, keys: Collection[str]) -> Mapping[str, IdempotencyRecord]:
     if not keys:
         return {}
-    rows = connection.execute(SQL["read_remembered"], (as_list(keys),))
+    rows = connection.execute(SQL["read_idempotency_records"], (as_list(keys),))
     return {
-        key: Remembered(key, digest, resource_id, answer, from_micros(time))
+        key: IdempotencyRecord(key, digest, resource_id, answer, from_micros(time))
         for key, digest, resource_id, answer, time in rows
     }

@@ -11,10 +11,10 @@ from hyperfleet.backends.past import Horizon, LogRow, WalkedLog, decode_facets, 
 from hyperfleet.backends.rows import from_micros, to_micros
 from hyperfleet.backends.sqlite_connection import SQL, transaction
 from hyperfleet.backends.sqlite_loading import read_records
-from hyperfleet.backends.sqlite_reading import remembers, tenants_of
+from hyperfleet.backends.sqlite_reading import existed, tenants_of
 from hyperfleet.errors import HistoryPruned
 from hyperfleet.model.report import StoredReport
-from hyperfleet.ports import Entries, Entry, PastReport, Record, Scope
+from hyperfleet.ports import EventPage, LoggedEvent, PastReport, Record, Scope
 
 
 def read_position(connection: sqlite3.Connection) -> int:
@@ -29,20 +29,20 @@ def read_horizon(connection: sqlite3.Connection, log: WalkedLog) -> Horizon:
     return Horizon(position, from_micros(time), walked)
 
 
-def read_events(connection: sqlite3.Connection, after: int, limit: int) -> Entries:
+def read_events(connection: sqlite3.Connection, after: int, limit: int) -> EventPage:
     """Return events after a position."""
     with transaction(connection, "deferred"):
         read_horizon(connection, "events").require_position(after)
         rows = connection.execute(SQL["read_events"], (after, limit))
-        return Entries(_entries(rows), read_position(connection))
+        return EventPage(_entries(rows), read_position(connection))
 
 
 def read_version(
     connection: sqlite3.Connection, kind: str, id_: str, scope: Scope, at: datetime, parent_id: str | None
-) -> Entry | None:
+) -> LoggedEvent | None:
     """Return the event that made a resource what it was at a moment."""
     with transaction(connection, "deferred"):
-        if not remembers(connection, kind, id_, scope, parent_id):
+        if not existed(connection, kind, id_, scope, parent_id):
             return None
         type_, time = connection.execute(SQL["read_first_event"], (id_,)).fetchone()
         if not was_there(read_horizon(connection, "events"), (type_, from_micros(time)), at):
@@ -53,7 +53,9 @@ def read_version(
         return entries[0]
 
 
-def read_versions(connection: sqlite3.Connection, resource_id: str, scope: Scope, since: datetime) -> tuple[Entry, ...]:
+def read_versions(
+    connection: sqlite3.Connection, resource_id: str, scope: Scope, since: datetime
+) -> tuple[LoggedEvent, ...]:
     """Return a resource's events with an answer from the one in force at a moment on."""
     parameters = (resource_id, to_micros(since), tenants_of(scope))
     return _entries(connection.execute(SQL["read_events_since"], parameters))
@@ -99,8 +101,10 @@ def _log_rows(rows: Iterable[Any]) -> list[LogRow]:
     ]
 
 
-def _entries(rows: Iterable[Any]) -> tuple[Entry, ...]:
+def _entries(rows: Iterable[Any]) -> tuple[LoggedEvent, ...]:
     return tuple(
-        Entry(at, type_, kind, id_, parent_id, tenant, generation, from_micros(time), answer, decode_facets(facets))
+        LoggedEvent(
+            at, type_, kind, id_, parent_id, tenant, generation, from_micros(time), answer, decode_facets(facets)
+        )
         for at, type_, kind, id_, parent_id, tenant, generation, time, answer, facets in rows
     )

@@ -35,15 +35,15 @@ from hyperfleet.backends.sqlite_connection import SQL, transaction
 from hyperfleet.backends.sqlite_loading import as_list, make_record, make_report, read_records
 from hyperfleet.ports import (
     AdapterRecord,
-    Answer,
-    Due,
-    Group,
+    DueResources,
+    GroupCount,
     HistoryQuery,
     Query,
     Record,
-    Recorded,
+    RecordedTransition,
     Scope,
-    Term,
+    StoredAnswer,
+    TokenTerm,
 )
 
 DIALECT: Final = Dialect("?", to_micros, collects_ranges=True, unindexed="+")
@@ -84,7 +84,7 @@ def read_children(connection: sqlite3.Connection, parent_id: str, scope: Scope) 
         return read_records(connection, [id_ for (id_,) in rows])
 
 
-def find(connection: sqlite3.Connection, query: Query) -> tuple[Answer, ...]:
+def find(connection: sqlite3.Connection, query: Query) -> tuple[StoredAnswer, ...]:
     """Return the page of a query."""
     with transaction(connection, "deferred"):
         start = _choose_start(connection, query)
@@ -95,7 +95,7 @@ def find(connection: sqlite3.Connection, query: Query) -> tuple[Answer, ...]:
         return _find_from(connection, query, start)
 
 
-def _find_from(connection: sqlite3.Connection, query: Query, start: Start) -> tuple[Answer, ...]:
+def _find_from(connection: sqlite3.Connection, query: Query, start: Start) -> tuple[StoredAnswer, ...]:
     statement = build_find(query, DIALECT, start)
     return page_of(connection.execute(statement.sql, statement.parameters))
 
@@ -119,7 +119,7 @@ def _count(connection: sqlite3.Connection, query: Query, start: Start) -> int:
     return int(number)
 
 
-def summarize(connection: sqlite3.Connection, query: Query, prefixes: tuple[str, ...]) -> tuple[Group, ...]:
+def summarize(connection: sqlite3.Connection, query: Query, prefixes: tuple[str, ...]) -> tuple[GroupCount, ...]:
     """Count the resources of a query by what follows each prefix."""
     with transaction(connection, "deferred"):
         return _summarize(connection, query, prefixes, _choose_start(connection, query))
@@ -127,7 +127,7 @@ def summarize(connection: sqlite3.Connection, query: Query, prefixes: tuple[str,
 
 def summarize_and_count(
     connection: sqlite3.Connection, query: Query, prefixes: tuple[str, ...]
-) -> tuple[tuple[Group, ...], int]:
+) -> tuple[tuple[GroupCount, ...], int]:
     """Count the resources of a query by what follows each prefix, and in all; in the transaction of the caller."""
     start = _choose_start(connection, query)
     return _summarize(connection, query, prefixes, start), _count(connection, query, start)
@@ -135,7 +135,7 @@ def summarize_and_count(
 
 def _summarize(
     connection: sqlite3.Connection, query: Query, prefixes: tuple[str, ...], start: Start
-) -> tuple[Group, ...]:
+) -> tuple[GroupCount, ...]:
     statement = build_summary(query, prefixes, DIALECT, start)
     return groups_of(connection.execute(statement.sql, statement.parameters))
 
@@ -144,7 +144,7 @@ def _choose_start(connection: sqlite3.Connection, query: Query) -> Start:
     """Return the rarest of what a query asks for, if it is rare enough to begin with."""
     if query.parent_id is not None:
         return None  # a family is small, and has an index
-    starts: list[Term | Since] = [term for term in query.terms if not term.is_negated]
+    starts: list[TokenTerm | Since] = [term for term in query.terms if not term.is_negated]
     if query.updated_since is not None:
         starts += _choose_beginning(connection, query.updated_since)
     rarest: Start = None
@@ -174,7 +174,7 @@ def read_adapters(connection: sqlite3.Connection, scope: Scope) -> tuple[Adapter
     )
 
 
-def read_transitions(connection: sqlite3.Connection, query: HistoryQuery) -> tuple[Recorded, ...]:
+def read_transitions(connection: sqlite3.Connection, query: HistoryQuery) -> tuple[RecordedTransition, ...]:
     """Return transitions of a resource, the newest first."""
     subjects = as_list(query.subjects) if query.subjects else None
     span = [None if instant is None else to_micros(instant) for instant in (query.since, query.until)]
@@ -191,19 +191,19 @@ def _instant(micros: int | None) -> datetime | None:
     return None if micros is None else from_micros(micros)
 
 
-def remembers(connection: sqlite3.Connection, kind: str, id_: str, scope: Scope, parent_id: str | None) -> bool:
+def existed(connection: sqlite3.Connection, kind: str, id_: str, scope: Scope, parent_id: str | None) -> bool:
     """Tell whether a resource is there or was."""
-    row = connection.execute(SQL["remembers"], (id_, kind, parent_id, tenants_of(scope))).fetchone()
+    row = connection.execute(SQL["existed"], (id_, kind, parent_id, tenants_of(scope))).fetchone()
     return row is not None
 
 
-def read_due(connection: sqlite3.Connection, now: datetime, limit: int) -> Due:
+def read_due(connection: sqlite3.Connection, now: datetime, limit: int) -> DueResources:
     """Return whose time has come, and when the next one's will."""
     rows = connection.execute(SQL["read_wakes"], (limit + 1,)).fetchall()
     instant = to_micros(now)
     ids = [id_ for id_, wake_at in rows[:limit] if wake_at <= instant]
     following = rows[len(ids) :]
-    return Due(now, tuple(ids), from_micros(following[0][1]) if following else None)
+    return DueResources(now, tuple(ids), from_micros(following[0][1]) if following else None)
 
 
 def read_outdated(connection: sqlite3.Connection, policy_version: int, limit: int) -> tuple[tuple[str, ...], int]:

@@ -13,14 +13,14 @@ from typing import Final
 from hyperfleet.backends.past import encode_facets
 from hyperfleet.backends.rows import counts_in_order, encode, in_micros, severity_of, to_micros
 from hyperfleet.backends.sqlite_connection import SQL
-from hyperfleet.backends.sqlite_loading import Found
+from hyperfleet.backends.sqlite_loading import LoadedRows
 from hyperfleet.model.report import StoredReport
-from hyperfleet.ports import Changes, Record
+from hyperfleet.ports import Record, WriteSet
 
 Row = tuple[object, ...]
 
 
-def write(connection: sqlite3.Connection, changes: Changes, found: Found, base: int) -> None:
+def write(connection: sqlite3.Connection, changes: WriteSet, found: LoadedRows, base: int) -> None:
     """Write changes whose first event comes after position `base`."""
     if changes.inserted:
         (last,) = connection.execute(SQL["read_last_number"]).fetchone()
@@ -35,7 +35,7 @@ def write(connection: sqlite3.Connection, changes: Changes, found: Found, base: 
 class _Writing:
     """The rows of one transaction, by the statement that writes them."""
 
-    def __init__(self, changes: Changes, found: Found, base: int) -> None:
+    def __init__(self, changes: WriteSet, found: LoadedRows, base: int) -> None:
         self._changes = changes
         self._found = found
         self._first = base + 1
@@ -179,7 +179,7 @@ class _Writing:
         return ((token, self._found.numbers[id_]) for id_, token in self._changes.facets_removed)
 
     def tallies(self) -> Iterator[Row]:
-        for tally in self._changes.tallies:
+        for tally in self._changes.adapter_counts:
             skew = in_micros(tally.skew)
             yield (
                 tally.tenant,
@@ -190,8 +190,8 @@ class _Writing:
                 *counts_in_order(tally.counts),
             )
 
-    def remembered(self) -> Iterator[Row]:
-        for answer in self._changes.remembered:
+    def idempotency_records(self) -> Iterator[Row]:
+        for answer in self._changes.idempotency_records:
             yield answer.key, answer.digest, answer.resource_id, answer.answer, to_micros(answer.time)
 
     def _edited(self) -> Iterator[Record]:
@@ -240,6 +240,6 @@ _STEPS: Final[tuple[tuple[str, Callable[[_Writing], Iterator[Row]]], ...]] = (
     (SQL["remove_facet"], _Writing.facets_removed),
     (SQL["add_facet"], _Writing.facets_added),
     (SQL["tally"], _Writing.tallies),
-    (SQL["remember"], _Writing.remembered),
+    (SQL["insert_idempotency_record"], _Writing.idempotency_records),
     (SQL["raise_head"], _Writing.head),
 )

@@ -30,12 +30,12 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 from opentelemetry.util.types import Attributes as OtelAttributes
 
 from hyperfleet import __version__
-from hyperfleet.services.tracing import HERE, Attributes, TracePoint
+from hyperfleet.services.tracing import CURRENT_SPAN, Attributes, TracePoint
 
 _QUEUE: Final = 8_192  # spans that wait; some MB
 _SEND_EVERY: Final = 1_000  # milliseconds
 _DELIVERY: Final = 5.0  # seconds that one delivery may take with all its attempts
-_SILENCE: Final = 60.0  # seconds between two complaints about a collector
+_INTERVAL: Final = 60.0  # seconds between two complaints about a collector
 _W3C: Final = TraceContextTextMapPropagator()
 _ROOT: Final = Context()
 # A `traceparent` that we know how to read: trace, span, flags. None of the ids is all zeros.
@@ -48,7 +48,7 @@ class Telemetry:
 
     def __init__(self, endpoint: str, ratio: float, service: str) -> None:
         """Send to the collector at `endpoint` this share of the traces that begin here, in the name of a service."""
-        logging.getLogger(trace_exporter.__name__).addFilter(_Sparing())
+        logging.getLogger(trace_exporter.__name__).addFilter(_RateLimit())
         self._exporter = trace_exporter.OTLPSpanExporter(endpoint=endpoint, timeout=_DELIVERY)
         self._ratio = ratio
         # What is recorded is decided here, before OpenTelemetry has any work with it.
@@ -78,11 +78,11 @@ class Telemetry:
     ) -> AbstractContextManager[_Span | None]:
         """Open a span below the one we are in, or one that is linked to those for whom it is done."""
         links = [Link(_context_of(point)) for point in dict.fromkeys(origins or ()) if point.is_recorded]
-        here = HERE.get()
+        here = CURRENT_SPAN.get()
         is_recorded = bool(links) if origins is not None else self._is_chosen() if here is None else here.is_recorded
         if not is_recorded:
             return nullcontext()
-        context = _ROOT if origins is not None or here is None else trace.set_span_in_context(_stand_for(here))
+        context = _ROOT if origins is not None or here is None else trace.set_span_in_context(_as_span(here))
         return _enter(self._tracer.start_span(name, context, attributes=dict(attributes or {}), links=links))
 
     def _is_chosen(self) -> bool:
@@ -103,25 +103,25 @@ class _Span(Struct, frozen=True):
 
     @property
     def is_recorded(self) -> bool:
-        """Tell whether it will be seen."""
+        """Tell whether it is sampled."""
         return self.span.is_recording()
 
     def rename(self, name: str) -> None:
-        """Give it its name."""
+        """Set its name."""
         self.span.update_name(name)
 
-    def tell(self, attributes: Attributes) -> None:
-        """Tell something of it."""
+    def set_attributes(self, attributes: Attributes) -> None:
+        """Add attributes."""
         self.span.set_attributes(attributes)
 
     def fail(self, kind: str) -> None:
-        """Show it as failed."""
+        """Mark it as failed."""
         self.span.set_attribute("error.type", kind)
         self.span.set_status(Status(StatusCode.ERROR))
 
 
 class _Unrecorded:
-    """A request of which nothing is recorded; the log names its trace all the same."""
+    """A request that is not sampled; the log still names its trace."""
 
     is_recorded = False
 
@@ -129,16 +129,16 @@ class _Unrecorded:
         self._point = point
 
     def __enter__(self) -> _Unrecorded:
-        self._token = HERE.set(self._point)
+        self._token = CURRENT_SPAN.set(self._point)
         return self
 
     def __exit__(self, *error: object) -> None:
-        HERE.reset(self._token)
+        CURRENT_SPAN.reset(self._token)
 
     def rename(self, name: str) -> None:
         """Do nothing."""
 
-    def tell(self, attributes: Attributes) -> None:
+    def set_attributes(self, attributes: Attributes) -> None:
         """Do nothing."""
 
     def fail(self, kind: str) -> None:
@@ -147,9 +147,9 @@ class _Unrecorded:
 
 @contextmanager
 def _enter(span: trace.Span) -> Iterator[_Span]:
-    """Be in a span for the length of a block."""
+    """Make a span the current one for the length of a block."""
     at = span.get_span_context()
-    here = HERE.set(TracePoint(f"{at.trace_id:032x}", f"{at.span_id:016x}", is_recorded=True))
+    token = CURRENT_SPAN.set(TracePoint(f"{at.trace_id:032x}", f"{at.span_id:016x}", is_recorded=True))
     entered = _Span(span)
     try:
         yield entered
@@ -157,11 +157,11 @@ def _enter(span: trace.Span) -> Iterator[_Span]:
         entered.fail(type(error).__qualname__)
         raise
     finally:
-        HERE.reset(here)
+        CURRENT_SPAN.reset(token)
         span.end()
 
 
-def _stand_for(point: TracePoint) -> trace.Span:
+def _as_span(point: TracePoint) -> trace.Span:
     return NonRecordingSpan(_context_of(point))
 
 
@@ -170,13 +170,13 @@ def _context_of(point: TracePoint) -> SpanContext:
 
 
 def _describe(service: str) -> Resource:
-    """Say who sends this; what the environment says (OTEL_RESOURCE_ATTRIBUTES) is added."""
+    """Describe this process; OTEL_RESOURCE_ATTRIBUTES of the environment is added."""
     ours: OtelAttributes = {"service.name": service, "service.version": __version__, "process.pid": os.getpid()}
     return Resource.create(ours)
 
 
-class _Sparing(logging.Filter):
-    """Lets a complaint about the collector through now and then, as a warning: the fleet does not depend on it."""
+class _RateLimit(logging.Filter):
+    """Logs the exporter's errors as rare warnings: the fleet does not depend on the collector."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -185,7 +185,7 @@ class _Sparing(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         if time.monotonic() < self._due:
             return False
-        self._due = time.monotonic() + _SILENCE
+        self._due = time.monotonic() + _INTERVAL
         record.levelno, record.levelname = logging.WARNING, "WARNING"
-        record.msg = f"traces are not delivered, which is told every {_SILENCE:g}s: {record.msg}"
+        record.msg = f"traces are not delivered (logged at most every {_INTERVAL:g}s): {record.msg}"
         return True

@@ -37,7 +37,7 @@ def parse_labels(texts: Iterable[str], *, may_remove: bool = False) -> dict[str,
 
 def check_labels(labels: Mapping[str, str | None]) -> None:
     """Raise `Misuse` with everything that the server would refuse about labels."""
-    from hyperfleet.api.intake import read_merge_patch
+    from hyperfleet.api.resource_bodies import read_merge_patch
     from hyperfleet.model.kind import CLUSTER
 
     errors = read_merge_patch({"labels": dict(labels)}, CLUSTER, "").errors

@@ -21,7 +21,7 @@ from hyperfleet.errors import StoreUnavailable
 from hyperfleet.settings import conceal, find_unknown_variables, parse_database, resolve
 
 if TYPE_CHECKING:
-    from hyperfleet.backends.sqlite_backup import Contents
+    from hyperfleet.backends.sqlite_backup import BackupContents
     from hyperfleet.bootstrap import MigratableStore
     from hyperfleet.settings import Database, Settings
 
@@ -187,7 +187,7 @@ def _count(ticker: Ticker, noun: str) -> Callable[[int, int], None]:
     return lambda done, all_: ticker.show(f"{done} of {all_} {noun}")
 
 
-def _describe(contents: Contents) -> str:
+def _describe(contents: BackupContents) -> str:
     size = f"{contents.size / 1024 / 1024:.1f} MB"
     return f"{count_of(contents.resources, 'resource')}, position {contents.position}, {size}"
 

@@ -245,7 +245,7 @@ def _check_names(
     name: str | None, labels: Mapping[str, str] | None, place: Callable[[str], DocumentPlace]
 ) -> Iterator[DocumentProblem]:
     """Check name and labels, if given, with the server's rules."""
-    from hyperfleet.api.intake import read_merge_patch
+    from hyperfleet.api.resource_bodies import read_merge_patch
     from hyperfleet.model.kind import CLUSTER as CLUSTER_KIND
 
     given = {"name": name, "labels": labels}

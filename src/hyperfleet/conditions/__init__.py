@@ -12,12 +12,12 @@ A tour, in the order a newcomer meets it:
     aggregate     one condition of many objects becomes one
       priority      issue, unknown or info?
       merge         the worst decides
-      grouping      the words of an aggregate
+      grouping      the message of an aggregate
       message       nesting, lists of names, the length limit
       plural        kinds in the plural
-    patch         carry my changes over to a list that others may have changed
+    patch         apply changes to a list that others may have changed
     lint          what Kubernetes would refuse, and what is almost surely a mistake
-    cluster       all of the above at work: the status of a Cluster
+    cluster       the status of a Cluster, computed with all of the above
 
 Conditions are values and lists are tuples; nothing is changed in place, nothing reads a clock. Examples, and
 the table of where we differ from the original and why: docs/conditions.md.

@@ -39,7 +39,7 @@ def aggregate(sources: Iterable[Source], aggregation: Aggregation) -> Condition:
     type_ = aggregation.source_type
     statements = [SourcedCondition(source, _stated(source, type_)) for source in ordered]
     merged = merge(statements, (type_,), aggregation.strategy or _default_strategy(aggregation))
-    return Condition(aggregation.target or type_, merged.status, merged.reason, fit(describe(merged.findings)))
+    return Condition(aggregation.target or type_, merged.status, merged.reason, fit(describe(merged.ranked)))
 
 
 def _identity(source: Source) -> tuple[str, str, str]:

@@ -1,6 +1,6 @@
 """The message of an aggregate: equal messages grouped, the worst first, at most three, three names each.
 
-Called by `aggregate` only. Three steps, kept apart: group, order, word.
+Called by `aggregate` only. Three steps: group, order, write.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _TRAILERS: Final = {
 
 
 class ConditionGroup(Struct, frozen=True, kw_only=True):
-    """All objects of one kind that say the same."""
+    """All objects of one kind with the same message."""
 
     kind: str
     text: str
@@ -38,7 +38,7 @@ class ConditionGroup(Struct, frozen=True, kw_only=True):
 
 
 def describe(findings: Sequence[RankedCondition]) -> str:
-    """Write the message: the issues and unknowns, or when there are none the infos that say something."""
+    """Write the message: the issues and unknowns, or, when there are none, the infos with a message."""
     selected = _select(findings)
     control_plane = {f.source.name for f in selected if f.source.is_control_plane_machine}
     groups = sorted(_group(selected), key=_place)
@@ -53,28 +53,28 @@ def _select(findings: Sequence[RankedCondition]) -> list[RankedCondition]:
 
 
 def _group(findings: Iterable[RankedCondition]) -> Iterator[ConditionGroup]:
-    """Group by kind and text. How urgent a text is, is decided over all kinds that say it."""
+    """Group by kind and text. The priority of a text is that over all kinds."""
     names: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
     priorities: dict[str, Priority] = {}
-    said_by_control_plane: set[str] = set()
+    from_control_plane: set[str] = set()
     for finding in findings:
         text = text_of(finding.condition)
         names[finding.source.kind, text].append(finding.source.name)
         priorities[text] = min(finding.priority, priorities.get(text, Priority.INFO))
         if finding.source.is_control_plane_machine:
-            said_by_control_plane.add(text)
+            from_control_plane.add(text)
     for (kind, text), members in names.items():
         yield ConditionGroup(
             kind=kind,
             text=text,
             names=tuple(members),
             priority=priorities[text],
-            goes_first=text in said_by_control_plane,
+            goes_first=text in from_control_plane,
         )
 
 
 def _place(group: ConditionGroup) -> tuple[str, bool, Priority, int, str, str]:
-    """Order by kind; then control plane, urgency, size; then by what makes the order the same every time."""
+    """Order by kind; then control plane, urgency, size; then by names and text, for a stable order."""
     return (
         group.kind,
         not group.goes_first,

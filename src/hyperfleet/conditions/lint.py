@@ -37,7 +37,7 @@ class Flaw(Struct, frozen=True):
 
 
 class Circumstances(Struct, frozen=True):
-    """What a condition is judged against."""
+    """What a condition is checked against."""
 
     now: datetime
     generation: int
@@ -45,7 +45,7 @@ class Circumstances(Struct, frozen=True):
 
 Rule = Callable[[Condition, Circumstances], bool]
 
-# Each rule says when a condition is flawed.
+# Each rule tells whether a condition is flawed.
 _RULES: Final[tuple[tuple[str, str, Rule], ...]] = (
     ("TypeTooLong", f"type is longer than {MAX_TYPE} characters", lambda c, _: len(c.type) > MAX_TYPE),
     ("TypeInvalid", "type is not a qualified name", lambda c, _: TYPE_PATTERN.fullmatch(c.type) is None),
@@ -63,7 +63,7 @@ _RULES: Final[tuple[tuple[str, str, Rule], ...]] = (
     ),
     (
         "ReasonLeaked",
-        "reason only says that nobody gave one",
+        "reason is the placeholder for a missing reason",
         lambda c, _: c.reason in (NO_REASON_REPORTED, NOT_YET_REPORTED),
     ),
     (

@@ -1,6 +1,6 @@
-"""Looking into a list of conditions, and comparing two conditions.
+"""Look up conditions in a list, and compare two conditions.
 
-Everybody calls this. A missing condition is Unknown: `is_unknown` says so, `is_true` and `is_false` do not.
+A missing condition is Unknown: `is_unknown` is true for it, `is_true` and `is_false` are not.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def get_last_transition_time(conditions: Iterable[Condition], type_: str) -> dat
 
 
 def has_same_state(one: Condition, other: Condition, *, ignore_generation: bool = False) -> bool:
-    """Tell whether two conditions say the same, whenever they began to say it."""
+    """Tell whether two conditions are equal apart from their transition times."""
     other = replace(other, last_transition_time=one.last_transition_time)
     if ignore_generation:
         other = replace(other, observed_generation=one.observed_generation)

@@ -1,7 +1,7 @@
 """Merging many conditions into the status and reason of one.
 
 Summary (many conditions of one object) and aggregate (one condition of many objects) both come here, and then
-each writes its own message from the ranked findings. Types are not validated: any name may be merged.
+each writes its own message from the ranked conditions. Types are not validated: any name may be merged.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ _STATUS_OF_NEGATIVE_TARGET: Final[dict[Priority, ConditionStatus]] = {
 
 
 class SourcedCondition(Struct, frozen=True):
-    """One condition, and the source that makes it."""
+    """A condition with its source."""
 
     source: Source
     condition: Condition
 
 
 class RankedCondition(Struct, frozen=True):
-    """A statement whose priority has been decided."""
+    """A condition with its source and priority."""
 
     source: Source
     condition: Condition
@@ -52,9 +52,9 @@ ReasonOf = Callable[[Sequence[RankedCondition]], str]
 
 
 def choose_reason(issue: str, unknown: str, info: str) -> ReasonOf:
-    """Make the usual reason function: one reason for each priority, the worst one found decides."""
+    """Make the usual reason function: one reason for each priority; the worst priority decides."""
     reasons = {Priority.ISSUE: issue, Priority.UNKNOWN: unknown, Priority.INFO: info}
-    return lambda findings: reasons[worst(findings)]
+    return lambda ranked: reasons[worst(ranked)]
 
 
 class Strategy(Struct, frozen=True, kw_only=True):
@@ -63,7 +63,7 @@ class Strategy(Struct, frozen=True, kw_only=True):
     priority_of: PriorityOf = by_polarity()
     reason_of: ReasonOf = choose_reason("IssuesReported", "UnknownReported", "InfoReported")
     target_is_negative: bool = False
-    edit_entries: Callable[[list[str]], list[str]] = list  # the last word on a summary's entries
+    edit_entries: Callable[[list[str]], list[str]] = list  # may change the entries of a summary
 
 
 class Merged(Struct, frozen=True):
@@ -71,33 +71,31 @@ class Merged(Struct, frozen=True):
 
     status: ConditionStatus
     reason: str
-    findings: tuple[RankedCondition, ...]
+    ranked: tuple[RankedCondition, ...]
 
 
-def merge(statements: Iterable[SourcedCondition], types: Iterable[str], strategy: Strategy) -> Merged:
-    """Rank the statements and let the worst one decide; `types` gives the order."""
-    findings = rank(statements, types, strategy.priority_of)
-    if not findings:
+def merge(sourced: Iterable[SourcedCondition], types: Iterable[str], strategy: Strategy) -> Merged:
+    """Rank the conditions and let the worst one decide; `types` gives the order."""
+    ranked = rank(sourced, types, strategy.priority_of)
+    if not ranked:
         raise MergeError("can't merge an empty list of conditions")
     table = _STATUS_OF_NEGATIVE_TARGET if strategy.target_is_negative else _STATUS
-    return Merged(table[worst(findings)], strategy.reason_of(findings), findings)
+    return Merged(table[worst(ranked)], strategy.reason_of(ranked), ranked)
 
 
 def rank(
-    statements: Iterable[SourcedCondition], types: Iterable[str], priority_of: PriorityOf
+    sourced: Iterable[SourcedCondition], types: Iterable[str], priority_of: PriorityOf
 ) -> tuple[RankedCondition, ...]:
-    """Order statements by type, then the longest unchanged first, and decide the priority of each."""
+    """Order conditions by type, then the longest unchanged first, and decide the priority of each."""
     position = {type_: index for index, type_ in enumerate(types)}  # of a type given twice the last one counts
 
-    def place(statement: SourcedCondition) -> tuple[int, datetime]:
-        condition = statement.condition
+    def place(each: SourcedCondition) -> tuple[int, datetime]:
+        condition = each.condition
         return position.get(condition.type, 0), condition.last_transition_time or _ZERO_TIME
 
-    return tuple(
-        RankedCondition(s.source, s.condition, priority_of(s.condition)) for s in sorted(statements, key=place)
-    )
+    return tuple(RankedCondition(s.source, s.condition, priority_of(s.condition)) for s in sorted(sourced, key=place))
 
 
-def worst(findings: Iterable[RankedCondition]) -> Priority:
+def worst(ranked: Iterable[RankedCondition]) -> Priority:
     """Return the priority that decides."""
-    return min(finding.priority for finding in findings)
+    return min(each.priority for each in ranked)

@@ -34,7 +34,7 @@ def is_blank(message: str) -> bool:
 
 
 def text_of(condition: Condition) -> str:
-    """Return what a condition has to say: its message, or else its reason."""
+    """Return the message of a condition or, if it is blank, its reason."""
     return condition.reason if is_blank(condition.message) else condition.message
 
 
@@ -70,7 +70,7 @@ def name_objects(kind: str, names: Sequence[str]) -> str:
 
 
 def fit(message: str) -> str:
-    """Cut a message that Kubernetes would refuse, and say so at its end."""
+    """Cut a message that is too long for Kubernetes, with a note at its end."""
     if len(message) <= MAX_MESSAGE:
         return message
     return message[: MAX_MESSAGE - len(_CUT_MARK)] + _CUT_MARK

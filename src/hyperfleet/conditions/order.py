@@ -1,6 +1,6 @@
-"""The order in which conditions are shown: what a person asks first comes first.
+"""The order in which conditions are shown: the most important first.
 
-Types nobody listed come in alphabetical order before the last two.
+Types that are not listed come in alphabetical order before the last two.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Patch: carry my changes of a list of conditions over to a list that others may have changed meanwhile.
+"""Patch: apply changes of a list of conditions to a list that others may have changed in the meantime.
 
-A three-way merge: `diff` what I read with what I want, `apply_patch` to the latest. Types I own are simply
-written; for all others a change under my feet is a conflict, never a silent overwrite.
+A three-way merge: `diff` the list as read with the wanted one, `apply_patch` to the latest. Owned types are
+overwritten; for all others a concurrent change is a conflict.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class ConditionChange(Struct, frozen=True):
-    """One type that I changed: added when there is no `before`, removed when there is no `after`."""
+    """One changed type: added if there is no `before`, removed if there is no `after`."""
 
     type: str
     before: Condition | None
@@ -66,11 +66,11 @@ def _write(latest: tuple[Condition, ...], change: ConditionChange, now: datetime
 
 
 def _is_due(change: ConditionChange, latest: Condition | None) -> bool:
-    """Tell whether a change still has to be made; raise when somebody else changed the same thing."""
+    """Tell whether a change still has to be made; raise if another writer changed the same condition."""
     if change.after is None:
         return _is_removal_due(change, latest)
     if latest is not None and has_same_state(latest, change.after):
-        # Somebody wrote the same before me: theirs stands, with its transition time.
+        # Another writer made the same change: keep theirs, with its transition time.
         return False
     if latest == change.before:
         return True

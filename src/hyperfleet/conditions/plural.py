@@ -1,4 +1,4 @@
-"""The English plural of a kind, for messages that speak of several objects.
+"""The English plural of a kind, for messages about several objects.
 
 Kinds are CamelCase: only their last word is inflected (`MachinePolicy`, `MachinePolicies`).
 """

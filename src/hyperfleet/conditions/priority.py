@@ -1,7 +1,7 @@
-"""How much a condition matters when several are merged: issue, then unknown, then info.
+"""The priority of a condition when several are merged: issue, then unknown, then info.
 
 The default follows the status and the polarity of the type. A merge may bring its own function (the Cluster's
-`Available` does); it answers with one of these three and nothing else.
+`Available` does); it returns one of these three.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Priority(IntEnum):
-    """What deserves attention first has the lowest rank."""
+    """The priorities; the most urgent has the lowest value."""
 
     ISSUE = 0
     UNKNOWN = 1

@@ -1,6 +1,6 @@
 """A source: an object that conditions are read from.
 
-Summary, aggregate and mirror take sources. The condition says what is the case; the source says with whom.
+Summary, aggregate and mirror take sources. A condition has the state; the source has the object it belongs to.
 """
 
 from typing import Final
@@ -24,5 +24,5 @@ class Source(Struct, frozen=True, kw_only=True):
 
 
 def not_yet_reported(type_: str, message: str) -> Condition:
-    """Make the condition that stands in for one that is missing."""
+    """Make a placeholder for a missing condition."""
     return Condition(type=type_, status=UNKNOWN, reason=NOT_YET_REPORTED, message=message)

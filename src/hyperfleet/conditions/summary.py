@@ -46,7 +46,7 @@ def summarize(source: Source, summary: SummaryOptions) -> Condition:
 
 
 def _check(source: Source, summary: SummaryOptions) -> None:
-    """Refuse a summary that makes no sense; the texts are those Cluster API users know."""
+    """Reject an invalid summary, with the error texts of Cluster API."""
     if not summary.types:
         raise MergeError("option ForConditionTypes not provided or empty")
     if summary.target in summary.types:
@@ -61,7 +61,7 @@ def _check(source: Source, summary: SummaryOptions) -> None:
 
 
 def _in_scope(source: Source, summary: SummaryOptions) -> Iterator[Condition]:
-    """Yield the listed conditions the source has, then a stand-in for each that is missing."""
+    """Yield the listed conditions the source has, then a placeholder for each missing one."""
     overrides = {override.type: override for override in summary.overrides}
     for condition in source.conditions:
         if condition.type in summary.types:
@@ -73,13 +73,13 @@ def _in_scope(source: Source, summary: SummaryOptions) -> Iterator[Condition]:
 
 
 def _entries(merged: Merged) -> Iterator[str]:
-    for finding in merged.findings:
+    for finding in merged.ranked:
         if _is_shown(finding, merged):
             yield f"* {finding.condition.type}:{nest(text_of(finding.condition))}"
 
 
 def _is_shown(finding: RankedCondition, merged: Merged) -> bool:
-    """Show every issue and unknown; an info only when all is well and it has something to say."""
+    """Show every issue and unknown; an info only if there are no others and it has a message."""
     if finding.priority is not Priority.INFO:
         return True
     return merged.status == TRUE and not is_blank(finding.condition.message)

@@ -30,9 +30,9 @@ def set_condition(
     generation: int | None = None,
     order: Order | None = default_order,
 ) -> tuple[Condition, ...]:
-    """Add a condition or update the one of its type; `order=None` keeps the list as it stands.
+    """Add a condition or update the one of its type; `order=None` keeps the order of the list.
 
-    `generation`, the target's, replaces whatever the condition says; without it the condition's own is kept.
+    `generation`, the target's, replaces that of the condition; without it the condition's own is kept.
     """
     updated = _upsert(conditions, _prepare(condition, now, generation))
     return updated if updated is conditions else sort_conditions(updated, order)
@@ -59,7 +59,7 @@ def _prepare(condition: Condition, now: datetime, generation: int | None) -> Con
 
 
 def _whole_second(moment: datetime) -> datetime:
-    """Kubernetes stores no fractions and speaks UTC."""
+    """Convert to UTC without fractions, as Kubernetes stores times."""
     return moment.astimezone(UTC).replace(microsecond=0)
 
 

@@ -1,4 +1,4 @@
-"""Reading conditions from provider objects, which come as plain dictionaries of any quality.
+"""Read conditions from provider objects, which are plain dictionaries of any quality.
 
 A malformed condition becomes an `UnreadableCondition` and does not hide its siblings. Only a caller that asks for that
 one, or for all of them, gets the error.
@@ -33,7 +33,7 @@ _RFC3339: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d([.,]\d+)?(Z|[+-]\d
 
 
 class UnreadableCondition(Struct, frozen=True):
-    """Why a condition cannot be read; `type` is empty when not even that is known."""
+    """Why a condition cannot be read; `type` is empty if it is unknown."""
 
     type: str
     message: str
@@ -173,7 +173,7 @@ def _generation(entry: Object, type_: str) -> int:
 
 
 def read_moment(value: object) -> datetime | None:
-    """Read an instant: nothing is the zero time; YAML loaders hand over instants already parsed."""
+    """Read a time: empty is the zero time; YAML loaders may have parsed it already."""
     if value is None or value == "":
         return None
     if isinstance(value, str) and _RFC3339.fullmatch(value):

@@ -4,20 +4,20 @@
     program.evaluate({"adapters": [...]})
 
 The schema declares the names of the environment with the types of `types`; without one every name is open. Generated
-code trusts it: a value that is not of its declared type may be taken for one. Data that nobody has checked goes
-through `conform(values, schema)` first, which lists everything that does not fit.
+code trusts it and does not check values. Pass unchecked data through `conform(values, schema)` first, which lists
+everything that does not fit.
 
 What comes back is plain data, like what goes in: None, bool, int, float, str, bytes, list and dict. Besides them:
 
 - a time is a `Time` (`.to_datetime()`), a duration a `Duration`, an int of nanoseconds;
-- the list that was never made, as in `m.missing` of a map of lists, is an empty list that is nil to expressions;
+- the nil slice, as in `m.missing` of a map of lists, is an empty list that is nil to expressions;
 - a map of `groupBy` or `fromPairs` is a dict in which `1`, `1.0` and `true` are three keys.
 
 Results may share parts with the values that were given. `to_json` writes any of them in one line.
 
-The way of an expression: `syntax` → `checking` → `compiling`, over the tree of `nodes` with the types of `types`. At
-run time `runtime` and `temporal` do what static types could not settle. `evaluator` is a second, plain implementation;
-`explain` watches it.
+The stages: `syntax` → `checking` → `compiling`, over the tree of `nodes` with the types of `types`. At
+run time `runtime` and `temporal` do what static types cannot decide. `evaluator` is a second, plain implementation;
+`explain` records it.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ def compile(  # noqa: A001 - the name of what it does; `re.compile` set the cust
         return Program(source, (tree, folded, simplify(folded)), env_schema, wanted, options)
     except EvaluationFault as fault:
         raise error_at(ExprTypeError, source, fault.offset or 0, str(fault)) from None
-    except (RecursionError, MemoryError, SyntaxError):  # what Python's own compiler says of too large a tree
+    except (RecursionError, MemoryError, SyntaxError):  # Python's own compiler, if the tree is too large
         raise ExprTypeError("expression is nested too deeply") from None
 
 
@@ -163,12 +163,12 @@ def format(tree: ExprNode, env_schema: Schema | None = None) -> str:  # noqa: A0
     """Return the source of a tree; parsing it with the same schema gives the tree again."""
     try:
         return format_tree(tree, Environment(env_schema).overridden())
-    except RecursionError:  # a row of pipes is flat as a text, but not as the calls that it stands for
+    except RecursionError:  # a chain of pipes is flat as text, but nested as calls
         raise ExprSyntaxError("expression is nested too deeply to be written") from None
 
 
 def to_json(value: Value) -> str:
-    """Write a result in one line of JSON; what JSON cannot say, as infinity, is written as a string."""
+    """Write a result in one line of JSON; values that JSON lacks, such as infinity, become strings."""
     try:
         return write_line(value, open_budget(CELLS, 10 * STEPS))
     except BudgetExhausted:

@@ -1,6 +1,6 @@
-"""Whether values are of the types that a schema declares: the checked door for data of unknown origin.
+"""Check that values have the types that a schema declares, for data of unknown origin.
 
-Hosts call `conform` before evaluating. Generated code does not check what it is given: it trusts the schema.
+Hosts call `conform` before evaluating. Generated code does not check its inputs: it trusts the schema.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from hyperfleet.expr.types import Schema, Type
 
 MOST = 100
-"""Mismatches that are listed; nobody reads more, and data may have millions."""
+"""Mismatches that are listed at most; data may have millions."""
 
 _CLASSES: dict[str, type] = {"bool": bool, "int": int, "string": str, "time": Time, "duration": Duration}
 

@@ -1,7 +1,7 @@
-"""The plain evaluator: walks the tree and does what it says, one small method for each kind of node.
+"""The plain evaluator: walks the tree, with one small method for each kind of node.
 
-It is slower than generated code and easier to believe. Tests hold the compiler to it; `explain` watches it at work;
-a program falls back to it when generated code meets values that are not what their types promise.
+It is slower than generated code and easier to verify. Tests compare the compiler with it, `explain` records it, and a
+program falls back to it when values do not have their declared types.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ if TYPE_CHECKING:
 
 
 UNSUPPORTED = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
-"""What Python says of values that nobody expected, such as integers beyond a float or half a character."""
+"""What Python raises for unexpected values, such as integers beyond a float or half a character."""
 UNSUPPORTED_VALUE = "unsupported value: not of the type that is declared for it"
-"""What we say then: Python's own words would tell of our code, not of the expression."""
+"""The message for them: Python's own text would describe our code, not the expression."""
 
 
 class Skip(Exception):  # noqa: N818 - control flow: a `?.` found nil, so the rest of its chain is not evaluated
@@ -64,7 +64,7 @@ class Skip(Exception):  # noqa: N818 - control flow: a `?.` found nil, so the re
 
 
 class Round:
-    """One loop under way: what it goes through, where it is, and what it has so far."""
+    """One loop in progress: its elements, its position and its result so far."""
 
     __slots__ = ("index", "items", "result")
 
@@ -101,7 +101,7 @@ class Evaluator:
         self.rounds: list[Round] = []
 
     def visit(self, node: ExprNode) -> Value:
-        """Return the value of a node; a fault learns the place where it happened."""
+        """Return the value of a node; add its place to a fault."""
         try:
             return self.dispatch(node)
         except EvaluationFault as fault:
@@ -144,7 +144,7 @@ class Evaluator:
     # Operators
 
     def unary(self, node: Unary) -> Value:
-        """Negate a truth or a number; `+` leaves its operand as it is."""
+        """Negate a boolean or a number; `+` returns its operand."""
         operand = self.visit(node.operand)
         if node.operator in ("!", "not"):
             return not as_bool(operand)
@@ -227,7 +227,7 @@ class Evaluator:
             return None
 
     def member(self, node: MemberAccess) -> Value:
-        """Reach into a value."""
+        """Access a member of a value."""
         base = self.visit(node.base)
         if node.optional and is_nil(base):
             raise Skip
@@ -270,7 +270,7 @@ class Evaluator:
         return values.more_or_equal(value, self.visit(low)) and values.less_or_equal(value, self.visit(high))
 
     def start(self, node: Builtin, result: Value = None) -> Round:
-        """Begin a loop: evaluate what it goes through and pay for it."""
+        """Begin a loop: evaluate its collection and charge for it."""
         items = elements(self.visit(node.arguments[0]))
         spend(self.budget, len(items) * loop_weight(node) * self.slowness)
         return Round(items, result)

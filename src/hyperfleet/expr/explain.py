@@ -1,7 +1,7 @@
-"""Why an expression has the value it has: every term with its value, and those that were not needed.
+"""Explain the value of an expression: every term with its value, and the terms that were not needed.
 
-`Program.explain` calls this. It runs the plain evaluator and watches; the result is a tree like the expression's own,
-bounded in size, for people (`render`) and for programs that look for the term that settled a matter.
+`Program.explain` calls this. It runs the plain evaluator and records each term; the result is a tree like the
+expression's own, bounded in size, for people (`render`) and for programs that look for the decisive term.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from hyperfleet.expr.types import Schema
 
 TERMS = 2_000
-"""Terms of one explanation; what comes later is evaluated but not told."""
+"""Terms of one explanation; later ones are evaluated but not recorded."""
 
 ELEMENTS = 100
-"""Elements told for one loop."""
+"""Elements recorded for one loop."""
 
 WIDTH = 80
 """Characters shown of a value."""
@@ -38,14 +38,14 @@ SHOWING = 20_000
 SHOWING_ONE = 1_000
 """Steps of work for showing one value."""
 
-# A literal says its value itself; a pair, predicate or chain is told by what is in it.
+# A literal is its own value; a pair, predicate or chain is explained by its parts.
 _UNTOLD = (*CONSTANTS, Bytes, Nil, Predicate, Pair, Chain)
 _FAMILIES = ({"and", "&&"}, {"or", "||"})
 
 
 @dataclass(frozen=True, slots=True)
 class ExplainedRound:
-    """One round of a loop: the element, its place, and what the predicate made of it."""
+    """One round of a loop: the element, its index, and the explained predicate."""
 
     index: int
     item: Value
@@ -54,10 +54,10 @@ class ExplainedRound:
 
 @dataclass(frozen=True, slots=True)
 class ExprExplanation:
-    """A term with its value, or the `error` (else empty) that kept it from having one.
+    """A term with its value, or with the `error` of its evaluation (else empty).
 
     `skipped` is a term that was not needed: the rest of an `&&`, the other branch. `children` are the terms below in
-    source order, without literals; `elements` the rounds of a loop, `omitted` how many of them are not told.
+    source order, without literals; `elements` the rounds of a loop, `omitted` the number of those left out.
     """
 
     node: ExprNode
@@ -135,8 +135,8 @@ class _Record:
     omitted: int = 0
 
 
-class _Watcher(Evaluator):
-    """An evaluator that takes notes."""
+class _RecordingEvaluator(Evaluator):
+    """An evaluator that records every term."""
 
     slowness = 24
 
@@ -149,7 +149,7 @@ class _Watcher(Evaluator):
         self.terms = 0
 
     def visit(self, node: ExprNode) -> Value:
-        """Evaluate a node and note what came out."""
+        """Evaluate a node and record the result."""
         if not _is_term(node) or self.terms >= TERMS:
             return super().visit(node)
         record = self._begin(node)
@@ -222,9 +222,9 @@ def _operands(node: Binary) -> list[Binary]:
 
 
 def explain(tree: ExprNode, source: str, evaluator: Callable[[type[Evaluator]], Evaluator]) -> ExprExplanation:
-    """Evaluate a tree and tell how it went; a failure is part of the explanation."""
-    watcher = evaluator(_Watcher)
-    if not isinstance(watcher, _Watcher):
+    """Evaluate a tree and explain it; a failure is part of the explanation."""
+    watcher = evaluator(_RecordingEvaluator)
+    if not isinstance(watcher, _RecordingEvaluator):
         raise TypeError("the evaluator must be of the class it is given")
     try:
         value, error = watcher.visit(tree), ""

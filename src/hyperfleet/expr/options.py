@@ -1,4 +1,4 @@
-"""What a caller may decide about an expression besides its environment: limits and a clock."""
+"""Options of an expression besides its environment: limits and a clock."""
 
 from __future__ import annotations
 

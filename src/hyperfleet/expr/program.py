@@ -1,7 +1,7 @@
 """A compiled expression: evaluate it, explain it, ask it for its type.
 
 Made by `compile` of this package. A fault of generated code gets its place in the source from the position of the
-failing instruction, so the good path pays nothing for it.
+failing instruction, so success costs nothing extra.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class Program:
         )
 
     def interpret(self, values: Mapping[str, Value]) -> Value:
-        """Evaluate with the plain evaluator: slower, and right where values are not what their types promise."""
+        """Evaluate with the plain evaluator: slower, but correct for values that do not have their declared types."""
         return self._interpret(values, self._open_budget())
 
     def _interpret(self, values: Mapping[str, Value], budget: Budget) -> Value:
@@ -91,7 +91,7 @@ class Program:
             raise self._error(EvaluationFault(UNSUPPORTED_VALUE), 0) from error
 
     def explain(self, values: Mapping[str, Value]) -> ExprExplanation:
-        """Evaluate and tell the value of every term on the way."""
+        """Evaluate and explain the value of every term."""
         budget = self._open_budget()
         return explain(self._folded, self.source, lambda kind: self._evaluator(values, budget, kind))
 
@@ -123,11 +123,11 @@ class Program:
         raise EvaluationFault(f"invalid number of arguments (expected 0, got {len(arguments)})")
 
     def _recover(self, values: Mapping[str, Value], failure: Exception, budget: Budget | None) -> Value:
-        """Turn what went wrong in generated code into an error with a place, or into the value after all.
+        """Turn a failure of generated code into an error with a place, or into a value after all.
 
-        Generated code trusts static types. When Python itself complains, some value was not what its type promised;
-        then the plain evaluator, which trusts nothing, decides, with what is left of the budget. It starts over, so not
-        after a function of the host was called: that may have done something.
+        Generated code trusts static types. When Python itself raises, some value did not have its declared type. Then
+        the plain evaluator, which trusts nothing, evaluates again with the rest of the budget; but not after a function
+        of the host was called, which may have had effects.
         """
         if isinstance(failure, HyperFleetError):
             raise failure

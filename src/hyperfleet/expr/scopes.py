@@ -1,4 +1,4 @@
-"""The variables in sight of a node, for the checker, the compiler and the evaluator.
+"""The variables in scope of a node, for the checker, the compiler and the evaluator.
 
 Finding one takes the same time however many there are: a hostile source declares thousands.
 """
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class NameScope(Generic[T]):
-    """What names stand for; of variables with one name the innermost counts."""
+    """Values of names; an inner variable hides an outer one of the same name."""
 
     __slots__ = ("_names", "_values")
 
@@ -29,7 +29,7 @@ class NameScope(Generic[T]):
         return name in self._values
 
     def __getitem__(self, name: str) -> T:
-        """Return what the innermost variable of this name stands for."""
+        """Return the value of the innermost variable of this name."""
         return self._values[name][-1]
 
     def declare(self, name: str, value: T) -> None:
@@ -38,7 +38,7 @@ class NameScope(Generic[T]):
         self._values.setdefault(name, []).append(value)
 
     def leave(self, depth: int) -> None:
-        """Forget the latest variables until `depth` of them are left."""
+        """Remove the latest variables until `depth` of them are left."""
         for name in reversed(self._names[depth:]):
             values = self._values[name]
             values.pop()

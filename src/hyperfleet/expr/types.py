@@ -1,6 +1,6 @@
 """The static types of expressions, and the names that error texts print for them.
 
-Used by whoever declares an environment (`Schema`), by the checker, which gives every node its type, and by
+Used by callers that declare an environment (`Schema`), by the checker, which gives every node its type, and by
 the compiler, which picks code by it. Types are values: frozen, compared by content (a struct by its name).
 This module knows nothing of nodes or of run-time values, except that `infer` reads the type off plain data.
 

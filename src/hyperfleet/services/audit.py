@@ -1,7 +1,7 @@
-"""What becomes of writes, noted where they are committed, for the audit log. Who asked for them is the API's to add.
+"""Records the result of each write for the audit log, where it is committed. The API adds the caller.
 
-Every command goes through the committer, so noting them there misses none, whichever way a request came in. Commands of
-our own loops are nobody's request and are not noted.
+Every command goes through the committer, so none is missed, whichever route a request takes. Commands of our own loops
+belong to no request and are not recorded.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ class Journal(Protocol):
     """Where audit records are kept."""
 
     def write(self, lines: Sequence[bytes]) -> None:
-        """Keep records, each JSON on one line, before anybody is answered; never raise, whatever happens."""
+        """Keep records, each JSON on one line, before the request is answered. Never raises."""
         ...
 
     def reopen(self) -> None:
-        """Begin anew where the records are to be now: somebody may have moved the file away."""
+        """Open the file again: it may have been rotated."""
         ...
 
 
-class Object(Struct, frozen=True, rename="camel", omit_defaults=True):
+class AuditTarget(Struct, frozen=True, rename="camel", omit_defaults=True):
     """What a write was about."""
 
     kind: str
@@ -44,49 +44,49 @@ class Object(Struct, frozen=True, rename="camel", omit_defaults=True):
     tenant: str = ""
 
 
-class Outcome(Struct, frozen=True, omit_defaults=True):
-    """What became of one report."""
+class AuditedReport(Struct, frozen=True, omit_defaults=True):
+    """The outcome of one report."""
 
     adapter: str
     outcome: str = ""
     reason: str = ""
 
 
-class Act(Struct, frozen=True):
-    """One write that a request asked for, and what became of it; with a code it was refused or has failed."""
+class AuditedWrite(Struct, frozen=True):
+    """One write of a request and its result; with a `code` it was refused or failed."""
 
-    target: Object | UnsetType = UNSET
+    target: AuditTarget | UnsetType = UNSET
     code: str = ""
     generation: int | UnsetType = UNSET
     revision: int | UnsetType = UNSET
-    reports: tuple[Outcome, ...] = ()
-    is_open: bool = False  # nobody waited for what became of it: it may yet be done
-    is_dry_run: bool = False  # it was only tried
+    reports: tuple[AuditedReport, ...] = ()
+    is_open: bool = False  # the caller left before the result: it may yet be done
+    is_dry_run: bool = False
 
 
-# What the request that is under way has done so far; None: nobody keeps a record of it.
-ACTS: Final[ContextVar[list[Act] | None]] = ContextVar("acts", default=None)
+# What the current request has written so far; None: it is not audited.
+AUDITED_WRITES: Final[ContextVar[list[AuditedWrite] | None]] = ContextVar("audited_writes", default=None)
 
 
-class WitnessedCommitter(Committer):
-    """A committer that tells the audit log what became of each command."""
+class AuditedCommitter(Committer):
+    """A committer that records the result of each command for the audit log."""
 
     async def submit(self, command: Command[R]) -> R:
-        """Write a command, note what became of it, and return its result."""
+        """Write a command, record and return its result."""
         try:
             result = await super().submit(command)
         except CancelledError:
-            _note_left([command])
+            _note_abandoned([command])
             raise
         _note(command, result)
         return result
 
     async def submit_all(self, commands: Sequence[Command[R]]) -> list[R | BaseException]:
-        """Write several commands and note what became of each."""
+        """Write several commands and record the result of each."""
         try:
             results = await super().submit_all(commands)
         except CancelledError:
-            _note_left(commands)
+            _note_abandoned(commands)
             raise
         for command, result in zip(commands, results, strict=True):
             _note(command, result)
@@ -94,75 +94,75 @@ class WitnessedCommitter(Committer):
 
 
 def note_refusal(target: Target | None, code: str) -> None:
-    """Note what never became a command: one entry of many in a request."""
-    acts = ACTS.get()
-    if acts is not None:
-        acts.append(Act(UNSET if target is None else _describe_target(target), code))
+    """Record an entry of a batch request that was refused before it became a command."""
+    writes = AUDITED_WRITES.get()
+    if writes is not None:
+        writes.append(AuditedWrite(UNSET if target is None else _describe_target(target), code))
 
 
 def note_policy(version: int) -> None:
-    """Note that a version of the policy was put in force, or that it is in force already."""
-    acts = ACTS.get()
-    if acts is not None:
-        acts.append(Act(Object("Policy", str(version))))
+    """Record that a version of the policy was put in force, or was in force already."""
+    writes = AUDITED_WRITES.get()
+    if writes is not None:
+        writes.append(AuditedWrite(AuditTarget("Policy", str(version))))
 
 
 def note_dry_run() -> None:
-    """Note that a request has only tried something."""
-    acts = ACTS.get()
-    if acts is not None:
-        acts.append(Act(is_dry_run=True))
+    """Record that a request was a dry run."""
+    writes = AUDITED_WRITES.get()
+    if writes is not None:
+        writes.append(AuditedWrite(is_dry_run=True))
 
 
-def _note_left(commands: Sequence[Command[Any]]) -> None:
-    """Note commands that nobody waits for any more."""
-    acts = ACTS.get()
-    if acts is not None:
-        acts.extend([Act(_aim_of(command), is_open=True) for command in commands])
+def _note_abandoned(commands: Sequence[Command[Any]]) -> None:
+    """Record commands whose caller has left."""
+    writes = AUDITED_WRITES.get()
+    if writes is not None:
+        writes.extend([AuditedWrite(_target_of(command), is_open=True) for command in commands])
 
 
 def _note(command: Command[Any], result: object) -> None:
-    acts = ACTS.get()
-    if acts is not None:
-        acts.append(_describe(command, result))
+    writes = AUDITED_WRITES.get()
+    if writes is not None:
+        writes.append(_describe(command, result))
 
 
-def _describe(command: Command[Any], result: object) -> Act:
+def _describe(command: Command[Any], result: object) -> AuditedWrite:
     match result:
-        case Reported(verdicts=verdicts):
-            outcomes = tuple([Outcome(each.adapter, each.outcome, each.cause) for each in verdicts])
+        case Reported(results=results):
+            outcomes = tuple([AuditedReport(each.adapter, each.outcome, each.cause) for each in results])
             return _describe_reported(command, result, outcomes)
         case Written(record=record):
             return _describe_written(record, ())
         case Refusal(code=code):
-            return Act(_aim_of(command), code)
+            return AuditedWrite(_target_of(command), code)
         case _:
-            return Act(_aim_of(command), getattr(result, "code", "InternalError"))  # an error of ours, or any other
+            return AuditedWrite(_target_of(command), getattr(result, "code", "InternalError"))
 
 
-def _describe_reported(command: Command[Any], reported: Reported, outcomes: tuple[Outcome, ...]) -> Act:
-    target, heard = getattr(command, "target", None), reported.heard
+def _describe_reported(command: Command[Any], reported: Reported, outcomes: tuple[AuditedReport, ...]) -> AuditedWrite:
+    target, heartbeat = getattr(command, "target", None), reported.heartbeat
     if reported.record is not None:
         return _describe_written(reported.record, outcomes)
-    if heard is None or not isinstance(target, Target):
-        return Act(_aim_of(command), reports=outcomes)
-    described = Object(target.kind.name, target.id, heard.parent_id, heard.name, heard.tenant)
-    return Act(described, revision=heard.revision, reports=outcomes)
+    if heartbeat is None or not isinstance(target, Target):
+        return AuditedWrite(_target_of(command), reports=outcomes)
+    described = AuditTarget(target.kind.name, target.id, heartbeat.parent_id, heartbeat.name, heartbeat.tenant)
+    return AuditedWrite(described, revision=heartbeat.revision, reports=outcomes)
 
 
-def _describe_written(record: Record, outcomes: tuple[Outcome, ...]) -> Act:
+def _describe_written(record: Record, outcomes: tuple[AuditedReport, ...]) -> AuditedWrite:
     resource = record.resource
-    target = Object(resource.kind, resource.id, resource.parent_id, resource.name, resource.tenant)
-    return Act(target, "", resource.generation, record.revision, outcomes)
+    target = AuditTarget(resource.kind, resource.id, resource.parent_id, resource.name, resource.tenant)
+    return AuditedWrite(target, "", resource.generation, record.revision, outcomes)
 
 
-def _aim_of(command: Command[Any]) -> Object | UnsetType:
-    """Return what a command was meant for; what was not created has no id."""
+def _target_of(command: Command[Any]) -> AuditTarget | UnsetType:
+    """Return the target of a command; a resource that was not created has no id."""
     if isinstance(command, Create):
-        return Object(command.kind.name, "", command.parent_id, command.name)
+        return AuditTarget(command.kind.name, "", command.parent_id, command.name)
     target: Target | None = getattr(command, "target", None)
     return UNSET if target is None else _describe_target(target)
 
 
-def _describe_target(target: Target) -> Object:
-    return Object(target.kind.name, target.id, target.parent_id)
+def _describe_target(target: Target) -> AuditTarget:
+    return AuditTarget(target.kind.name, target.id, target.parent_id)

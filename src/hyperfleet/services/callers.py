@@ -1,4 +1,4 @@
-"""Who asks, and what they may do. A caller is known once, at the gate; every service then takes it as a value."""
+"""Callers and what they may do. A request is authenticated once, at the edge; services take the caller as a value."""
 
 from __future__ import annotations
 
@@ -9,38 +9,38 @@ from msgspec import Struct
 
 from hyperfleet.ports import EVERYTHING, Scope
 
-# A reader sees. A reporter also reports, an editor also creates, changes and deletes what people ask for; an admin may
-# do everything. Nobody but an admin is two of these without being told so.
+# A reader reads. A reporter also reports; an editor also creates, edits and deletes resources; an admin may do
+# everything. Apart from that, roles do not include each other.
 Role = Literal["reader", "reporter", "editor", "admin"]
 
 
 class Caller(Struct, frozen=True):
-    """Who asks, whose resources they may see, and whose the ones are that they create."""
+    """Who sends a request, the tenants whose resources they may see, and the tenant of what they create."""
 
     name: str = ""
     scope: Scope = EVERYTHING
     tenant: str = ""
     roles: frozenset[Role] = frozenset({"admin"})
-    adapters: frozenset[str] | None = None  # as which a reporter may report; None: as any
+    adapters: frozenset[str] | None = None  # that a reporter may report as; None: any
 
     def may(self, role: Role) -> bool:
-        """Tell whether the caller may do what a role may."""
+        """Tell whether the caller has the permissions of a role."""
         return role in self.roles or "admin" in self.roles or (role == "reader" and bool(self.roles))
 
-    def foreign_among(self, adapters: Iterable[str]) -> list[str]:
-        """Return those adapters as which the caller may not report."""
+    def adapters_not_allowed(self, adapters: Iterable[str]) -> list[str]:
+        """Return the adapters that the caller may not report as."""
         own = self.adapters
         return [] if own is None else [adapter for adapter in adapters if adapter not in own]
 
 
-ANYBODY: Final = Caller()
+ANONYMOUS: Final = Caller()
 
 
 class Rejection(Struct, frozen=True):
-    """Why credentials were not accepted: a sentence for their owner, which tells nothing of ours."""
+    """Why credentials were not accepted: a sentence for the caller, which reveals nothing about the server."""
 
     reason: str
-    is_passing: bool = False  # the same credentials may be accepted later
+    is_temporary: bool = False  # the same credentials may be accepted later
 
 
 UNKNOWN: Final = Rejection("the token is not known")

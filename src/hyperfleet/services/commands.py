@@ -1,7 +1,7 @@
-"""A command: one thing to be written. It says what must be loaded, then does its work on a workspace.
+"""A command is one write. It declares what must be loaded, then changes a workspace.
 
-A command validates before it changes anything: once it has changed the workspace it must succeed, because others
-share its transaction.
+A command validates before it changes anything: once it has changed the workspace it must succeed, because other
+commands share its transaction.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from hyperfleet.services.workspace import Workspace
 
 
 class Placeable(Protocol):
-    """A result that learns its position when its transaction has committed."""
+    """A result that gets its position when its transaction has committed."""
 
     def at(self, base: int) -> Self:
         """Return the result with its position."""
@@ -26,14 +26,14 @@ R_co = TypeVar("R_co", bound=Placeable, covariant=True)
 
 
 class Wants(Struct, frozen=True, gc=False):
-    """What one command must find loaded; of `families`, the children too."""
+    """What must be loaded for one command; for `families`, the children too."""
 
     ids: tuple[str, ...] = ()
     names: tuple[NameKey, ...] = ()
     keys: tuple[str, ...] = ()
     families: tuple[str, ...] = ()
     reporting: tuple[str, ...] = ()  # adapters that report on the first of `ids`
-    heartbeat: Heartbeat | None = None  # if the command may be one: then it is tried as such first
+    heartbeat: Heartbeat | None = None  # if the command may be one: it is tried as a heartbeat first
 
 
 class Command(Protocol[R_co]):
@@ -41,9 +41,9 @@ class Command(Protocol[R_co]):
 
     @property
     def wants(self) -> Wants:
-        """Say what must be loaded."""
+        """Return what must be loaded."""
         ...
 
     def apply(self, workspace: Workspace) -> R_co:
-        """Do it, or refuse."""
+        """Make the change, or refuse it."""
         ...

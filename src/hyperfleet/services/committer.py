@@ -1,11 +1,11 @@
-"""★ The committer: commands queue, those that have gathered are committed together, then each gets its answer.
+"""★ The committer: commands queue, the queued ones are committed together, then each caller gets its answer.
 
-A commit costs a disk flush however much is in it, so commands that arrive while one is under way share the next.
-Nothing waits while the committer is idle: it takes a single command at once. Where a store takes a second transaction
-beside the first, that one waits until it is worth it. No answer is sent before the commit.
+A commit costs one disk flush however much it writes, so commands that arrive during a commit share the next one. An
+idle committer takes a single command at once. A second concurrent transaction, where the store allows one, starts only
+with a batch that is worth a flush. No answer is sent before the commit.
 
-Of each batch, the reports that turn out to be heartbeats are recorded first, by one small update of their own; the
-rest is one ordinary transaction.
+In each batch, reports that turn out to be heartbeats are recorded first, by one small update; the rest is one ordinary
+transaction.
 """
 
 from __future__ import annotations
@@ -23,52 +23,58 @@ from msgspec import Struct
 
 from hyperfleet.errors import Contended, HyperFleetError, Overloaded
 from hyperfleet.model.resource import Resource
-from hyperfleet.ports import Changes, Heard, Heartbeat, Loaded, Needs, Store
+from hyperfleet.ports import Heartbeat, Loaded, Needs, RecordedHeartbeat, Store, WriteSet
 from hyperfleet.services.commands import Command, Placeable, Wants
-from hyperfleet.services.policies import PolicyBook, PolicyMoved
-from hyperfleet.services.results import heard_again
-from hyperfleet.services.tracing import HERE, UNTRACED, Span, TracePoint, Tracer
+from hyperfleet.services.policies import PolicyMoved, PolicyRegistry
+from hyperfleet.services.results import heartbeat_result
+from hyperfleet.services.tracing import CURRENT_SPAN, UNTRACED, Span, TracePoint, Tracer
 from hyperfleet.services.workspace import Rules, Workspace
 
 _LOG: Final = logging.getLogger(__name__)
-_ATTEMPTS: Final = 8  # of a transaction that others get in the way of; each waits a little longer than the one before
+_ATTEMPTS: Final = 8  # of a contended transaction; the pauses double from 2 ms and add up to half a second
 
 R = TypeVar("R", bound=Placeable)
 
-Hindrance = Literal["contention", "policy"]
+RetryCause = Literal["contention", "policy"]
 
 
 class CommitObserver(Protocol):
-    """Is told the result of transactions, and must be quick about it."""
+    """Is notified of the result of transactions; it runs in the writer and must be quick."""
 
-    def committed(self, loaded: Loaded, changes: Changes, commands: int, seconds: float) -> None:
-        """Learn of a transaction that was committed."""
+    def committed(self, loaded: Loaded, changes: WriteSet, commands: int, seconds: float) -> None:
+        """Handle a transaction that was committed."""
         ...
 
-    def recorded(self, heartbeats: Sequence[tuple[Heartbeat, Heard]], tried: int, seconds: float) -> None:
-        """Learn of heartbeats that were recorded, of so many reports that were tried as such."""
+    def recorded(self, heartbeats: Sequence[tuple[Heartbeat, RecordedHeartbeat]], tried: int, seconds: float) -> None:
+        """Handle heartbeats that were recorded; `tried` reports were candidates."""
         ...
 
-    def hindered(self, cause: Hindrance) -> None:
-        """Learn of one that must be tried again."""
+    def retried(self, cause: RetryCause) -> None:
+        """Handle a transaction that must be tried again."""
         ...
 
     def failed(self, error: Exception, commands: int) -> None:
-        """Learn of one that was given up."""
+        """Handle a transaction that failed."""
         ...
 
 
 class Capacity(Struct, frozen=True):
-    """How much the committer takes on."""
+    """The limits of the committer."""
 
-    queue: int = 2_000  # commands that wait; the next one is refused
-    batch: int = 256  # commands of one transaction, so that the first of them need not wait for ever
-    writers: int = 1  # transactions at once; a store with one writer wants one
-    company: int = 16  # commands that must have gathered before a second transaction begins beside the first
+    queue: int = (
+        2_000  # waiting commands; the next one is refused, because a caller that retries is better than one that waits
+    )
+    batch: int = (
+        256  # commands of one transaction: a flush is cheap per command by then, and the first still answers soon
+    )
+    writers: int = 1  # concurrent transactions; SQLite has one writer
+    second_batch: int = (
+        16  # queued commands that start a second transaction beside the first: fewer are not worth a flush
+    )
 
 
 class _Job(Struct, eq=False):
-    """A command, what it is about, and the future that its caller waits for."""
+    """A queued command, what it needs, and the future that its caller awaits."""
 
     command: Command[Any]
     wants: Wants
@@ -76,7 +82,7 @@ class _Job(Struct, eq=False):
     origin: TracePoint | None  # where in a trace it was submitted
 
     def answer(self, result: Placeable) -> None:
-        if not self.future.done():  # the caller may have gone
+        if not self.future.done():  # the caller may have left
             self.future.set_result(result)
 
     def fail(self, error: Exception) -> None:
@@ -87,29 +93,29 @@ class _Job(Struct, eq=False):
 class Committer:
     """Takes commands from many callers and writes them in few transactions."""
 
-    def __init__(self, store: Store, policies: PolicyBook, capacity: Capacity = Capacity()) -> None:  # noqa: B008  # frozen
-        """Write to `store` with the policy in force; `start` sets it going."""
+    def __init__(self, store: Store, policies: PolicyRegistry, capacity: Capacity = Capacity()) -> None:  # noqa: B008  # frozen
+        """Write to `store` with the policy in force; nothing runs before `start`."""
         self._store = store
         self._policies = policies
         self.capacity = capacity
         self._queue: deque[_Job] = deque()
         self._arrival = asyncio.Event()
-        self._under_way: set[str] = set()  # what the transactions that run now are about
+        self._under_way: set[str] = set()  # resource ids of the running transactions
         self._writers: list[asyncio.Task[None]] = []
         self._is_closing = False
-        self.on_wake: Callable[[datetime], None] | None = None  # told the earliest deadline of each transaction
-        self.on_commit: Callable[[], None] | None = None  # told of each transaction
-        self.observer: CommitObserver | None = None  # told the result of each
-        self.tracer: Tracer = UNTRACED  # shows each transaction
+        self.on_wake: Callable[[datetime], None] | None = None  # called with the earliest deadline of each transaction
+        self.on_commit: Callable[[], None] | None = None  # called after each transaction
+        self.observer: CommitObserver | None = None  # notified of each result
+        self.tracer: Tracer = UNTRACED  # has a span for each transaction
 
     @property
     def waiting(self) -> int:
-        """Return how many commands wait."""
+        """Return the length of the queue."""
         return len(self._queue)
 
     @property
     def room(self) -> int:
-        """Return how many commands more would be taken."""
+        """Return how many more commands the queue takes."""
         return 0 if self._is_closing else max(self.capacity.queue - len(self._queue), 0)
 
     @property
@@ -118,11 +124,11 @@ class Committer:
         return self.room == 0
 
     def start(self) -> None:
-        """Set the writers going."""
+        """Start the writers."""
         self._writers = [asyncio.create_task(self._write()) for _ in range(self.capacity.writers)]
 
     async def close(self) -> None:
-        """Take nothing more, finish what waits, stop."""
+        """Refuse new commands, finish the queue, stop."""
         self._is_closing = True
         self._arrival.set()
         await asyncio.gather(*self._writers)
@@ -132,17 +138,17 @@ class Committer:
         return await self._enqueue(command)
 
     async def submit_all(self, commands: Sequence[Command[R]]) -> list[R | BaseException]:
-        """Write several commands that do not depend on each other, in their order; errors are returned as values."""
+        """Write several independent commands in their order; errors are returned as values."""
         if len(commands) > self.room:
             raise Overloaded("too many writes are waiting")
         futures = [self._enqueue(command) for command in commands]
         return await asyncio.gather(*futures, return_exceptions=True)
 
     def _enqueue(self, command: Command[R]) -> asyncio.Future[R]:
-        if self._is_closing or len(self._queue) >= self.capacity.queue:  # `is_full`, asked for every write
+        if self._is_closing or len(self._queue) >= self.capacity.queue:  # `is_full`, inlined: this runs for every write
             raise Overloaded("the server is stopping" if self._is_closing else "too many writes are waiting")
         future: asyncio.Future[R] = asyncio.get_running_loop().create_future()
-        self._queue.append(_Job(command, command.wants, future, HERE.get()))
+        self._queue.append(_Job(command, command.wants, future, CURRENT_SPAN.get()))
         self._arrival.set()
         return future
 
@@ -155,18 +161,18 @@ class Committer:
                 self._under_way |= ids
                 await self._commit(batch)
                 self._under_way -= ids
-                self._arrival.set()  # a command may have waited for these
+                self._arrival.set()  # a command may have waited for these resources
             elif self._is_closing and not self._queue:
                 return
             else:
                 self._arrival.clear()
 
     def _is_time(self) -> bool:
-        """Tell whether to begin a transaction: at once if none runs, else when it is worth one of its own."""
-        return not self._under_way or len(self._queue) >= self.capacity.company
+        """Tell whether to start a transaction: at once if none runs, else when enough commands are queued."""
+        return not self._under_way or len(self._queue) >= self.capacity.second_batch
 
     def _take_batch(self) -> list[_Job]:
-        """Take what has gathered: all of it, if that is not too much and no other writer is at work."""
+        """Take the next batch: the whole queue, if it fits and no other writer is running."""
         if self._under_way or len(self._queue) > self.capacity.batch:
             return self._pick_batch()
         batch = list(self._queue)
@@ -174,9 +180,9 @@ class Committer:
         return batch
 
     def _pick_batch(self) -> list[_Job]:
-        """Take a batch, except what is about resources that another writer is at: commands keep their order.
+        """Take a batch, skipping resources that another writer is writing: commands on a resource keep their order.
 
-        No more than a few batches are looked through, so that a single busy resource does not make this slow.
+        Looks through four batches at most, so that one busy resource with a long queue does not make this slow.
         """
         batch: list[_Job] = []
         left: list[_Job] = []
@@ -202,35 +208,35 @@ class Committer:
             await self._commit_changes(batch)
 
     async def _record(self, jobs: list[_Job]) -> set[int]:
-        """Record the heartbeats among reports, and answer them; what fails here is tried the ordinary way."""
+        """Record the heartbeats among reports and answer them; what fails here takes the ordinary path."""
         heartbeats = [job.wants.heartbeat for job in jobs if job.wants.heartbeat is not None]
-        begun = perf_counter()
+        started = perf_counter()
         try:
-            with self._show(jobs, "heartbeats"):
+            with self._trace(jobs, "heartbeats"):
                 found = await self._store.record_heartbeats(heartbeats)
-        except Exception as error:  # noqa: BLE001  # a fault must not end the writer, and the ordinary way meets it too
-            _LOG.debug("reports take the ordinary way: %s", error)
+        except Exception as error:  # noqa: BLE001  # an error must not end the writer, and the ordinary path meets it too
+            _LOG.debug("reports take the ordinary path: %s", error)
             return set()
-        seconds = perf_counter() - begun
+        seconds = perf_counter() - started
         pairs = zip(jobs, heartbeats, found, strict=True)
-        recorded = [(job, sent, heard) for job, sent, heard in pairs if heard is not None]
-        for job, sent, heard in recorded:
-            job.answer(heard_again(sent, heard))
+        recorded = [(job, sent, result) for job, sent, result in pairs if result is not None]
+        for job, sent, result in recorded:
+            job.answer(heartbeat_result(sent, result))
         self._notify(lambda observer: observer.recorded([each[1:] for each in recorded], len(jobs), seconds))
         return {id(job) for job, _, _ in recorded}
 
     async def _commit_changes(self, batch: list[_Job]) -> None:
-        """Commit a batch; if something unforeseen is in it, find it by committing one by one."""
+        """Commit a batch; after an unexpected error commit one by one, so that only the faulty command fails."""
         try:
-            with self._show(batch, "commit"):
+            with self._trace(batch, "commit"):
                 base, transaction = await self._transact(batch)
-        except Exception as error:  # noqa: BLE001  # a fault in one command must not take its neighbours with it
-            is_common = isinstance(error, HyperFleetError) and not isinstance(error, Contended)
-            if len(batch) > 1 and not is_common:
+        except Exception as error:  # noqa: BLE001  # an error in one command must not fail the others
+            is_for_all = isinstance(error, HyperFleetError) and not isinstance(error, Contended)
+            if len(batch) > 1 and not is_for_all:
                 for job in batch:
                     await self._commit_changes([job])
                 return
-            self._give_up(batch, error)
+            self._fail(batch, error)
         else:
             for job, result in zip(batch, transaction.results, strict=True):
                 job.answer(result.at(base))
@@ -239,16 +245,16 @@ class Committer:
                 self.on_commit()
             self._notify(transaction.report_to)
 
-    def _give_up(self, batch: list[_Job], error: Exception) -> None:
-        """Fail all commands of a batch: nothing was written."""
+    def _fail(self, batch: list[_Job], error: Exception) -> None:
+        """Fail all commands of a batch; nothing was written."""
         if not isinstance(error, HyperFleetError):
             _LOG.error("a write failed unexpectedly", exc_info=error)
         for job in batch:
             job.fail(error)
         self._notify(lambda observer: observer.failed(error, len(batch)))
 
-    def _show(self, batch: list[_Job], name: str) -> AbstractContextManager[Span | None]:
-        """Show a transaction in traces: once, for all commands in it."""
+    def _trace(self, batch: list[_Job], name: str) -> AbstractContextManager[Span | None]:
+        """Open one span for a transaction, linked to the traces of all its commands."""
         origins = [job.origin for job in batch if job.origin is not None]
         return self.tracer.span(name, {"hyperfleet.batch.size": len(batch)}, origins)
 
@@ -257,12 +263,12 @@ class Committer:
             self.on_wake(wake)
 
     def _notify(self, report: Callable[[CommitObserver], None]) -> None:
-        """Notify the observer; whatever goes wrong there, the writer goes on."""
+        """Notify the observer; its errors must not stop the writer."""
         if self.observer is not None:
             try:
                 report(self.observer)
-            except Exception as error:  # noqa: BLE001  # what is only counted must not end what is written
-                _LOG.error("a transaction was not counted", exc_info=error)
+            except Exception as error:  # noqa: BLE001  # metrics must not stop writes
+                _LOG.error("a transaction is missing in the metrics", exc_info=error)
 
     async def _transact(self, batch: list[_Job]) -> tuple[int, _Transaction]:
         """Write commands in one transaction; return the position before it, and its results."""
@@ -271,15 +277,15 @@ class Committer:
             try:
                 base = await self._store.transact(transaction.needs, transaction.work)
             except PolicyMoved:
-                self._notify(lambda observer: observer.hindered("policy"))
+                self._notify(lambda observer: observer.retried("policy"))
                 await self._policies.refresh()
             except Contended:
-                self._notify(lambda observer: observer.hindered("contention"))
+                self._notify(lambda observer: observer.retried("contention"))
                 await asyncio.sleep(0.002 * 2**attempt)
             else:
-                transaction.seconds = perf_counter() - transaction.begun
+                transaction.seconds = perf_counter() - transaction.started
                 return base, transaction
-        raise Contended(f"other writers were in the way {_ATTEMPTS} times in a row")
+        raise Contended(f"the write conflicted with other writers {_ATTEMPTS} times in a row")
 
 
 class _Transaction:
@@ -290,13 +296,13 @@ class _Transaction:
         self._rules = rules
         self.results: list[Placeable] = []
         self.earliest_wake: datetime | None = None
-        self.begun = perf_counter()
-        self.seconds = 0.0  # that it took
-        self._outcome: tuple[Loaded, Changes] | None = None
+        self.started = perf_counter()
+        self.seconds = 0.0  # its duration
+        self._outcome: tuple[Loaded, WriteSet] | None = None
         self.needs = _merge([job.wants for job in batch], rules)
 
-    def work(self, loaded: Loaded) -> Changes:
-        """Run the commands one after the other on what was loaded."""
+    def work(self, loaded: Loaded) -> WriteSet:
+        """Run the commands in order on what was loaded."""
         if loaded.policy_version != self._rules.policy_version:
             raise PolicyMoved
         workspace = Workspace(loaded, self._rules)
@@ -309,7 +315,7 @@ class _Transaction:
         return changes
 
     def report_to(self, observer: CommitObserver) -> None:
-        """Tell an observer what was loaded and written."""
+        """Notify an observer of what was loaded and written."""
         if self._outcome is not None:
             observer.committed(*self._outcome, len(self._commands), self.seconds)
 
@@ -330,9 +336,9 @@ def _merge(wants: Sequence[Wants], rules: Rules) -> Needs:
 
 
 def _possible_heartbeats(batch: Sequence[_Job]) -> list[_Job]:
-    """Return the reports to be tried as heartbeats: one of each adapter and resource, before any other command on it.
+    """Return the reports to try as heartbeats: the first of each adapter and resource, unless a command precedes it.
 
-    What comes behind another command on the same resource waits for that, so a caller's own writes keep their order.
+    A report behind another command on the same resource waits for it, so that a caller's writes keep their order.
     """
     found: list[_Job] = []
     busy: set[str] = set()

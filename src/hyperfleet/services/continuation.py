@@ -1,7 +1,7 @@
-"""Continue tokens: where a list goes on after its last page. Opaque to callers, so they may change with a version.
+"""Continue tokens: where the next page of a list starts. Opaque to callers, so the format may change in any version.
 
-A token names the query that it belongs to; sent with another one it is an error, because the pages would not fit
-together. It is not signed: whoever forges one only chooses where in their own list to start.
+A token contains a digest of its query; with another query it is an error, because the pages would not fit together. It
+is not signed: a forged token only starts the caller's own list elsewhere.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ import msgspec
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from hyperfleet.ports import Answer, OrderField, Query
+from hyperfleet.ports import OrderField, Query, StoredAnswer
 from hyperfleet.services.parameters import is_storable
 
 
-class Token(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """What a continue token says."""
+class ContinueToken(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """The content of a continue token."""
 
     version: Literal[1]
     digest: str  # of the query
@@ -29,14 +29,14 @@ class Token(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     id: str
 
 
-def encode_continue(query: Query, last: Answer) -> str:
-    """Write the token for the page that comes after `last`."""
-    token = Token(1, _digest(query), query.updated_since, last.key, last.id)
+def encode_continue(query: Query, last: StoredAnswer) -> str:
+    """Return the token for the page after `last`."""
+    token = ContinueToken(1, _digest(query), query.updated_since, last.key, last.id)
     return urlsafe_b64encode(msgspec.json.encode(token)).rstrip(b"=").decode()
 
 
-def decode_continue(text: str) -> Token | None:
-    """Read a token; None: it is none."""
+def decode_continue(text: str) -> ContinueToken | None:
+    """Decode a token; None: the text is not a token."""
     try:
         encoded = text.encode("ascii")
         token = _decoder.decode(b64decode(encoded + b"=" * (-len(encoded) % 4), altchars=b"-_", validate=True))
@@ -45,8 +45,8 @@ def decode_continue(text: str) -> Token | None:
     return token if is_storable(f"{token.key}{token.id}") else None
 
 
-def resume(query: Query, token: Token, *, is_since_relative: bool) -> Query | None:
-    """Return the query from where the token says; None: the token belongs to another query."""
+def resume(query: Query, token: ContinueToken, *, is_since_relative: bool) -> Query | None:
+    """Return the query from the token's position on; None: the token belongs to another query."""
     since = token.since if is_since_relative else query.updated_since
     if token.digest != _digest(query) or token.since != since or not _is_key(token.key, query.order):
         return None
@@ -54,17 +54,17 @@ def resume(query: Query, token: Token, *, is_since_relative: bool) -> Query | No
 
 
 def _is_key(key: str | int, order: OrderField) -> bool:
-    """Tell whether a key can stand in an order: names are texts, everything else is a number of 64 bits."""
+    """Tell whether a key fits an order: names are strings, everything else is a 64-bit number."""
     if isinstance(key, str):
         return order == "name"
     return order != "name" and -(2**63) <= key < 2**63
 
 
 def _digest(query: Query) -> str:
-    """Name a query by everything in it but its page, and the moment that its durations count from."""
+    """Return a digest of a query without its page and without the time that durations count from."""
     has_since = query.updated_since is not None
     whole = (replace(query, after=None, limit=0, updated_since=None), has_since)
     return hashlib.blake2b(msgspec.json.encode(whole, order="deterministic"), digest_size=9).hexdigest()
 
 
-_decoder: Final = msgspec.json.Decoder(Token)
+_decoder: Final = msgspec.json.Decoder(ContinueToken)

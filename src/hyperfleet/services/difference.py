@@ -1,7 +1,7 @@
-"""What is different between two JSON documents, path by path.
+"""Compares two JSON documents, path by path.
 
-Pure, and knows nothing of resources: the API says which lists have items with names, and judges what a difference
-is worth.
+Pure, and knows nothing about resources: the API passes which lists have named items, and decides which differences
+matter.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ Names = Mapping[Path, str]  # lists whose items have names, and the key under wh
 _SIMPLE: Final = frozenset({str, int, float, bool, type(None)})
 
 
-class Difference(Struct, frozen=True):
-    """One place where two documents differ; what was added or removed is told as a whole."""
+class DocumentDifference(Struct, frozen=True):
+    """One path where two documents differ; an added or removed value is one difference, whatever is in it."""
 
     path: Path
     before: Any = UNSET  # UNSET: it was added
@@ -27,29 +27,29 @@ class Difference(Struct, frozen=True):
 
     @property
     def kind(self) -> DifferenceKind:
-        """Tell what happened there."""
+        """Return what happened to the value."""
         if self.before is UNSET:
             return "added"
         return "removed" if self.after is UNSET else "changed"
 
 
-def compare(before: Any, after: Any, names: Names, path: Path = ()) -> Iterator[Difference]:
+def compare_documents(before: Any, after: Any, names: Names, path: Path = ()) -> Iterator[DocumentDifference]:
     """Return the differences between two documents, in the order of the first, then what only the second has."""
     old, new = _members(before, names.get(path)), _members(after, names.get(path))
     if old is None or new is None or isinstance(before, dict) != isinstance(after, dict):
         if not _is_same(before, after):
-            yield Difference(path, before, after)
+            yield DocumentDifference(path, before, after)
         return
     for key in (*old, *(key for key in new if key not in old)):
         one, other = old.get(key, UNSET), new.get(key, UNSET)
         if one is UNSET or other is UNSET:
-            yield Difference((*path, key), one, other)
-        elif type(one) not in _SIMPLE or not _is_same(one, other):  # most are simple and the same: no step down
-            yield from compare(one, other, names, (*path, key))
+            yield DocumentDifference((*path, key), one, other)
+        elif type(one) not in _SIMPLE or not _is_same(one, other):  # most are scalar and equal: no recursion
+            yield from compare_documents(one, other, names, (*path, key))
 
 
 def _members(value: Any, name: str | None) -> dict[str, Any] | None:
-    """Return what is inside a value by key, name or place; None: nothing can be."""
+    """Return the members of an object or list, by key, name or index; None: the value is a scalar."""
     if isinstance(value, dict):
         return value
     if isinstance(value, list):
@@ -58,5 +58,5 @@ def _members(value: Any, name: str | None) -> dict[str, Any] | None:
 
 
 def _is_same(one: Any, other: Any) -> bool:
-    """Tell whether two values are the same JSON. To Python, 1, 1.0 and true are equal; to JSON they are not."""
+    """Tell whether two values are the same JSON. In Python, 1, 1.0 and true are equal; in JSON they are not."""
     return type(one) is type(other) and bool(one == other)

@@ -1,7 +1,7 @@
-"""Why a stored status is as it is: gathers what it was computed from and explains it as of that moment.
+"""Explains a stored status: gathers what it was computed from and explains it as of that time.
 
-Called by the API. The explanation is of the status that GET shows; only the policy is the one in force, which may not
-be the one it was made with until the resource is computed again.
+Called by the API. The explanation is about the status that GET returns. The policy is the one in force, which differs
+from the one the status was computed with until the resource is recomputed.
 """
 
 from __future__ import annotations
@@ -15,10 +15,12 @@ from hyperfleet.aggregation import Child, Policy, StatusExplanation, explain
 from hyperfleet.aggregation.availability import READY
 from hyperfleet.model.report import AVAILABLE
 from hyperfleet.ports import EVERYTHING, Record, Scope, Store
-from hyperfleet.services.policies import PolicyBook
+from hyperfleet.services.policies import PolicyRegistry
 from hyperfleet.services.results import Target
 
-_TRIES: Final = 3  # to read a family while nobody writes to it; then what was read last must do
+_TRIES: Final = (
+    3  # to read a resource and its children unchanged; a resource written that often is explained as read last
+)
 
 
 class Evidence(Struct, frozen=True):
@@ -38,7 +40,7 @@ class Evidence(Struct, frozen=True):
     def explain(self, only: str | None, now: datetime) -> StatusExplanation:
         """Explain the status, or one condition of it. Takes 2 to 33 ms: call it in a thread.
 
-        The status is what it is now, unless a deadline has passed that no write has seen yet.
+        The explanation is as of now, unless a deadline has passed that was not handled yet.
         """
         record = self.record
         written, deadline = record.status.memory.written_time, record.status.next_deadline
@@ -48,20 +50,20 @@ class Evidence(Struct, frozen=True):
         )
 
 
-async def gather_evidence(store: Store, policies: PolicyBook, target: Target, scope: Scope) -> Evidence | None:
-    """Read all that explains a resource; None: it is not there for this caller."""
+async def gather_evidence(store: Store, policies: PolicyRegistry, target: Target, scope: Scope) -> Evidence | None:
+    """Read everything an explanation needs; None: the caller sees no such resource."""
     record = await store.read_record(target.kind.name, target.id, scope, target.parent_id)
     if record is None:
         return None
     if record.policy_version > policies.rules.policy_version:
-        await policies.refresh()  # another replica was told first
+        await policies.refresh()  # another replica was first
     rules = policies.rules
     children: tuple[Record, ...] = ()
     for _ in range(_TRIES if rules.wants_children(record.resource) else 0):
-        children = await store.read_children(target.id, EVERYTHING)  # the status was made from all of them
+        children = await store.read_children(target.id, EVERYTHING)  # the status was computed from all of them
         again = await store.read_record(target.kind.name, target.id, scope, target.parent_id)
         if again is None or again.revision == record.revision:
-            break  # a child that moves its parent gives it another revision, so these belong together
+            break  # a child that changes its parent's status also changes its revision, so these belong together
         record = again
     return Evidence(
         record,

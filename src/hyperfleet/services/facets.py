@@ -1,4 +1,4 @@
-"""The tokens by which lists are filtered: made of a record here, asked for by `search`, opaque to everybody else.
+"""The tokens by which lists are filtered: computed from a record here, queried by `filters`, opaque elsewhere.
 
     p:<phase>            the phase
     c:<type>=<status>    each condition …
@@ -8,11 +8,11 @@
     f:<subject>          each condition type, and `phase`, that is flapping
     b:<adapter>          each required adapter that the resource waits for
     l:<key>=<value>      each label
-    w:<word>             what people may type to find it, in lower case
+    w:<word>             a word for text search, in lower case
 
-Tokens follow from the record alone (which adapters were required is in the status's memory), so those that the store
-holds can be told from the loaded record, whatever the policy is by now. That is also why a change of this language
-needs a migration that writes the tokens of every resource anew, unless no stored record can have the new token.
+Tokens depend on the record alone (the status's memory has the adapters that were required), so the stored tokens can be
+computed from the loaded record, whatever the policy is by now. Therefore a change of the tokens needs a migration that
+rewrites those of every resource, unless no stored record can have the new token.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from hyperfleet.model.report import AVAILABLE
 from hyperfleet.model.status import AdapterState, AdapterSummary, Status
 from hyperfleet.ports import Record
 
-MAX_WORD: Final = 64  # characters; longer words are found by their beginning
-MAX_WORDS: Final = 256  # of one resource: its labels alone could have thousands
+MAX_WORD: Final = 64  # characters, as long as a label value; longer words are found by their beginning
+MAX_WORDS: Final = 256  # of one resource, each an index entry; its labels alone could have thousands
 
 _TROUBLED: Final[frozenset[AdapterState]] = frozenset({"Failed", "Unhealthy"})
 
-# Names, label values and reasons are made of these characters; whatever else stands in a text separates words.
+# The characters of names, label values and reasons; anything else separates words.
 _WHOLE: Final = re.compile(r"[^\W_](?:[\w.:-]*[^\W_])?")
 _PART: Final = re.compile(r"[^\W_]+")
 _HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
@@ -64,7 +64,7 @@ def facets_of(record: Record) -> frozenset[str]:
 
 
 def phase_in(tokens: Iterable[str]) -> str | None:
-    """Return the phase that the tokens of a record name; None: they are those of nothing."""
+    """Return the phase among the tokens of a record; None: there are no tokens."""
     return next((token[2:] for token in tokens if token.startswith("p:")), None)
 
 
@@ -72,9 +72,9 @@ def phase_in(tokens: Iterable[str]) -> str | None:
 
 
 def has_same_facets(before: Record, after: Record) -> bool:
-    """Tell cheaply that nothing moved that a token is made of. Most reports are heartbeats."""
+    """Tell cheaply whether nothing changed that a token is made of, which is the usual case."""
     if before.resource is not after.resource or after.resource.is_deleting:
-        return False  # rare: then the tokens themselves are compared
+        return False  # rare: compare the tokens themselves
     old, new = before.status, after.status
     return (
         old.phase == new.phase
@@ -105,11 +105,11 @@ def _is_same_adapter(old: AdapterSummary, new: AdapterSummary) -> bool:
     )
 
 
-# ── who is waited for ────────────────────────────────────────────────────────────────────────────────────────────
+# ── blockers ────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _blockers(record: Record, ready: Condition | None) -> list[str]:
-    """Return the required adapters that keep a resource from being Ready or, when it is deleted, from going."""
+    """Return the required adapters that a resource waits for to be Ready or, when it is deleted, to be removed."""
     resource, status = record.resource, record.status
     required = status.memory.required_since
     if resource.is_deleting:
@@ -138,7 +138,7 @@ def whole_words(text: str) -> list[str]:
 
 
 def _word_tokens(record: Record, ready: Condition | None, blockers: list[str]) -> Iterable[str]:
-    """Return the words of a record; if there are too many, those of its labels are left out first."""
+    """Return the words of a record; of too many, those of its labels are dropped first."""
     resource = record.resource
     tokens = [*_tokens_of(resource.id), *_tokens_of(resource.name)]
     if ready is not None and ready.status != TRUE:
@@ -153,14 +153,14 @@ def _word_tokens(record: Record, ready: Condition | None, blockers: list[str]) -
 
 
 def _troubles(record: Record) -> list[str]:
-    """Return why adapters that failed or are unhealthy are not available, in their own words."""
+    """Return the reasons of adapters that failed or are unhealthy."""
     reports = record.reports
     stored = [reports.get(summary.name) for summary in record.status.adapters if summary.state in _TROUBLED]
     conditions = [report.report.condition(AVAILABLE) for report in stored if report is not None]
     return [condition.reason for condition in conditions if condition is not None]
 
 
-@lru_cache(maxsize=4096)  # the same few label values, adapters and reasons all over a fleet; about 2 MB
+@lru_cache(maxsize=4096)  # a fleet has few different label values, adapters and reasons; about 2 MB
 def _tokens_of(text: str) -> Tokens:
     """Return the tokens of the whole words of a text and of their parts."""
     words = (*whole_words(text), *_PART.findall(_fold(text)))
@@ -169,10 +169,10 @@ def _tokens_of(text: str) -> Tokens:
 
 @lru_cache(maxsize=512)
 def _tokens_of_reason(reason: str) -> Tokens:
-    """Return the tokens of a reason whole and of the words it is put together of: quotaexceeded, quota, exceeded."""
+    """Return the tokens of a whole reason and of the words in it: quotaexceeded, quota, exceeded."""
     return _tokens_of(f"{reason} {_HUMP.sub(' ', reason)}")
 
 
 def _fold(text: str) -> str:
-    """Make texts that look the same the same."""
+    """Normalise case and Unicode, so that texts that look the same are equal."""
     return text.lower() if text.isascii() else normalize("NFC", normalize("NFC", text).lower())

@@ -1,7 +1,7 @@
-"""How the fleet is, in figures: counted by the store over its indexed tokens, for whoever may see which tenants.
+"""Metrics of the fleet, counted by the store over its indexed tokens, for the tenants that a caller may see.
 
-`api/metrics` asks for this at each scrape; what was found is kept for some seconds, so that several scrapers cost no
-more than one. No resource is looked at one by one, except the first few that are in trouble, for how long they are.
+`api/metrics` reads them at each scrape. They are cached for some seconds, so that several scrapers cost no more than
+one. No resource is read, except the oldest ones in some phases, for how long they have been in them.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from msgspec import Struct
 from hyperfleet.aggregation.availability import READY
 from hyperfleet.model.kind import Kinds
 from hyperfleet.model.phase import PHASES, TIMED_PHASES, Phase
-from hyperfleet.ports import EVERYTHING, AdapterRecord, Group, Query, Scope, Store, Term
-from hyperfleet.services.instruments import OTHER, Family, Labels, Values
+from hyperfleet.ports import EVERYTHING, AdapterRecord, GroupCount, Query, Scope, Store, TokenTerm
+from hyperfleet.services.instruments import OTHER, Labels, MetricFamily, Values
 from hyperfleet.services.measures import DEFAULT_ADAPTERS
-from hyperfleet.services.policies import PolicyBook
+from hyperfleet.services.policies import PolicyRegistry
 
-_MOST_VALUES: Final = 200  # of one label that policies and adapters fill
-_MOST_SCOPES: Final = 64  # whose figures are kept
-_LOOKED_AT: Final = 500  # resources of a phase that are asked for how long they are in it
+_MAX_VALUES: Final = 200  # of a label whose values come from policies and adapters: bounds the series of a scrape
+_MAX_SCOPES: Final = 64  # cached; more different sets of tenants scrape too seldom to gain from a cache
+_EXAMINED: Final = 500  # resources of a phase that are read for how long they have been in it
 
 
-def _gauge(name: str, help_: str, *labels: str) -> Family:
-    return Family(f"hyperfleet_{name}", "gauge", help_, labels)
+def _gauge(name: str, help_: str, *labels: str) -> MetricFamily:
+    return MetricFamily(f"hyperfleet_{name}", "gauge", help_, labels)
 
 
 RESOURCES: Final = _gauge("resources", "Resources by phase.", "kind", "phase")
@@ -39,39 +39,39 @@ CONDITIONS: Final = _gauge(
 )
 REASONS: Final = _gauge("resource_ready_reasons", "Resources by the reason of their condition Ready.", "kind", "reason")
 BLOCKED: Final = _gauge("resources_blocked", "Resources that wait for an adapter.", "kind", "adapter")
-STATES: Final = _gauge(
-    "resource_adapters", "Resources by adapter and what it is up to there.", "kind", "adapter", "state"
-)
+STATES: Final = _gauge("resource_adapters", "Resources by adapter and its state.", "kind", "adapter", "state")
 STALE: Final = _gauge(
-    "resources_stale", "Resources of which an adapter has said nothing for too long.", "kind", "adapter"
+    "resources_stale", "Resources with a stale adapter: it has not reported within its threshold.", "kind", "adapter"
 )
-FLAPPING: Final = _gauge("resources_flapping", "Resources whose phase or condition moves too often.", "kind", "subject")
+FLAPPING: Final = _gauge(
+    "resources_flapping", "Resources whose phase or condition changes too often.", "kind", "subject"
+)
 OLDEST: Final = _gauge(
     "resources_oldest_phase_timestamp_seconds",
-    f"Since when the resource is in its phase that is so for longest, of the {_LOOKED_AT} created first.",
+    f"When the resource that is in a phase for longest entered it, among the {_EXAMINED} created first.",
     *("kind", "phase"),
 )
 LAST_SEEN: Final = _gauge(
-    "adapter_last_seen_timestamp_seconds", "When an adapter was last heard of, whatever it said.", "adapter"
+    "adapter_last_seen_timestamp_seconds", "When the last report of an adapter came in, accepted or not.", "adapter"
 )
 SKEW: Final = _gauge(
     "adapter_clock_skew_seconds",
-    "How far an adapter's clock was ahead of the database's in its last report.",
+    "How far an adapter's clock was ahead of the database's at its last report.",
     "adapter",
 )
 LATENESS: Final = _gauge(
-    "deadline_lag_seconds", "For how long the most overdue resource waits to be computed anew; 0: none is overdue."
+    "deadline_lag_seconds", "How long the most overdue resource has waited to be recomputed; 0: none is overdue."
 )
 BACKLOG: Final = _gauge(
-    "recomputation_backlog", "Resources that are still as an earlier policy computed them; 0 soon after a change."
+    "recomputation_backlog", "Resources not yet recomputed under the policy in force; 0 soon after a change."
 )
-POSITION: Final = _gauge("log_position", "The position of the last event: its rate is how much happens.")
+POSITION: Final = _gauge("log_position", "The position of the last event; its rate is the rate of changes.")
 
-# What a caller who is bound to tenants sees, and what only those see who see everything.
+# What a caller of some tenants sees, and what only callers of all tenants see.
 OF_TENANTS: Final = (RESOURCES, CONDITIONS, REASONS, BLOCKED, STATES, STALE, FLAPPING, OLDEST, LAST_SEEN, SKEW)
 OF_ALL: Final = (LATENESS, BACKLOG, POSITION)
 
-Figures = dict[Family, Values]
+Figures = dict[MetricFamily, Values]
 
 # Which tokens are counted for which family, and whether what follows the prefix has two parts: `Type=Status`.
 _COUNTED: Final = (
@@ -85,34 +85,34 @@ _COUNTED: Final = (
 
 
 class FleetFigures:
-    """Reads the figures, and keeps them for a while."""
+    """Reads the metrics, and caches them."""
 
     def __init__(
         self,
         store: Store,
-        policies: PolicyBook,
+        policies: PolicyRegistry,
         kinds: Kinds,
         keep: timedelta = timedelta(seconds=5),
-        most_adapters: int = DEFAULT_ADAPTERS,
+        max_adapters: int = DEFAULT_ADAPTERS,
     ) -> None:
-        """Read from `store`, no more often than `keep` says."""
+        """Read from `store`, at most once per `keep`."""
         self._store = store
         self._policies = policies
         self._kinds = kinds
         self._keep = keep.total_seconds()
-        self._most_adapters = most_adapters
+        self._max_adapters = max_adapters
         self._kept: OrderedDict[Scope, tuple[float, Figures]] = OrderedDict()
         self._reading = asyncio.Lock()
 
     async def read(self, scope: Scope) -> Figures:
-        """Return the figures of the tenants of a scope; one reads at a time, and the others take what it found."""
+        """Return the metrics of a scope; one task reads at a time, the others take its result from the cache."""
         async with self._reading:
             when, figures = self._kept.get(scope, (0.0, {}))
             if not figures or monotonic() - when > self._keep:
                 figures = await self._read(scope)
                 self._kept[scope] = monotonic(), figures
             self._kept.move_to_end(scope)
-            while len(self._kept) > _MOST_SCOPES:
+            while len(self._kept) > _MAX_SCOPES:
                 self._kept.popitem(last=False)
             return figures
 
@@ -120,7 +120,7 @@ class FleetFigures:
         figures: Figures = {family: {} for family in OF_TENANTS}
         for kind in self._kinds:
             await self._count_kind(kind.name, scope, figures)
-        adapters = _newest(await self._store.adapters(scope), self._most_adapters)
+        adapters = _newest(await self._store.adapters(scope), self._max_adapters)
         figures[LAST_SEEN] = {(each.name,): each.last_seen.timestamp() for each in adapters}
         figures[SKEW] = {(each.name,): each.skew.total_seconds() for each in adapters}
         if scope == EVERYTHING:
@@ -139,7 +139,7 @@ class FleetFigures:
                 figures[OLDEST][kind, phase] = oldest.timestamp()
 
     async def _find_oldest(self, kind: str, scope: Scope, phase: Phase) -> datetime | None:
-        query = Query(kind, scope, terms=(Term((f"p:{phase}",)),), order="createdAt", limit=_LOOKED_AT)
+        query = Query(kind, scope, terms=(TokenTerm((f"p:{phase}",)),), order="createdAt", limit=_EXAMINED)
         found = await self._store.find(query)
         return min([_decode(answer.body).status.phase_since for answer in found], default=None)
 
@@ -155,28 +155,28 @@ class _Since(Struct, rename="camel"):
     phase_since: datetime
 
 
-class _Glance(Struct):
-    """What is looked at of a resource, out of its stored answer."""
+class _AnswerPart(Struct):
+    """The part of a stored answer that is read."""
 
     status: _Since
 
 
-_decode: Final = msgspec.json.Decoder(_Glance).decode
+_decode: Final = msgspec.json.Decoder(_AnswerPart).decode
 
 
-def _values_of(kind: str, groups: Sequence[Group], *, is_pair: bool) -> Values:
-    """Return counts by labels; of too many, the smallest ones together."""
+def _values_of(kind: str, groups: Sequence[GroupCount], *, is_pair: bool) -> Values:
+    """Return counts by labels; of too many, the smallest are summed as `other`."""
     values: Values = {}
     for place, group in enumerate(group for group in groups if group.values[0] is not None):
         text = group.values[0] or ""
         first, _, second = text.rpartition("=")
         known = (first, second) if is_pair else (text,)
-        labels: Labels = (kind, *(known if place < _MOST_VALUES else (OTHER,) * len(known)))
+        labels: Labels = (kind, *(known if place < _MAX_VALUES else (OTHER,) * len(known)))
         values[labels] = values.get(labels, 0) + group.count
     return values
 
 
-def _newest(adapters: Iterable[AdapterRecord], most: int) -> list[AdapterRecord]:
-    """Return the adapters that were heard of last, by name."""
-    newest = sorted(adapters, key=lambda each: each.last_seen, reverse=True)[:most]
+def _newest(adapters: Iterable[AdapterRecord], limit: int) -> list[AdapterRecord]:
+    """Return the adapters that reported last, by name."""
+    newest = sorted(adapters, key=lambda each: each.last_seen, reverse=True)[:limit]
     return sorted(newest, key=lambda each: each.name)

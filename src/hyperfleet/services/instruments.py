@@ -1,7 +1,7 @@
-"""The instruments that count: plain numbers in dictionaries, made into the form of a scrape only when one comes.
+"""Counters, histograms and gauges: plain numbers in dictionaries, rendered only when a scrape comes.
 
-A count costs a fifth of what it costs with the objects of a metrics library. Everything is counted in the event loop:
-nothing here is for threads.
+Counting costs a fifth of what it costs with the objects of a metrics library. Everything is counted in the event loop;
+nothing here is thread-safe.
 """
 
 from __future__ import annotations
@@ -12,46 +12,46 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
-OTHER: Final = "other"  # stands for all names beyond those that are told apart
+OTHER: Final = "other"  # stands for all names beyond the limit
 
 Labels = tuple[str, ...]
 Values = dict[Labels, float]
 
 
-class Family(Struct, frozen=True):
-    """What a metric is called, what it tells and by what it is told apart."""
+class MetricFamily(Struct, frozen=True):
+    """The name, help text and labels of a metric."""
 
     name: str
     kind: Literal["counter", "gauge", "histogram"]
     help: str
     labels: tuple[str, ...] = ()
-    bounds: tuple[float, ...] = ()  # of a histogram, the upper ends of its buckets but the last
+    bounds: tuple[float, ...] = ()  # of a histogram: the upper bounds of its buckets except the last
 
 
 class Counter:
-    """Something that only ever becomes more."""
+    """A value that only increases."""
 
     def __init__(self, name: str, help_: str, *labels: str) -> None:
-        """Begin with nothing."""
-        self.family = Family(name, "counter", help_, labels)
+        """Start without series."""
+        self.family = MetricFamily(name, "counter", help_, labels)
         self.values: Values = {}
 
     def add(self, *labels: str, amount: float = 1) -> None:
-        """Count."""
+        """Increment the series of some labels."""
         self.values[labels] = self.values.get(labels, 0) + amount
 
 
 class Histogram:
-    """How often something took how long, or was how large."""
+    """A distribution of durations or sizes."""
 
     def __init__(self, name: str, help_: str, bounds: tuple[float, ...], *labels: str) -> None:
-        """Begin with nothing."""
-        self.family = Family(name, "histogram", help_, labels, bounds)
+        """Start without series."""
+        self.family = MetricFamily(name, "histogram", help_, labels, bounds)
         self._bounds = bounds
-        self.series: dict[Labels, list[float]] = {}  # the count of each bucket, of those beyond all, and the sum
+        self.series: dict[Labels, list[float]] = {}  # the count of each bucket, the overflow bucket, and the sum
 
     def observe(self, value: float, *labels: str) -> None:
-        """Count one."""
+        """Record one value."""
         series = self.series.get(labels)
         if series is None:
             series = self.series[labels] = [0.0] * (len(self._bounds) + 2)
@@ -60,27 +60,27 @@ class Histogram:
 
 
 class Gauge:
-    """Something that can be looked at at any moment; `look` is set by whoever has it."""
+    """A value that is read at each scrape; its owner sets `look`."""
 
     def __init__(self, name: str, help_: str) -> None:
-        """Show nothing."""
-        self.family = Family(name, "gauge", help_)
+        """Start with 0."""
+        self.family = MetricFamily(name, "gauge", help_)
         self.look: Callable[[], float] = float
 
 
-class Names:
-    """Names that come from outside, of which only so many are told apart: who invents more cannot fill our memory."""
+class BoundedNames:
+    """A bounded set of names from outside: callers that invent names cannot fill the memory."""
 
-    def __init__(self, most: int) -> None:
-        """Tell `most` names apart."""
-        self._most = most
+    def __init__(self, limit: int) -> None:
+        """Keep up to `limit` names."""
+        self._limit = limit
         self._known: set[str] = set()
 
     def admit(self, name: str) -> str:
-        """Return a name, or `other` if there are too many already."""
+        """Return the name, or `other` if the set is full."""
         if name in self._known:
             return name
-        if len(self._known) >= self._most:
+        if len(self._known) >= self._limit:
             return OTHER
         self._known.add(name)
         return name

@@ -1,4 +1,4 @@
-"""Loops that run beside the requests for as long as the server does, and survive what goes wrong in one turn."""
+"""Background loops that run as long as the server does, and survive errors of a single turn."""
 
 from __future__ import annotations
 
@@ -11,49 +11,49 @@ from typing import Final
 from hyperfleet.errors import HyperFleetError
 
 _LOG: Final = logging.getLogger(__name__)
-_PAUSE_AFTER_ERROR: Final = 1.0  # seconds
-_PATIENCE: Final = 1.0  # seconds that a turn under way has to end
+_PAUSE_AFTER_ERROR: Final = 1.0  # seconds; a store that is away comes back in seconds, and the log must not fill
+_STOP_TIMEOUT: Final = 1.0  # seconds for a running turn to end, well within the grace period of a pod
 
 
 class Loop:
-    """Calls `turn` again and again; each turn says in how many seconds the next one is due, unless nudged before."""
+    """Calls `turn` repeatedly; each turn returns the seconds until the next one, unless nudged before."""
 
     def __init__(self, name: str, turn: Callable[[], Awaitable[float]]) -> None:
-        """Name the loop for the log; `start` sets it going."""
+        """Name the loop for the log; nothing runs before `start`."""
         self._name = name
         self._turn = turn
         self._nudge = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._is_stopping = False
-        self.on_failure: Callable[[str], None] | None = None  # told our name when a turn failed
+        self.on_failure: Callable[[str], None] | None = None  # called with the loop's name when a turn failed
 
     def start(self) -> None:
-        """Set the loop going."""
+        """Start the loop."""
         self._task = asyncio.create_task(self._run(), name=self._name)
 
     def nudge(self) -> None:
-        """Take the next turn now."""
+        """Run the next turn now."""
         self._nudge.set()
 
     async def stop(self) -> None:
-        """End the loop; a turn that does not end soon is abandoned, its transaction is not."""
+        """Stop the loop; a turn that does not end soon is cancelled, but its transaction completes."""
         self._is_stopping = True
         self._nudge.set()
         if self._task is not None:
-            _, unfinished = await asyncio.wait({self._task}, timeout=_PATIENCE)
+            _, unfinished = await asyncio.wait({self._task}, timeout=_STOP_TIMEOUT)
             for task in unfinished:
                 task.cancel()
-            await asyncio.wait({self._task}, timeout=_PATIENCE)
+            await asyncio.wait({self._task}, timeout=_STOP_TIMEOUT)
 
     async def _run(self) -> None:
         while not self._is_stopping:
-            pause = await self._take_turn()
+            pause = await self._run_turn()
             if not self._is_stopping:
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self._nudge.wait(), pause)
                 self._nudge.clear()
 
-    async def _take_turn(self) -> float:
+    async def _run_turn(self) -> float:
         try:
             return await self._turn()
         except HyperFleetError as error:

@@ -1,7 +1,7 @@
-"""Query parameters before anybody knows what they mean: bounded texts and lists, with a place for every mistake.
+"""Query parameters as bounded texts, lists, numbers and times; collects every error with its position.
 
-`search`, `masks` and `history` read their parameters through this; it knows the names of two of them only, which may
-be empty wherever they occur.
+`search`, `field_masks`, `history_query` and others parse their parameters with this. It knows the names of two
+parameters only: those that may be empty.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from hyperfleet.aggregation import BodyProblem
 from hyperfleet.documents.durations import parse_duration
 from hyperfleet.documents.wording import count, quote, suggest
 
-MAX_CHARACTERS: Final = 4096  # of one parameter, all its repetitions together
-# An empty one asks for everything, as in Kubernetes, and for the first page. Any other would be a mistake: a script
-# whose variable is empty must not be shown everything.
+MAX_CHARACTERS: Final = 4096  # of one parameter with its repetitions: half of what most proxies allow for a URL
+# Empty means everything, as in Kubernetes, and the first page. Any other empty parameter is an error: a script with an
+# empty variable must not get everything.
 MAY_BE_EMPTY: Final = frozenset({"labelSelector", "continue"})
-MAX_ERRORS: Final = 50  # told at once; nobody reads more
-_MAX_NAME: Final = 64  # characters of a name that a guess looks at
-_MAX_NUMBER: Final = 1_000_000_000  # beyond it is a mistake; and a page times a size must fit into 64 bits
+MAX_ERRORS: Final = 50  # in one answer; nobody reads more
+_MAX_NAME: Final = 64  # characters of a name that are compared for a suggestion
+_MAX_NUMBER: Final = 1_000_000_000  # a page number times a page size must fit into 64 bits
 
 _UNSENDABLE: Final = re.compile("[\x00\ud800-\udfff]")
 _NUMBER: Final = re.compile(r"[0-9]{1,10}")
@@ -33,10 +33,10 @@ _INSTANT_RULE: Final = (
 
 
 class Parameters:
-    """The values that were given, and what is wrong with them so far."""
+    """The given values, and the errors found so far."""
 
     def __init__(self, given: Mapping[str, Sequence[str]]) -> None:
-        """Take what was given; one that cannot be text is an error."""
+        """Take the given values; one that is not valid text is an error."""
         self.errors: list[BodyProblem] = []
         self._values: dict[str, list[str]] = {}
         for name, values in given.items():
@@ -44,7 +44,7 @@ class Parameters:
                 self._values[name] = list(values)
 
     def refuse_unknown(self, known: Sequence[str]) -> None:
-        """Call everything an error that is not in `known`, and guess what was meant; or that is, and has no value."""
+        """Refuse parameters that are not in `known`, with a suggestion, and those without a value."""
         others = f"; there are {', '.join(known)}" if known else "; there are none here"
         for name, values in self._values.items():
             if name not in known:
@@ -54,11 +54,11 @@ class Parameters:
                 self.refuse(name, "Empty", f"{name} has no value; give it one or leave it out")
 
     def all(self, name: str) -> list[str]:
-        """Return every value of a parameter that may be repeated."""
+        """Return every value of a repeatable parameter."""
         return [value for value in self._values.get(name, []) if value.strip()]
 
     def one(self, name: str) -> str | None:
-        """Return the value of a parameter that may be given once."""
+        """Return the value of a parameter that must not be repeated."""
         values = self.all(name)
         if len(values) > 1:
             self.refuse(name, "Repeated", f"{name} is given {len(values)} times; it can have one value only")
@@ -78,7 +78,7 @@ class Parameters:
         return None
 
     def instant(self, name: str, now: datetime) -> datetime | None:
-        """Return a time, or that of so long ago."""
+        """Return a time; a duration counts back from now."""
         text = self.one(name)
         if text is None:
             return None
@@ -94,7 +94,7 @@ class Parameters:
         return any(not _is_time(text.strip()) for text in self.all(name))
 
     def refuse(self, name: str, code: str, message: str, at: int = 0) -> None:
-        """Note an error of a parameter; `at` is the character where it is, from 1."""
+        """Add an error of a parameter; `at` is the character of its position, from 1."""
         if len(self.errors) < MAX_ERRORS:
             self.errors.append(BodyProblem(name, code, f"at character {at}: {message}" if at else message))
 
@@ -112,7 +112,7 @@ class Parameters:
 
 
 def _is_time(text: str) -> bool:
-    """Tell a time from a duration: it begins with a year and a dash."""
+    """Tell whether a text is a time, not a duration: it begins with a year and a dash."""
     return text[4:5] == "-"
 
 
@@ -124,12 +124,12 @@ def _read_time(text: str) -> datetime:
 
 
 def is_storable(text: str) -> bool:
-    """Tell whether a text is one that a database can hold and an answer can show."""
+    """Tell whether a database can store a text, and an answer can contain it."""
     return _UNSENDABLE.search(text) is None
 
 
 def split_list(text: str, start: int = 1) -> Iterator[tuple[int, str]]:
-    """Split a text at its commas; tell with each piece at which character it begins, counting from `start`."""
+    """Split a text at its commas; yield each piece with its first character, counting from `start`."""
     for piece in text.split(","):
         yield start + len(piece) - len(piece.lstrip()), piece.strip()
         start += len(piece) + 1

@@ -1,7 +1,7 @@
 """The policy in force: the newest version in the store, so that every replica computes with the same one.
 
 A file is put in force when it changed since a server last read it, the built-in policy only in place of another
-built-in one, and what somebody applies or rolls back to always (ADR 23). Each transaction sees the version that is in
+built-in one, and a policy that is applied or rolled back to always (ADR 23). Each transaction sees the version in
 force; a replica that has another one loads it and tries again.
 """
 
@@ -27,22 +27,22 @@ _LOG: Final = logging.getLogger(__name__)
 
 
 class PolicyText(Struct, frozen=True):
-    """A policy as it stands in a file, or as it is built in because nobody named a file."""
+    """The text of a policy file, or of the built-in policy if no file is configured."""
 
     text: str
     file: str
     is_built_in: bool = False
 
     def yields_to(self, active: PolicyVersion) -> bool:
-        """Tell whether the policy in force stays although it is not this one; built in replaces built in."""
+        """Tell whether the policy in force stays: the built-in policy replaces only another built-in one."""
         return self.is_built_in and active.file != self.file
 
 
 class PolicyMoved(Exception):  # noqa: N818  # never leaves this package: the committer catches it and goes on
-    """Another policy is in force than the one this transaction was to compute with, or to replace."""
+    """The policy in force is not the one that this transaction computes with, or is meant to replace."""
 
 
-class PolicyBook:
+class PolicyRegistry:
     """The policy this replica computes with."""
 
     def __init__(self, store: Store, kinds: Kinds, render: Render, read_text: Callable[[], PolicyText]) -> None:
@@ -54,7 +54,7 @@ class PolicyBook:
         self._warnings = PolicyWarnings(kinds)
         self.version: PolicyVersion | None = None
         self.rules = Rules(PolicySet(()), 0, kinds, render)
-        self.on_change: Callable[[], None] | None = None  # told when another policy came into force
+        self.on_change: Callable[[], None] | None = None  # called when another policy came into force
 
     # ── from a file ──────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -72,18 +72,18 @@ class PolicyBook:
         return version
 
     async def reload(self, author: str) -> PolicyVersion:
-        """Put our file in force, changed or not, because somebody asked for it."""
+        """Put our file in force, changed or not, because a caller asked for it."""
         source = self._read_text()
         policies = load_policies(source.text, source.file, self._kinds)
         return await self._put_file(source, policies, author, lambda active, _: not source.yields_to(active))
 
     async def adopt(self) -> PolicyVersion:
-        """Use what is in force, whatever our file says by now; read the file only if nothing is."""
+        """Use the policy in force, whatever our file contains; read the file only if there is none."""
         active = await self._store.active_policy()
         return await self.activate() if active is None else await self._follow(active)
 
     async def refresh(self) -> None:
-        """Use what is in force in the store, if it is not what we use."""
+        """Load the policy in force from the store, if it is not the one we use."""
         version = await self._store.active_policy()
         if version is not None:
             await self._follow(version)
@@ -97,22 +97,22 @@ class PolicyBook:
     async def put(
         self, new: NewPolicy, policies: PolicySet, replaced: frozenset[int] | None
     ) -> PolicyVersion | Refusal:
-        """Put a policy in force if one of the versions that it is meant to replace is; None: whichever is."""
+        """Put a policy in force if one of the versions `replaced` is in force; None: whichever is."""
         admit = admit_always if replaced is None else _admit_after(replaced)
         try:
             return await self._put(new, policies, admit)
         except PolicyMoved as moved:
             return Refusal("PreconditionFailed", str(moved))
 
-    # ── what is likely wrong ─────────────────────────────────────────────────────────────────────────────────────
+    # ── warnings ──────────────────────────────────────────────────────────────────────────────────────────────────
 
     def look_for_warnings(self) -> None:
-        """Begin to find out what is likely wrong with the policy that we use; it will be in the log."""
+        """Start to lint the policy that we use; warnings are logged."""
         if self.version is not None:
             self._warnings.look_for(self.version)
 
     async def find_warnings(self, version: PolicyVersion) -> tuple[DocumentProblem, ...] | None:
-        """Return what is likely wrong with a policy; None: that takes longer than anybody wants to wait."""
+        """Return the warnings of a policy; None: they are not known yet, because linting takes long."""
         return await self._warnings.find(version)
 
     # ── steps ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -131,14 +131,14 @@ class PolicyBook:
             return await self._follow(version)
         before = self.version if version == active else active
         self._use(policies, version)
-        await self._tell_change(before, version)
+        await self._log_change(before, version)
         return version
 
     async def _follow(self, version: PolicyVersion) -> PolicyVersion:
         before = self.version
         if version != before:
             self._use(load_policies(version.text, version.name, self._kinds), version)
-            await self._tell_change(before, version)
+            await self._log_change(before, version)
         return version
 
     def _use(self, policies: PolicySet, version: PolicyVersion) -> None:
@@ -147,7 +147,7 @@ class PolicyBook:
         if self.on_change is not None:
             self.on_change()
 
-    async def _tell_change(self, before: PolicyVersion | None, now: PolicyVersion) -> None:
+    async def _log_change(self, before: PolicyVersion | None, now: PolicyVersion) -> None:
         if before is None:
             _LOG.info("%s is in force", _describe(now))
         elif before != now:
@@ -167,11 +167,11 @@ def _admit_after(replaced: frozenset[int]) -> AdmitPolicy:
 
 
 def _log_file_not_in_force(source: PolicyText, digest: str, version: PolicyVersion) -> None:
-    """Tell an operator that the file has no effect now, and how to change that."""
+    """Warn that the file has no effect now, and how to change that."""
     if version.digest == digest:
         return
     if source.is_built_in:
-        _LOG.info("no policy file was given here: the policy from %s stays in force", version.file or "the API")
+        _LOG.info("no policy file is configured: the policy from %s stays in force", version.file or "the API")
         return
     _LOG.warning(
         "the policy in %s is not in force: it has not changed since a server last read it, and %s came after it. "
@@ -196,6 +196,6 @@ def _origin_of(version: PolicyVersion) -> str:
 
 
 def digest_of(policies: PolicySet) -> str:
-    """Name a set of policies by what they say; a comment or the order of keys does not matter."""
+    """Return a digest of what policies mean; comments and the order of keys do not matter."""
     names = "\n".join(policy.digest for policy in policies.policies)
     return hashlib.blake2b(names.encode(), digest_size=8).hexdigest()

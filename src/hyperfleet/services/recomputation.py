@@ -1,23 +1,23 @@
-"""Bringing every resource under the policy in force, in small batches, while requests go on."""
+"""Recomputes every resource under the policy in force, in small batches beside the requests."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from hyperfleet.ports import Cause, Store
+from hyperfleet.ports import ChangeCause, Store
 from hyperfleet.services.committer import Committer
 from hyperfleet.services.loops import Loop
-from hyperfleet.services.policies import PolicyBook
+from hyperfleet.services.policies import PolicyRegistry
 from hyperfleet.services.upkeep import recompute_all
 
-_BATCH: Final = 64  # resources computed together; requests get their turn in between
-_NAP: Final = 5.0  # seconds between looks for a policy that another replica put in force
+_BATCH: Final = 64  # resources recomputed together: a quarter of a transaction, so that requests share it
+_INTERVAL: Final = 5.0  # seconds between checks for a policy that another replica put in force
 
 
 class Recomputation:
-    """Computes anew what was computed under an earlier policy."""
+    """Recomputes what was computed under an earlier policy."""
 
-    def __init__(self, store: Store, committer: Committer, policies: PolicyBook) -> None:
+    def __init__(self, store: Store, committer: Committer, policies: PolicyRegistry) -> None:
         """Look for outdated resources in `store` and write through `committer`."""
         self._store = store
         self._committer = committer
@@ -29,14 +29,14 @@ class Recomputation:
         version = self._policies.rules.policy_version
         ids, _ = await self._store.outdated(version, 1)
         if not ids:
-            return _NAP
+            return _INTERVAL
         claim = await self._store.claim("recomputation")
         if claim is None:
-            return _NAP
+            return _INTERVAL
         async with claim:
             await self._recompute_all(version)
         return 0.0
 
     async def _recompute_all(self, version: int) -> None:
         while ids := (await self._store.outdated(version, _BATCH))[0]:
-            await recompute_all(self._committer, ids, Cause("policy"))
+            await recompute_all(self._committer, ids, ChangeCause("policy"))

@@ -1,8 +1,8 @@
-"""Redaction: what looks like a secret in a report is taken out before anybody decides on, stores or shows the report.
+"""Redaction: removes what looks like a secret from a report before it is evaluated, stored or shown.
 
-Adapters put into `data` whatever their tools tell them, and now and then that is a password. The API calls this for
-every report by whatever way it comes in, so that a secret never reaches the disk, a log, an event or another caller.
-It works on decoded JSON, changes nothing of what it is given, and keeps no value that it took out.
+Adapters put the output of their tools into `data`, and sometimes that contains a password. The API calls this for every
+report on every route, so that a secret never reaches the disk, a log, an event or another caller. It works on decoded
+JSON, does not change its input, and keeps no value that it removed.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ WORDS: Final = (
 
 _IGNORED: Final = "-_. "  # in keys
 _LETTERS: Final = str.maketrans(string.ascii_uppercase, string.ascii_lowercase, _IGNORED)
-# JSON in lower case and without what may stand in a key or between it and its colon.
+# Turns JSON into lower case, without the characters that are ignored in keys and between a key and its colon.
 _FLAT: Final = bytes.maketrans(string.ascii_uppercase.encode(), string.ascii_lowercase.encode())
 _SKIPPED: Final = _IGNORED.encode() + b"\t\r\n"
 _KEY_END: Final = b'":'
-_TAIL: Final = 6  # letters that tell most keys from those that are sensitive; with 5, `generation` would look like one
+_TAIL: Final = 6  # letters that distinguish most keys from sensitive ones; with 5, `generation` would look like one
 _tail_of: Final = itemgetter(slice(-_TAIL, None))
 
-# What is a secret whatever its key. Each begins with something that cannot stand in the midst of itself, so that no
-# text takes more than one pass.
+# Secrets whatever their key. Each pattern begins with something that cannot occur inside its own match, so that every
+# text takes a single pass.
 _KEY_BLOCK: Final = r"[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
 _TEXTS: Final = re.compile(
     rf"-----BEGIN {_KEY_BLOCK}.*?(?:-----END {_KEY_BLOCK}|\Z)"  # PEM
@@ -50,28 +50,28 @@ _TEXTS: Final = re.compile(
     r"|(?P<key>(?:password|passwd|secret|token)=)(?:\"[^\"\r\n]*\"?|'[^'\r\n]*'?|[^\s&;,\"']+)",
     re.DOTALL | re.IGNORECASE | re.ASCII,
 )
-# JSON with such a text has one of these, once it is flat.
+# Flattened JSON with such a text contains one of these.
 _ASSIGNED: Final = (b"password=", b"passwd=", b"secret=", b"token=")
 _URL: Final = re.compile(rb"://[^/@:]*:[^/@]*@")
 
 _ANYTHING: Final = (str, int, float, dict, list)
-_NO_COUNT: Final = (str, dict, list)  # `tokens: 3` says how many there are
+_NO_COUNT: Final = (str, dict, list)  # `tokens: 3` is a number of tokens
 _NOTHING: Final = ()
-_USUAL: Final = 64  # characters of a key
+_MAX_CACHED: Final = 64  # characters of a key: the cache then stays below a megabyte
 
 
 class Redacted(Struct, frozen=True):
-    """A body without secrets, and a note where each of them stood."""
+    """A body without secrets, and a note for each that was removed."""
 
     body: Any
     notes: tuple[BodyProblem, ...] = ()
 
 
 class Redactor:
-    """Takes secrets out of bodies."""
+    """Removes secrets from bodies."""
 
     def __init__(self, more: Iterable[str] = (), *, is_enabled: bool = True) -> None:
-        """Look for the keys that everybody knows and for these; or for nothing at all."""
+        """Look for the built-in keys and for `more`; unless enabled, for nothing."""
         own = [word for word in map(_flatten, more) if word]
         words = (*WORDS, *own) if is_enabled else ()
         self._is_enabled = is_enabled
@@ -79,19 +79,19 @@ class Redactor:
         self._tails = frozenset(_list_tails(self._endings))
         self._short = tuple([ending + _KEY_END for ending in self._endings if len(ending) < _TAIL - 1])
         self._words = words
-        self._recall = lru_cache(maxsize=4096)(lambda key: _find_replaced(key, words))  # the few keys of a fleet
+        self._cached = lru_cache(maxsize=4096)(lambda key: _find_replaced(key, words))  # a fleet has few different keys
 
     def is_harmless(self, raw: bytes) -> bool:
-        """Tell cheaply whether there is nothing to look for in JSON; most bodies are like that."""
+        """Tell cheaply whether JSON has nothing to redact; that is the usual case."""
         if not self._is_enabled:
             return True
-        if b"\\" in raw and (b"\\u" in raw or b"\\/" in raw):  # escapes, behind which the rest could hide
+        if b"\\" in raw and (b"\\u" in raw or b"\\/" in raw):  # escapes could hide a key
             return False
         flat = raw.translate(_FLAT, _SKIPPED)
-        return not self._has_sensitive_key(flat) and not _has_telling_text(raw, flat)
+        return not self._has_sensitive_key(flat) and not _has_secret_text(raw, flat)
 
     def clean(self, raw: bytes) -> Redacted:
-        """Return JSON without its secrets; what is not JSON stays as it is, for nobody can read it."""
+        """Return JSON without its secrets; what is not JSON stays unchanged, because it is refused later."""
         if self.is_harmless(raw):
             return Redacted(raw)
         try:
@@ -101,7 +101,7 @@ class Redactor:
         return Redacted(msgspec.json.encode(redacted.body), redacted.notes) if redacted.notes else Redacted(raw)
 
     def _has_sensitive_key(self, flat: bytes) -> bool:
-        """Tell whether a key of flat JSON is sensitive; of most, the last few letters tell that they are not."""
+        """Tell whether a key of flattened JSON is sensitive; the last letters exclude most."""
         for ending in self._short:
             if ending in flat:
                 return True
@@ -111,11 +111,11 @@ class Redactor:
         return any(key.endswith(self._endings) for key in keys if _tail_of(key) in self._tails)
 
     def is_sensitive(self, key: object) -> bool:
-        """Tell whether what stands under a key is not to be shown."""
+        """Tell whether the values of a key must not be shown."""
         return isinstance(key, str) and bool(self._replaced(key))
 
     def redact(self, body: object, at: str = "") -> Redacted:
-        """Return a body without its secrets; `at` says where it stands in a larger one."""
+        """Return a body without its secrets; `at` is its pointer in a larger body."""
         if not self._is_enabled:
             return Redacted(body)
         found: list[str] = []
@@ -123,12 +123,12 @@ class Redactor:
         return Redacted(clean, tuple(map(_note, found))) if found else Redacted(body)
 
     def conceal(self, text: str) -> str:
-        """Return a text without what is a secret wherever it stands."""
+        """Return a text without secrets that are recognised whatever their key."""
         return _TEXTS.sub(_conceal, text) if self._is_enabled else text
 
     def _replaced(self, key: str) -> tuple[type, ...]:
-        """Return of which types values are secrets under a key; what is long is looked at anew, not remembered."""
-        return self._recall(key) if len(key) <= _USUAL else _find_replaced(key, self._words)
+        """Return the types of values that are secrets under a key; results for long keys are not cached."""
+        return self._cached(key) if len(key) <= _MAX_CACHED else _find_replaced(key, self._words)
 
     def _clean(self, value: object, at: str, found: list[str]) -> object:
         if isinstance(value, str):
@@ -153,23 +153,23 @@ class Redactor:
 
 
 def _flatten(key: str) -> str:
-    """Spell a key as it is compared."""
+    """Return a key in the form that is compared."""
     return key.translate(_LETTERS)
 
 
 def _list_tails(endings: Iterable[bytes]) -> Iterator[bytes]:
-    """List the last letters of all keys with one of these endings, as far as these are long enough."""
+    """Yield the last letters of all keys with one of these endings, as far as these are long enough."""
     for ending in endings:
         if len(ending) >= _TAIL:
             yield ending[-_TAIL:]
-        elif len(ending) == _TAIL - 1:  # `token`, behind whatever
+        elif len(ending) == _TAIL - 1:  # `token`, after any character
             yield from [bytes([before]) + ending for before in range(256)]
 
 
-def _has_telling_text(raw: bytes, flat: bytes) -> bool:
-    """Tell whether JSON may have a text that is a secret whatever its key.
+def _has_secret_text(raw: bytes, flat: bytes) -> bool:
+    """Tell whether JSON may contain a text that is a secret whatever its key.
 
-    What is rare is looked for first: single bytes and runs of one are found several times as fast as words.
+    Rare single bytes come first: searching them is several times as fast as searching words.
     """
     if b"eyj" in flat or b"bearer" in flat:
         return True
@@ -181,7 +181,7 @@ def _has_telling_text(raw: bytes, flat: bytes) -> bool:
 
 
 def _find_replaced(key: str, words: tuple[str, ...]) -> tuple[type, ...]:
-    """Return of which types values are secrets under a key. Yes, no and nothing never are."""
+    """Return the types of values that are secrets under a key. Booleans and null never are."""
     flat = _flatten(key)
     if flat.endswith(words):
         return _ANYTHING
@@ -189,7 +189,7 @@ def _find_replaced(key: str, words: tuple[str, ...]) -> tuple[type, ...]:
 
 
 def _conceal(match: re.Match[str]) -> str:
-    """Keep what tells whose secret it was: that helps to find the leak."""
+    """Keep the user or key of a secret: that helps to find the leak."""
     return (match["user"] or match["key"] or "") + REDACTED
 
 

@@ -1,8 +1,8 @@
-"""What would another policy have made of the past? Lives recorded lives again: under it, and under the one in force.
+"""What would another policy have made of the past? Replays it under that policy and under the one in force.
 
-`simulation` hands over each resource that it examines. Both lives begin in the state in which the resource was, so
-that they can be compared; under the policy in force, a life is what history tells. Only accepted reports are in the
-log: nobody knows when one was delivered twice, and what was removed meanwhile is not there to be asked.
+`simulation` hands over each resource that it examines. Both replays start in the state that the resource was in, so
+that they can be compared. Under the policy in force, a replay gives what history shows. The log holds accepted reports
+only: repeated deliveries are not in it, and resources that were removed meanwhile are not replayed.
 """
 
 from __future__ import annotations
@@ -18,164 +18,173 @@ from hyperfleet.documents.durations import short_duration
 from hyperfleet.errors import HistoryPruned
 from hyperfleet.model.resource import Resource
 from hyperfleet.ports import Record, Scope, Store
-from hyperfleet.services.lives import Course, Life, Living
-from hyperfleet.services.pacing import Pace
-from hyperfleet.services.recollection import Recall, recollect
+from hyperfleet.services.past_events import RestoreVersion, read_past
+from hyperfleet.services.time_slices import TimeSlices
+from hyperfleet.services.timelines import ResourceTimeline, SubjectTimeline, TimelineReplay
 from hyperfleet.services.workspace import Rules
 
-MOST_REPORTS: Final = 200_000  # lived again in all; beyond that, filters must narrow what is looked at
+# Replayed by one request in all, which bounds its time and memory; a larger fleet must be narrowed by filters.
+MAX_REPORTS: Final = 200_000
 
-SHOWN_STRETCHES: Final = 50  # of one subject of one resource; the first ones
+# The first ones of one subject of one resource: as many as a person reads, and few enough for a thousand resources.
+SHOWN_PERIODS: Final = 50
 
-_NO_TIME: Final = timedelta()
-_NOTHING: Final = Course()
+_ZERO: Final = timedelta()
+_EMPTY: Final = SubjectTimeline()
 
 
-class Span(Struct, frozen=True):
-    """The time that is lived again."""
+class ReplayRange(Struct, frozen=True):
+    """The range of time that is replayed."""
 
     begin: datetime
     end: datetime
 
 
-class Account:
-    """What became of one subject in all lives under one policy."""
+class SubjectTotals:
+    """The totals of one subject over all resources under one policy."""
 
     def __init__(self) -> None:
-        """Begin with no life."""
+        """Start with zero."""
         self.transitions = 0
-        self.lasted: defaultdict[str, timedelta] = defaultdict(timedelta)  # by state
+        self.durations: defaultdict[str, timedelta] = defaultdict(timedelta)  # by state
 
-    def add(self, course: Course) -> None:
-        """Count the moves of one life from state to state, and how long each state lasted."""
-        self.transitions += max(0, len(course.stretches) - 1)
-        for state, lasted in course.lasted.items():
-            self.lasted[state] += lasted
-
-
-class Accounts(Struct, frozen=True):
-    """What became of one subject under the policy in force, and under the other."""
-
-    present: Account
-    candidate: Account
+    def add(self, timeline: SubjectTimeline) -> None:
+        """Add the transitions of one resource, and how long each state lasted."""
+        self.transitions += max(0, len(timeline.periods) - 1)
+        for state, duration in timeline.durations.items():
+            self.durations[state] += duration
 
 
-class Story(Struct, frozen=True):
-    """A subject of one resource that would have been something else for a while."""
+class ComparedTotals(Struct, frozen=True):
+    """The totals of one subject under the policy in force, and under the candidate."""
+
+    present: SubjectTotals
+    candidate: SubjectTotals
+
+
+class SubjectDifference(Struct, frozen=True):
+    """A subject of one resource whose states would have differed."""
 
     subject: str
-    present: Course
-    candidate: Course
+    present: SubjectTimeline
+    candidate: SubjectTimeline
 
     @property
-    def gist(self) -> str:
-        """Say in one line what would have lasted longer or shorter: `False 12m → 3m`."""
-        before, after = self.present.lasted, self.candidate.lasted
+    def summary(self) -> str:
+        """Describe in one line which states would have lasted longer or shorter: `False 12m → 3m`."""
+        before, after = self.present.durations, self.candidate.durations
         shifts = [
-            f"{state} {short_duration(before.get(state, _NO_TIME))} → {short_duration(after.get(state, _NO_TIME))}"
+            f"{state} {short_duration(before.get(state, _ZERO))} → {short_duration(after.get(state, _ZERO))}"
             for state in dict.fromkeys([*before, *after])
-            if before.get(state, _NO_TIME) != after.get(state, _NO_TIME)
+            if before.get(state, _ZERO) != after.get(state, _ZERO)
         ]
         return ", ".join(shifts) or "each state for as long, at other times"
 
 
-class Differing(Struct, frozen=True):
-    """A resource whose life would have been another one."""
+class DifferingResource(Struct, frozen=True):
+    """A resource whose timeline would have differed."""
 
     resource: Resource
-    stories: tuple[Story, ...]
+    differences: tuple[SubjectDifference, ...]
 
 
-class Lives(Struct, frozen=True):
-    """One past, lived under the policy in force and under the other."""
+class ComparedTimelines(Struct, frozen=True):
+    """The timelines of one past, under the policy in force and under the candidate."""
 
-    present: Life
-    candidate: Life
+    present: ResourceTimeline
+    candidate: ResourceTimeline
 
 
 class Replay:
     """Compares what two policies make of the same past."""
 
     def __init__(
-        self, store: Store, scope: Scope, present: Rules, candidate: Rules, span: Span, recall: Recall, limit: int = 100
+        self,
+        store: Store,
+        scope: Scope,
+        present: Rules,
+        candidate: Rules,
+        range_: ReplayRange,
+        restore: RestoreVersion,
+        limit: int = 100,
     ) -> None:
-        """Live what happened within `span` again; `recall` reads stored answers. Tell of up to `limit` resources."""
+        """Replay what happened within `range_`; `restore` reads stored answers. Up to `limit` resources are shown."""
         self._store = store
         self._scope = scope
         self._present = present
         self._candidate = candidate
-        self._recall = recall
+        self._restore = restore
         self._limit = limit
-        self._pace = Pace()
-        self.span = span
+        self._slices = TimeSlices()
+        self.range_ = range_
         self.resources = 0
         self.reports = 0
         self.differing = 0
         self.is_complete = True
-        self.told: list[Differing] = []
-        self.accounts: dict[str, Accounts] = {}
+        self.shown: list[DifferingResource] = []
+        self.totals: dict[str, ComparedTotals] = {}
 
     async def add(self, record: Record) -> None:
-        """Live one life again, unless there were too many reports already or nothing of it is kept."""
+        """Replay one resource, unless the limit of reports is reached or nothing of its past is kept."""
         if not self.resources:
-            await self._look_for_gaps(record.resource.id)
-        if self.reports >= MOST_REPORTS:
+            await self._check_for_gaps(record.resource.id)
+        if self.reports >= MAX_REPORTS:
             self.is_complete = False
             return
-        lives = await self.relive(record)
-        if lives is None:
+        timelines = await self.replay_record(record)
+        if timelines is None:
             self.is_complete = False
             return
         self.resources += 1
-        stories = self._compare(lives)
-        self.differing += bool(stories)
-        if stories and len(self.told) < self._limit:
-            self.told.append(Differing(record.resource, stories))
+        differences = self._compare(timelines)
+        self.differing += bool(differences)
+        if differences and len(self.shown) < self._limit:
+            self.shown.append(DifferingResource(record.resource, differences))
 
-    async def _look_for_gaps(self, resource_id: str) -> None:
-        """Find out whether reports were forgotten that came after the beginning: the log itself does not tell."""
+    async def _check_for_gaps(self, resource_id: str) -> None:
+        """Check whether reports later than the beginning were pruned: the log itself does not show it."""
         try:
-            await self._store.read_reports_past(resource_id, self._scope, self.span.begin)
+            await self._store.read_reports_past(resource_id, self._scope, self.range_.begin)
         except HistoryPruned:
             self.is_complete = False
 
-    async def relive(self, record: Record) -> Lives | None:
-        """Live the lives of a resource, after those of all below it that its status depends on."""
-        since, id_ = self.span.begin, record.resource.id
-        past = await recollect(self._store, id_, self._scope, since, self._recall, self._pace)
-        if past is None:
+    async def replay_record(self, record: Record) -> ComparedTimelines | None:
+        """Replay a resource, after all descendants that its status depends on."""
+        since, id_ = self.range_.begin, record.resource.id
+        read = await read_past(self._store, id_, self._scope, since, self._restore, self._slices)
+        if read is None:
             return None
-        self.reports += past.count
-        self.is_complete = self.is_complete and past.is_whole
+        self.reports += read.report_count
+        self.is_complete = self.is_complete and read.is_complete
         resource = record.resource
         reads_children = self._present.wants_children(resource) or self._candidate.wants_children(resource)
         children = await self._store.read_children(resource.id, self._scope) if reads_children else ()
-        below = [lives for child in children if (lives := await self.relive(child)) is not None]
-        return Lives(
-            await self._live(Living(past.past, self._present.policies, [each.present for each in below])),
-            await self._live(Living(past.past, self._candidate.policies, [each.candidate for each in below])),
+        below = [timelines for child in children if (timelines := await self.replay_record(child)) is not None]
+        return ComparedTimelines(
+            await self._run(TimelineReplay(read.past, self._present.policies, [each.present for each in below])),
+            await self._run(TimelineReplay(read.past, self._candidate.policies, [each.candidate for each in below])),
         )
 
-    async def _live(self, living: Living) -> Life:
-        """Live to the end, and let others have their turn meanwhile: a life may have very many reports."""
-        for _ in living.advance(self.span.end):
-            await self._pace.keep()
-        return living.told(self.span.end)
+    async def _run(self, replay: TimelineReplay) -> ResourceTimeline:
+        """Run a replay to the end, and give way to requests meanwhile: a past may have very many reports."""
+        for _ in replay.advance(self.range_.end):
+            await self._slices.yield_if_due()
+        return replay.finish(self.range_.end)
 
-    def _compare(self, lives: Lives) -> tuple[Story, ...]:
-        """Add two lives to the accounts, and return where they differ."""
-        stories = []
-        for subject in dict.fromkeys([*lives.present.courses, *lives.candidate.courses]):
-            present = lives.present.courses.get(subject, _NOTHING)
-            candidate = lives.candidate.courses.get(subject, _NOTHING)
-            accounts = self.accounts.setdefault(subject, Accounts(Account(), Account()))
-            accounts.present.add(present)
-            accounts.candidate.add(candidate)
-            if present.stretches != candidate.stretches:
-                stories.append(Story(subject, _shorten(present), _shorten(candidate)))
-        return tuple(stories)
+    def _compare(self, timelines: ComparedTimelines) -> tuple[SubjectDifference, ...]:
+        """Add two timelines to the totals, and return where they differ."""
+        differences = []
+        for subject in dict.fromkeys([*timelines.present.subjects, *timelines.candidate.subjects]):
+            present = timelines.present.subjects.get(subject, _EMPTY)
+            candidate = timelines.candidate.subjects.get(subject, _EMPTY)
+            totals = self.totals.setdefault(subject, ComparedTotals(SubjectTotals(), SubjectTotals()))
+            totals.present.add(present)
+            totals.candidate.add(candidate)
+            if present.periods != candidate.periods:
+                differences.append(SubjectDifference(subject, _shorten(present), _shorten(candidate)))
+        return tuple(differences)
 
 
-def _shorten(course: Course) -> Course:
-    """Leave only what is shown: a thousand lives may have very many stretches."""
-    return replace(course, stretches=course.stretches[:SHOWN_STRETCHES])
+def _shorten(timeline: SubjectTimeline) -> SubjectTimeline:
+    """Keep only the periods that are shown: a thousand resources may have very many."""
+    return replace(timeline, periods=timeline.periods[:SHOWN_PERIODS])

@@ -1,7 +1,7 @@
-"""★ Accepting reports: decide, keep, aggregate, log; from one adapter's report to one new status, in one transaction.
+"""★ Accepts reports: decide, store, aggregate, log; from one adapter's report to one new status, in one transaction.
 
-Most reports are heartbeats. The committer tries a single report as one first (`Wants.heartbeat`); what the store
-does not recognise as such is applied here.
+Most reports are heartbeats. The committer tries a single report as a heartbeat first (`Wants.heartbeat`); what the
+store does not recognise as one is applied here.
 """
 
 from __future__ import annotations
@@ -15,41 +15,41 @@ from msgspec.structs import force_setattr
 
 from hyperfleet.aggregation import BodyProblem, Decision, decide, digest_of
 from hyperfleet.model.report import Report
-from hyperfleet.ports import Cause, Heartbeat, Record
+from hyperfleet.ports import ChangeCause, Heartbeat, Record
 from hyperfleet.services.callers import Caller
 from hyperfleet.services.commands import Wants
-from hyperfleet.services.results import Refusal, Reported, Target, Verdict, Written, not_found
+from hyperfleet.services.results import Refusal, Reported, ReportResult, Target, Written, not_found
 from hyperfleet.services.workspace import Workspace
 
 REPORT_PREFIX: Final = "rpt"  # of the ids of reports
-MAX_ADAPTERS: Final = 100  # of one resource; every write reads and shows them all
+MAX_ADAPTERS: Final = 100  # of one resource; every write loads and renders all of them
 
 
 class Submission(Struct, frozen=True, gc=False):
-    """A report on its way in: the id it gets if it is accepted, where it stands in the body and how that is spelt."""
+    """A submitted report: the id it gets if accepted, its pointer in the body, and how its generation is spelt."""
 
     report: Report
     id: str
     pointer: str = ""
     generation_key: str = "observedGeneration"
-    digest: bytes = b""  # of what the report says; made when it is missing
+    digest: bytes = b""  # of the content of the report; computed if missing
 
     def __post_init__(self) -> None:
-        """Make the digest once: it is compared with the stored one, and stored."""
+        """Compute the digest once: it is compared with the stored one, and stored."""
         if not self.digest:
             force_setattr(self, "digest", digest_of(self.report))
 
 
-Answer = Literal["outcome", "report", "record"]  # what the sender is answered with
+AnswerKind = Literal["outcome", "report", "record"]  # the content of the response
 
 
-class TakeReports(Struct, frozen=True, gc=False):
+class AcceptReports(Struct, frozen=True, gc=False):
     """Accept the reports of one request about one resource: all of them or, if one is refused, none."""
 
     target: Target
     submissions: tuple[Submission, ...]  # of different adapters
     caller: Caller
-    answer: Answer = "record"
+    answer: AnswerKind = "record"
 
     @property
     def wants(self) -> Wants:
@@ -59,8 +59,8 @@ class TakeReports(Struct, frozen=True, gc=False):
 
     def apply(self, workspace: Workspace) -> Reported | Refusal:
         """Decide on each report, then compute the status once from all of them."""
-        if foreign := self._foreign():
-            return _not_yours(self.caller, foreign)
+        if foreign := self._not_allowed():
+            return _not_your_adapter(self.caller, foreign)
         record = workspace.find(self.target, self.caller)
         if record is None:
             return not_found(self.target)
@@ -68,22 +68,23 @@ class TakeReports(Struct, frozen=True, gc=False):
         for decision in decisions.values():
             if decision.outcome == "rejected":
                 return self._refuse(record, decisions, workspace)
-        newcomers = [each.report.adapter for each in self.submissions if each.report.adapter not in record.reports]
-        if newcomers and len(record.reports) + len(newcomers) > MAX_ADAPTERS:
+        first_timers = [each.report.adapter for each in self.submissions if each.report.adapter not in record.reports]
+        if first_timers and len(record.reports) + len(first_timers) > MAX_ADAPTERS:
             return Refusal("TooManyAdapters", f"at most {MAX_ADAPTERS} adapters can report on {self.target.id}")
-        self._tally(record, decisions, workspace)
-        after = workspace.take(record, decisions, Cause("report", ",".join([each.id for each in self.submissions])))
-        verdicts = tuple(starmap(_verdict, decisions.items()))
+        self._count(record, decisions, workspace)
+        cause = ChangeCause("report", ",".join([each.id for each in self.submissions]))
+        after = workspace.accept_reports(record, decisions, cause)
+        results = tuple(starmap(_result_of, decisions.items()))
         is_gone = workspace.is_removed(record.resource.id)
-        is_first = bool(newcomers) and not record.reports
-        return Reported(after.status.phase, verdicts, after, is_first=is_first, is_gone=is_gone)
+        is_first = bool(first_timers) and not record.reports
+        return Reported(after.status.phase, results, after, is_first=is_first, is_gone=is_gone)
 
     def _heartbeat(self) -> Heartbeat | None:
-        """Return the report as a heartbeat, if it is the only one and no more than it is to be answered.
+        """Return the report as a heartbeat, if it is the only one and the response needs no record.
 
-        Several reports of one request are accepted or refused together, so none of them can go ahead.
+        Several reports of one request are accepted or refused together, so none of them can be recorded alone.
         """
-        if len(self.submissions) > 1 or self.answer == "record" or self._foreign():
+        if len(self.submissions) > 1 or self.answer == "record" or self._not_allowed():
             return None
         target, report = self.target, self.submissions[0].report
         return Heartbeat(
@@ -98,8 +99,8 @@ class TakeReports(Struct, frozen=True, gc=False):
             self.answer == "report",
         )
 
-    def _foreign(self) -> list[str]:
-        return self.caller.foreign_among(each.report.adapter for each in self.submissions)
+    def _not_allowed(self) -> list[str]:
+        return self.caller.adapters_not_allowed(each.report.adapter for each in self.submissions)
 
     def _decide(self, record: Record, workspace: Workspace) -> dict[str, Decision]:
         now = workspace.time_for(record)
@@ -110,15 +111,15 @@ class TakeReports(Struct, frozen=True, gc=False):
             decisions[report.adapter] = decide(report, record.resource, stored, now, submission.id, submission.digest)
         return decisions
 
-    def _tally(self, record: Record, decisions: Mapping[str, Decision], workspace: Workspace) -> None:
+    def _count(self, record: Record, decisions: Mapping[str, Decision], workspace: Workspace) -> None:
         for adapter, decision in decisions.items():
-            what = decision.cause or ("replayed" if decision.is_replay else decision.outcome)
-            workspace.tally(record, adapter, what, decision.skew, is_discard=bool(decision.cause))
+            outcome = decision.cause or ("replayed" if decision.is_replay else decision.outcome)
+            workspace.count_report(record, adapter, outcome, decision.skew, is_discard=bool(decision.cause))
 
     def _refuse(self, record: Record, decisions: Mapping[str, Decision], workspace: Workspace) -> Refusal:
-        """Refuse all reports because of those that were rejected; only these are counted."""
+        """Refuse all reports because some were rejected; only the rejected ones are counted."""
         rejected = {adapter: each for adapter, each in decisions.items() if each.outcome == "rejected"}
-        self._tally(record, rejected, workspace)
+        self._count(record, rejected, workspace)
         generation = record.resource.generation
         errors = tuple(
             BodyProblem(
@@ -135,7 +136,7 @@ class TakeReports(Struct, frozen=True, gc=False):
 
 
 class RetireAdapter(Struct, frozen=True):
-    """Forget an adapter's report on a resource, because it will report no more."""
+    """Delete an adapter's report on a resource, because the adapter will not report again."""
 
     target: Target
     adapter: str
@@ -147,9 +148,9 @@ class RetireAdapter(Struct, frozen=True):
         return Wants(ids=(self.target.id,))
 
     def apply(self, workspace: Workspace) -> Written | Refusal:
-        """Take the report away and compute the status without it."""
-        if foreign := self.caller.foreign_among((self.adapter,)):
-            return _not_yours(self.caller, foreign)
+        """Delete the report and compute the status without it."""
+        if foreign := self.caller.adapters_not_allowed((self.adapter,)):
+            return _not_your_adapter(self.caller, foreign)
         record = workspace.find(self.target, self.caller)
         if record is None:
             return not_found(self.target)
@@ -159,11 +160,11 @@ class RetireAdapter(Struct, frozen=True):
         return Written(after, is_gone=workspace.is_removed(record.resource.id))
 
 
-def _not_yours(caller: Caller, foreign: list[str]) -> Refusal:
+def _not_your_adapter(caller: Caller, foreign: list[str]) -> Refusal:
     own = ", ".join(sorted(caller.adapters or ())) or "none"
     return Refusal("NotYourAdapter", f"{caller.name} may report as {own}, not as {', '.join(foreign)}")
 
 
-def _verdict(adapter: str, decision: Decision) -> Verdict:
+def _result_of(adapter: str, decision: Decision) -> ReportResult:
     report_id = decision.stored.id if decision.stored is not None else ""
-    return Verdict(adapter, decision.outcome, decision.cause, report_id, decision.is_replay)
+    return ReportResult(adapter, decision.outcome, decision.cause, report_id, decision.is_replay)

@@ -1,4 +1,4 @@
-"""Creating, editing and deleting resources. Each command is one write; the status moves in the same one."""
+"""Commands that create, edit and delete resources. Each is one write, which also updates the status."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from hyperfleet.aggregation import BodyProblem
 from hyperfleet.model.json_value import is_same
 from hyperfleet.model.kind import Kind
 from hyperfleet.model.resource import Resource
-from hyperfleet.ports import Cause, NameKey, Record, Remembered
+from hyperfleet.ports import ChangeCause, IdempotencyRecord, NameKey, Record
 from hyperfleet.services.callers import Caller
 from hyperfleet.services.commands import Wants
-from hyperfleet.services.results import Change, Preconditions, Refusal, Target, Written, not_found
-from hyperfleet.services.tenancy import Home, Tenancy
+from hyperfleet.services.results import Preconditions, Refusal, ResourceEdit, Target, Written, not_found
+from hyperfleet.services.tenancy import Ownership, Tenancy
 from hyperfleet.services.workspace import Workspace
 
-CheckSpec = Callable[[str, Mapping[str, Any]], tuple[BodyProblem, ...]]  # (kind, spec) → what its schema minds
+CheckSpec = Callable[[str, Mapping[str, Any]], tuple[BodyProblem, ...]]  # (kind, spec) → violations of its schema
 
-MAX_SPEC: Final = 1024 * 1024  # bytes; patches may add up to more than any one of them has
-MAX_LABELS: Final = 64  # each is an indexed token; more than this describes nothing any more
+MAX_SPEC: Final = 1024 * 1024  # bytes, as for a request body; patches could add up to more
+MAX_LABELS: Final = 64  # each is an index entry
 
 
 class Create(Struct, frozen=True):
@@ -37,28 +37,28 @@ class Create(Struct, frozen=True):
     caller: Caller
     check_spec: CheckSpec
     parent_id: str | None = None
-    key: str = ""  # an idempotency key, with whose it is and where it was sent
+    key: str = ""  # the idempotency key, with its caller and path
     digest: str = ""  # of the request with that key
     tenancy: Tenancy = Tenancy()
 
     @property
     def wants(self) -> Wants:
-        """Load the parent, whoever has the name, and what was answered to the same key."""
+        """Load the parent, the owner of the name, and the answer to an earlier request with the same key."""
         keys = (self.key,) if self.key else ()
         if self.parent_id:
             return Wants(ids=(self.parent_id,), names=(self._name_in(""),), keys=keys)
-        home = self.tenancy.settle(self.labels, self.caller)
-        return Wants(names=(self._name_in(home.tenant),) if isinstance(home, Home) else (), keys=keys)
+        ownership = self.tenancy.assign(self.labels, self.caller)
+        return Wants(names=(self._name_in(ownership.tenant),) if isinstance(ownership, Ownership) else (), keys=keys)
 
     def apply(self, workspace: Workspace) -> Written | Refusal:
-        """Add it, unless this very request was already done or something stands in the way."""
-        earlier = workspace.remembered(self.key) if self.key else None
+        """Add it, unless the same request was already done or it must be refused."""
+        earlier = workspace.idempotency_record(self.key) if self.key else None
         if earlier is not None:
             return self._repeat(earlier, workspace)
-        home = self._find_home(workspace)
-        if isinstance(home, Refusal):
-            return home
-        refusal = self._check(home, workspace)
+        ownership = self._find_owner(workspace)
+        if isinstance(ownership, Refusal):
+            return ownership
+        refusal = self._check(ownership, workspace)
         if refusal is not None:
             return refusal
         now = workspace.now
@@ -70,20 +70,20 @@ class Create(Struct, frozen=True):
             generation_time=now,
             created_time=now,
             spec=self.spec,
-            labels=home.labels,
-            tenant=home.tenant,
+            labels=ownership.labels,
+            tenant=ownership.tenant,
             parent_id=self.parent_id,
             created_by=self.caller.name,
         )
-        record = workspace.insert(resource, Cause("created"))
+        record = workspace.insert(resource, ChangeCause("created"))
         if self.key:
-            workspace.remember(Remembered(self.key, self.digest, self.id, record.answer, now))
+            workspace.add_idempotency_record(IdempotencyRecord(self.key, self.digest, self.id, record.answer, now))
         return Written(record)
 
-    def _find_home(self, workspace: Workspace) -> Home | Refusal:
-        """Return whose it will be."""
+    def _find_owner(self, workspace: Workspace) -> Ownership | Refusal:
+        """Return the tenant of the new resource."""
         if self.parent_id is None:
-            return self.tenancy.settle(self.labels, self.caller)
+            return self.tenancy.assign(self.labels, self.caller)
         parent = workspace.get(self.parent_id)
         if parent is None or parent.resource.kind != self.kind.parent:
             return _no_parent(self.kind, self.parent_id)
@@ -91,21 +91,21 @@ class Create(Struct, frozen=True):
             return _no_parent(self.kind, self.parent_id)
         if parent.resource.is_deleting:
             return Refusal("ParentBeingDeleted", f"{self.parent_id} is being deleted; nothing can be added to it")
-        return self.tenancy.settle_below(parent.resource, self.labels)
+        return self.tenancy.inherit(parent.resource, self.labels)
 
-    def _check(self, home: Home, workspace: Workspace) -> Refusal | None:
+    def _check(self, ownership: Ownership, workspace: Workspace) -> Refusal | None:
         errors = self.check_spec(self.kind.name, self.spec)
         if errors:
             return Refusal("InvalidSpec", f"the spec does not fit the schema of a {self.kind.name}", errors)
-        if len(home.labels) > MAX_LABELS:
-            return _too_many_labels(home.labels)
-        owner = workspace.owner_of(self._name_in("" if self.parent_id else home.tenant))
+        if len(ownership.labels) > MAX_LABELS:
+            return _too_many_labels(ownership.labels)
+        owner = workspace.owner_of(self._name_in("" if self.parent_id else ownership.tenant))
         if owner is not None:
             problem = BodyProblem("/name", "NameTaken", f"{self.name} is the name of {owner}")
             return Refusal("NameTaken", f"there is already a {self.kind.name} named {self.name}", (problem,))
         return None
 
-    def _repeat(self, earlier: Remembered, workspace: Workspace) -> Written | Refusal:
+    def _repeat(self, earlier: IdempotencyRecord, workspace: Workspace) -> Written | Refusal:
         if earlier.digest != self.digest:
             return Refusal("IdempotencyKeyReused", "this Idempotency-Key was already used for another request")
         resource = Resource(earlier.resource_id, self.kind.name, self.name, 1, earlier.time, earlier.time)
@@ -117,10 +117,10 @@ class Create(Struct, frozen=True):
 
 
 class Edit(Struct, frozen=True):
-    """Change the spec or the labels of a resource; its generation rises if and only if one of them really changes."""
+    """Change the spec or the labels of a resource; its generation rises if and only if one of them differs."""
 
     target: Target
-    change: Change
+    change: ResourceEdit
     caller: Caller
     check_spec: CheckSpec
     preconditions: Preconditions = Preconditions()
@@ -156,7 +156,7 @@ class Edit(Struct, frozen=True):
         after = replace(
             before, spec=spec, labels=labels, generation=before.generation + 1, generation_time=now, updated_time=now
         )
-        return Written(workspace.edit(record, after, Cause("spec"), "SpecChanged"))
+        return Written(workspace.edit(record, after, ChangeCause("spec"), "SpecChanged"))
 
     def _check(self, spec: Mapping[str, Any], labels: Mapping[str, Any]) -> Refusal | None:
         errors = self.check_spec(self.target.kind.name, spec)
@@ -170,7 +170,7 @@ class Edit(Struct, frozen=True):
 
 
 class Delete(Struct, frozen=True):
-    """Ask for a resource and its children to go. Asked again, it changes nothing."""
+    """Request the deletion of a resource and its children. Repeated, it changes nothing."""
 
     target: Target
     caller: Caller
@@ -182,7 +182,7 @@ class Delete(Struct, frozen=True):
         return Wants(ids=(self.target.id,), families=(self.target.id,))
 
     def apply(self, workspace: Workspace) -> Written | Refusal:
-        """Mark it and, if it has any, its children; what needs no cleaning up goes at once."""
+        """Mark it and its children as deleting; what needs no cleanup is removed at once."""
         record = workspace.find(self.target, self.caller)
         if record is None:
             return not_found(self.target)
@@ -194,7 +194,7 @@ class Delete(Struct, frozen=True):
         for child in workspace.children_of(record.resource.id):
             if not child.resource.is_deleting:
                 _mark(child, workspace)
-        marked = _mark(workspace.get(self.target.id) or record, workspace)  # its children may have moved it
+        marked = _mark(workspace.get(self.target.id) or record, workspace)  # its children may have changed it
         return Written(marked, is_gone=workspace.is_removed(self.target.id))
 
 
@@ -211,7 +211,7 @@ class ForceDelete(Struct, frozen=True):
         return Wants(ids=(self.target.id,), families=(self.target.id,))
 
     def apply(self, workspace: Workspace) -> Written | Refusal:
-        """Remove it; history keeps who did it and why."""
+        """Remove it; history keeps the caller and the reason."""
         record = workspace.find(self.target, self.caller)
         if record is None:
             return not_found(self.target)
@@ -220,20 +220,22 @@ class ForceDelete(Struct, frozen=True):
         who = f" by {self.caller.name}" if self.caller.name else ""
         message = f"forced{who}: {self.reason}"
         for child in workspace.children_of(record.resource.id):
-            workspace.remove(child, Cause("deletion"), "ForceDeleted", message, reexamine=False)
-        gone = workspace.remove(record, Cause("deletion"), "ForceDeleted", message)
+            workspace.remove(child, ChangeCause("deletion"), "ForceDeleted", message, updates_parent=False)
+        gone = workspace.remove(record, ChangeCause("deletion"), "ForceDeleted", message)
         return Written(gone, is_gone=True)
 
 
 def _mark(record: Record, workspace: Workspace) -> Record:
     before, now = record.resource, workspace.time_for(record)
     after = replace(before, generation=before.generation + 1, generation_time=now, deletion_time=now)
-    return workspace.edit(record, after, Cause("deletion"), "DeletionRequested")
+    return workspace.edit(record, after, ChangeCause("deletion"), "DeletionRequested")
 
 
 def _check_preconditions(record: Record, preconditions: Preconditions) -> Refusal | None:
     if preconditions.is_absent:
-        return Refusal("PreconditionFailed", f"{record.resource.id} exists, and If-None-Match: * asks that it does not")
+        return Refusal(
+            "PreconditionFailed", f"{record.resource.id} exists, and If-None-Match: * requires that it does not"
+        )
     if preconditions.revisions is not None and record.revision not in preconditions.revisions:
         return Refusal("PreconditionFailed", f"{record.resource.id} has changed; read it again and retry")
     wanted, actual = preconditions.generation, record.resource.generation
@@ -254,7 +256,7 @@ def _changed(
 
 
 def merge_patch(target: object, patch: Mapping[str, Any]) -> dict[str, Any]:
-    """Apply a JSON merge patch (RFC 7396): objects merge, null takes away, everything else replaces."""
+    """Apply a JSON merge patch (RFC 7396): objects merge, null deletes, everything else replaces."""
     merged: dict[str, Any] = dict(target) if isinstance(target, Mapping) else {}
     for key, value in patch.items():
         if value is None:

@@ -1,7 +1,7 @@
-"""What services are asked with and what they answer: values that the API turns into requests and responses.
+"""Inputs and results of commands: values that the API makes from requests and turns into responses.
 
-What can be expected (not found, a conflict, a failed precondition) is a `Refusal`, never an exception; which HTTP
-code belongs to which refusal is written in `api.problems`.
+Expected outcomes (not found, a conflict, a failed precondition) are a `Refusal`, never an exception; `api.problems` has
+the HTTP code of each.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from hyperfleet.aggregation import BodyProblem
 from hyperfleet.model.kind import Kind
 from hyperfleet.model.phase import Phase
-from hyperfleet.ports import Heard, Heartbeat, Record
+from hyperfleet.ports import Heartbeat, Record, RecordedHeartbeat
 
 RefusalCode = Literal[
     "NotFound",
@@ -36,7 +36,7 @@ RefusalCode = Literal[
 
 
 class Target(Struct, frozen=True, gc=False):
-    """The resource a request is about; a child is only found below its parent."""
+    """The resource that a request addresses; a child is only found below its parent."""
 
     kind: Kind
     id: str
@@ -44,15 +44,15 @@ class Target(Struct, frozen=True, gc=False):
 
 
 class Preconditions(Struct, frozen=True):
-    """What must hold of the stored resource, or nothing is done."""
+    """What must hold for the stored resource, or nothing is written."""
 
-    revisions: frozenset[int] | None = None  # If-Match: one of these; None: not asked
-    generation: int | None = None  # a body that says which generation it was made from
+    revisions: frozenset[int] | None = None  # If-Match: one of these; None: not given
+    generation: int | None = None  # the generation that the body was made from
     is_absent: bool = False  # If-None-Match: *
 
 
-class Change(Struct, frozen=True):
-    """What to make of a resource. A merge keeps what it does not name, and null takes away (RFC 7396)."""
+class ResourceEdit(Struct, frozen=True):
+    """The new spec or labels of a resource. A merge keeps what it does not name, and null deletes (RFC 7396)."""
 
     spec: dict[str, Any] | UnsetType = UNSET
     labels: dict[str, Any] | UnsetType | None = UNSET
@@ -60,7 +60,7 @@ class Change(Struct, frozen=True):
 
 
 class Refusal(Struct, frozen=True):
-    """Why nothing was done."""
+    """Why nothing was written."""
 
     code: RefusalCode
     message: str
@@ -72,7 +72,7 @@ class Refusal(Struct, frozen=True):
 
 
 class Written(Struct, frozen=True):
-    """A resource as it stands after the write. `is_gone`: it was removed, and this is how it was last."""
+    """A resource after the write. `is_gone`: it was removed, and this is its last state."""
 
     record: Record
     is_repeated: bool = False  # the answer to an earlier request with the same idempotency key
@@ -83,7 +83,7 @@ class Written(Struct, frozen=True):
         return replace(self, record=_place(self.record, base))
 
 
-class Verdict(Struct, frozen=True, gc=False):
+class ReportResult(Struct, frozen=True, gc=False):
     """The outcome of one report."""
 
     adapter: str
@@ -97,28 +97,30 @@ class Reported(Struct, frozen=True, gc=False):
     """The outcome of the reports of one request."""
 
     phase: Phase
-    verdicts: tuple[Verdict, ...]
+    results: tuple[ReportResult, ...]
     record: Record | None = None  # None: it was a heartbeat
-    heard: Heard | None = None  # None: it was not
+    heartbeat: RecordedHeartbeat | None = None  # None: it was not
     is_first: bool = False  # no adapter had reported on this resource before
-    is_gone: bool = False  # the report was the last thing its removal waited for
+    is_gone: bool = False  # the report was the last one that its removal waited for
 
     def at(self, base: int) -> Self:
         """Give the record the position it got when its transaction committed after `base`."""
         return self if self.record is None else replace(self, record=_place(self.record, base))
 
 
-def heard_again(heartbeat: Heartbeat, heard: Heard) -> Reported:
+def heartbeat_result(sent: Heartbeat, recorded: RecordedHeartbeat) -> Reported:
     """Return the outcome of a heartbeat that was recorded."""
-    return Reported(heard.phase, (Verdict(heartbeat.adapter, "aggregated", "", heard.report_id),), heard=heard)
+    return Reported(
+        recorded.phase, (ReportResult(sent.adapter, "aggregated", "", recorded.report_id),), heartbeat=recorded
+    )
 
 
 def not_found(target: Target) -> Refusal:
-    """Refuse a resource that is not there, or not for this caller: nobody may learn the difference."""
+    """Refuse a resource that does not exist or that the caller may not see: the answer must not show which."""
     where = f" below {target.parent_id}" if target.parent_id else ""
     return Refusal("NotFound", f"there is no {target.kind.name} {target.id}{where}")
 
 
 def _place(record: Record, base: int) -> Record:
-    """Turn a provisional revision, minus the number of its event, into a position."""
+    """Turn a provisional revision, minus the ordinal of its event, into a position."""
     return replace(record, revision=base - record.revision) if record.revision < 0 else record

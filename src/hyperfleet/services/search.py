@@ -1,7 +1,7 @@
-"""From query parameters to a `Query`, or to everything that is wrong with them: the front door for lists.
+"""Parses the query parameters of a list into a `Query`, or returns everything that is wrong with them.
 
 The API calls `read_query` for lists and summaries, `read_group_by` for summaries, `read_fields` and `mask_answer` for
-answers in part, `encode_continue` for the next page. What the filters are is told in `filters`.
+field masks, `encode_continue` for the next page. `filters` documents the filters.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from hyperfleet.aggregation import BodyProblem
 from hyperfleet.documents.wording import quote, suggest
 from hyperfleet.ports import OrderField, Query, Scope
 from hyperfleet.services.continuation import decode_continue, encode_continue, resume
+from hyperfleet.services.field_masks import FieldMask, mask_answer, read_fields
 from hyperfleet.services.filters import FILTERS, GroupBy, blocked_by, read_group_by, read_terms
-from hyperfleet.services.masks import FieldMask, mask_answer, read_fields
 from hyperfleet.services.parameters import Parameters
 
 __all__ = [
@@ -37,7 +37,7 @@ __all__ = [
 
 PARAMETERS: Final = (*FILTERS, "updatedSince", "orderBy", "limit", "continue", "page", "size")
 READ_ELSEWHERE: Final = frozenset({"fields"})
-MAX_LIMIT: Final = 1_000
+MAX_LIMIT: Final = 1_000  # a page of a few megabytes
 DEFAULT_LIMIT: Final = 100
 
 # `lastUpdated` is the name that this time has in a status; `updatedAt` is another one in the metadata.
@@ -49,11 +49,11 @@ _ORDER: Final = re.compile(r"(-?)(\w+)(?:\s+(asc|desc))?")
 
 
 class SearchResult(Struct, frozen=True):
-    """A query, or what is wrong with the parameters; the pointer of an error is the name of its parameter."""
+    """A query, or the errors of the parameters; the pointer of an error is the name of its parameter."""
 
     query: Query | None
     errors: tuple[BodyProblem, ...] = ()
-    is_paged: bool = False  # asked for by page and size: then the answer tells how many there are in all
+    is_paged: bool = False  # by page and size: then the answer has the total
 
 
 def read_query(
@@ -66,7 +66,7 @@ def read_query(
     read_elsewhere: Collection[str] = READ_ELSEWHERE,
     without: Collection[str] = (),
 ) -> SearchResult:
-    """Read the parameters of a list; those `read_elsewhere` are left to others, those it is `without` are unknown."""
+    """Parse the parameters of a list; those `read_elsewhere` are skipped, those `without` are unknown."""
     given = Parameters({name: values for name, values in parameters.items() if name not in read_elsewhere})
     given.refuse_unknown([name for name in (*PARAMETERS, *sorted(read_elsewhere)) if name not in without])
     terms = read_terms(given)
@@ -83,7 +83,7 @@ def read_query(
         offset=page.offset,
         limit=page.limit,
     )
-    query = _go_on(given, query)
+    query = _resume(given, query)
     errors = tuple(given.errors)
     return SearchResult(None if errors else query, errors, page.is_numbered)
 
@@ -101,15 +101,13 @@ def _read_order(given: Parameters) -> tuple[OrderField, bool]:
         return ORDERS[field], bool(minus) or direction == "desc"
     known = ", ".join(ORDERS)
     guess = suggest(field, tuple(ORDERS))
-    message = (
-        f"orderBy is one of {known}, with - before it or desc behind it to turn it round, not {quote(text)}{guess}"
-    )
+    message = f"orderBy is one of {known}, with - before it or desc behind it to reverse it, not {quote(text)}{guess}"
     given.refuse("orderBy", "NotAllowed", message)
     return "name", False
 
 
 class _Page(Struct, frozen=True):
-    """Which part of a list is asked for."""
+    """The requested part of a list."""
 
     offset: int
     limit: int
@@ -122,19 +120,19 @@ def _read_page(given: Parameters) -> _Page:
     numbered = [name for name in ("page", "size") if given.all(name)]
     if numbered and (given.all("limit") or given.all("continue")):
         for name in numbered:
-            given.refuse(name, "Exclusive", f"{name} cannot be given with limit or continue: they are another way")
+            given.refuse(name, "Exclusive", f"{name} cannot be combined with limit or continue")
     if numbered:
         size = size or DEFAULT_LIMIT
         return _Page(((page or 1) - 1) * size, size, True)
     return _Page(0, limit or DEFAULT_LIMIT, False)
 
 
-def _go_on(given: Parameters, query: Query) -> Query:
-    """Go on where a continue token says, if one was given and belongs to this query."""
+def _resume(given: Parameters, query: Query) -> Query:
+    """Continue at the token's position, if one was given and belongs to this query."""
     text = given.one("continue")
     token = decode_continue(text) if text else None
     if text and token is None:
-        message = "this is not a continue token; send what the last page gave as continue, unchanged"
+        message = "this is not a continue token; send the value of continue from the last page unchanged"
         given.refuse("continue", "BadFormat", message)
     if token is None or given.errors:
         return query

@@ -1,9 +1,9 @@
-"""The grammar of selectors, which is that of Kubernetes: `env=prod,tier in (web, db),!legacy`.
+"""Parses selectors, with the grammar of Kubernetes: `env=prod,tier in (web, db),!legacy`.
 
     selector     = requirement *( "," requirement )
     requirement  = key | "!" key | key ( "=" | "==" | "!=" ) [ value ] | key ( "in" | "notin" ) "(" values ")"
 
-`search` uses it for labels and for conditions; what keys and values may be, and what they mean, is said there.
+`filters` uses it for labels and for conditions, and checks keys and values.
 """
 
 from __future__ import annotations
@@ -15,40 +15,40 @@ from msgspec import Struct
 
 from hyperfleet.documents.wording import quote
 
-MAX_VALUES: Final = 100  # in one pair of parentheses
+MAX_VALUES: Final = 100  # in one pair of parentheses; each is a token of the query
 
 _TOKEN: Final = re.compile(r"\s*(==|!=|[=!,()<>]|[^\s=!,()<>]+|\Z)")
 _OPERATORS: Final = "=, ==, !=, in, notin or a comma"
 _SYMBOLS: Final = frozenset({"=", "==", "!=", "!", ",", "(", ")", "<", ">", ""})
 
 
-class Word(Struct, frozen=True):
-    """A key or a value, and at which character it begins, from 1."""
+class SelectorWord(Struct, frozen=True):
+    """A key or a value, and its first character, from 1."""
 
     text: str
     at: int
 
 
 class Requirement(Struct, frozen=True):
-    """One demand: the key has one of the values or none of them, or it is there or is not."""
+    """One requirement: the key has one of the values or none of them, or it exists or does not."""
 
-    key: Word
+    key: SelectorWord
     operator: Literal["in", "notin", "exists", "absent"]
-    values: tuple[Word, ...] = ()
+    values: tuple[SelectorWord, ...] = ()
 
 
-class Fault(Struct, frozen=True):
-    """What is wrong with a selector, and at which character, from 1."""
+class SelectorFault(Struct, frozen=True):
+    """An error in a selector, and its character, from 1."""
 
     at: int
     message: str
 
 
-def parse_selector(text: str) -> tuple[list[Requirement], list[Fault]]:
-    """Read a selector; after a fault go on behind the next comma, so that every fault is found."""
+def parse_selector(text: str) -> tuple[list[Requirement], list[SelectorFault]]:
+    """Parse a selector; after an error continue at the next comma, so that every error is found."""
     parser = _Parser(text)
     requirements: list[Requirement] = []
-    faults: list[Fault] = []
+    faults: list[SelectorFault] = []
     while True:
         try:
             requirements.append(parser.requirement())
@@ -60,22 +60,22 @@ def parse_selector(text: str) -> tuple[list[Requirement], list[Fault]]:
 
 
 class _FaultError(Exception):
-    """Ends the reading of one requirement; it never leaves this module."""
+    """Ends the parsing of one requirement; never leaves this module."""
 
-    def __init__(self, found: Word, expected: str) -> None:
+    def __init__(self, found: SelectorWord, expected: str) -> None:
         what = f"found {quote(found.text)}" if found.text else "the selector ends here"
-        self.fault = Fault(found.at, f"{what}, expected {expected}")
+        self.fault = SelectorFault(found.at, f"{what}, expected {expected}")
 
 
 class _Parser:
-    """Walks the tokens of one selector; the last one is empty and stays."""
+    """Parses the tokens of one selector; the last one is empty and stays."""
 
     def __init__(self, text: str) -> None:
-        self._tokens = [Word(match[1], match.start(1) + 1) for match in _TOKEN.finditer(text)]
+        self._tokens = [SelectorWord(match[1], match.start(1) + 1) for match in _TOKEN.finditer(text)]
         self._start = self._next = 0
 
     def requirement(self) -> Requirement:
-        """Read one requirement; what follows it must be a comma or the end."""
+        """Parse one requirement; a comma or the end must follow."""
         self._start = self._next
         if self.take("!"):
             requirement = Requirement(self._word("a key after !"), "absent")
@@ -86,19 +86,19 @@ class _Parser:
         return requirement
 
     def take(self, symbol: str) -> bool:
-        """Go past a symbol if it is the next one."""
+        """Consume a symbol if it is the next token."""
         found = self._peek().text == symbol
         self._next += found
         return found
 
     def skip_requirement(self) -> None:
-        """Go to the comma that ends the requirement at fault: the next one that stands in no parentheses."""
+        """Skip to the comma that ends the faulty requirement: the next one outside parentheses."""
         self._next, depth = self._start, 0
         while (text := self._peek().text) and not (text == "," and depth <= 0):
             depth += (text == "(") - (text == ")")
             self._next += 1
 
-    def _comparison(self, key: Word) -> Requirement:
+    def _comparison(self, key: SelectorWord) -> Requirement:
         if self.take("=") or self.take("=="):
             return Requirement(key, "in", (self._value(),))
         if self.take("!="):
@@ -109,7 +109,7 @@ class _Parser:
             return Requirement(key, "notin", self._values())
         return Requirement(key, "exists")
 
-    def _values(self) -> tuple[Word, ...]:
+    def _values(self) -> tuple[SelectorWord, ...]:
         opening = self._peek()
         if not self.take("("):
             raise _FaultError(opening, "( and a list of values")
@@ -122,17 +122,17 @@ class _Parser:
             raise _FaultError(values[MAX_VALUES], f"): at most {MAX_VALUES} values are allowed")
         return tuple(values)
 
-    def _value(self) -> Word:
-        """Take a value; it may be empty, as that of a label may be."""
+    def _value(self) -> SelectorWord:
+        """Parse a value; it may be empty, like that of a label."""
         following = self._peek()
-        return Word("", following.at) if following.text in (",", "") else self._word("a value")
+        return SelectorWord("", following.at) if following.text in (",", "") else self._word("a value")
 
-    def _word(self, expected: str) -> Word:
+    def _word(self, expected: str) -> SelectorWord:
         word = self._peek()
         if word.text in _SYMBOLS:
             raise _FaultError(word, expected)
         self._next += 1
         return word
 
-    def _peek(self) -> Word:
+    def _peek(self) -> SelectorWord:
         return self._tokens[self._next]

@@ -1,4 +1,4 @@
-"""A store that is seen in traces. The composition root puts it before the real one if traces are collected."""
+"""A store with spans for its calls. The composition root wraps the real store in it if traces are collected."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from inspect import iscoroutinefunction
 from typing import Any, cast
 
 from hyperfleet.ports import Store
-from hyperfleet.services.tracing import HERE, Tracer
+from hyperfleet.services.tracing import CURRENT_SPAN, Tracer
 
 
-def show_store(store: Store, tracer: Tracer) -> Store:
-    """Return the store with a span around everything that a recorded request asks of it."""
+def trace_store(store: Store, tracer: Tracer) -> Store:
+    """Return the store with a span around every call of a recorded request."""
     return cast("Store", _TracedStore(store, tracer))
 
 
 class _TracedStore:
-    """Is the store, whatever it can do: so nothing needs to be added here when it learns something."""
+    """Forwards everything to the store, so that new methods need no change here."""
 
     def __init__(self, store: Store, tracer: Tracer) -> None:
         self._store = store
@@ -25,16 +25,16 @@ class _TracedStore:
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._store, name)
         if iscoroutinefunction(found):
-            found = self._show(found, f"store {name}")
-            setattr(self, name, found)  # the next one who looks finds it at once
+            found = self._trace(found, f"store {name}")
+            setattr(self, name, found)  # cached: the next access does not come here
         return found
 
-    def _show(self, ask: Callable[..., Awaitable[Any]], span: str) -> Callable[..., Awaitable[Any]]:
-        async def ask_seen(*arguments: Any, **options: Any) -> Any:
-            here = HERE.get()
-            if here is None or not here.is_recorded:
-                return await ask(*arguments, **options)
+    def _trace(self, call: Callable[..., Awaitable[Any]], span: str) -> Callable[..., Awaitable[Any]]:
+        async def traced(*arguments: Any, **options: Any) -> Any:
+            current = CURRENT_SPAN.get()
+            if current is None or not current.is_recorded:
+                return await call(*arguments, **options)
             with self._tracer.span(span):
-                return await ask(*arguments, **options)
+                return await call(*arguments, **options)
 
-        return ask_seen
+        return traced

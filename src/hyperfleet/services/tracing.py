@@ -1,7 +1,7 @@
-"""Traces, as far as the rest of the program knows them: where we are in one, and how to open a span.
+"""The port for tracing: the current place in a trace, and how to open a span.
 
-OpenTelemetry is behind this in `backends/telemetry`, and only if somebody collects traces: nothing else imports it.
-Without a collector every span is the same object that does nothing.
+`backends/telemetry` implements it with OpenTelemetry, and only if a collector is configured; nothing else imports that
+library. Without a collector every span is the same object, which does nothing.
 """
 
 from __future__ import annotations
@@ -19,53 +19,53 @@ _NONE: Final[Attributes] = {}
 
 
 class TracePoint(Struct, frozen=True):
-    """A place in a trace, by its W3C ids; of some traces nothing is recorded but these."""
+    """A span, by its W3C ids; for traces that are not sampled, nothing but these is recorded."""
 
     trace_id: str
     span_id: str
     is_recorded: bool
 
 
-# Where the task that runs now is; None: in no trace. Whoever opens a span sets it, the log and the committer read it.
-HERE: Final[ContextVar[TracePoint | None]] = ContextVar("hyperfleet.here", default=None)
+# The span of the running task; None: no trace. Opening a span sets it; the log and the committer read it.
+CURRENT_SPAN: Final[ContextVar[TracePoint | None]] = ContextVar("hyperfleet.here", default=None)
 
 
 class Span(Protocol):
-    """Something that takes time and is shown in a trace."""
+    """A timed operation in a trace."""
 
     @property
     def is_recorded(self) -> bool:
-        """Tell whether it will be seen; if not, nothing needs to be told of it."""
+        """Tell whether it is sampled; if not, attributes are not needed."""
         ...
 
     def rename(self, name: str) -> None:
-        """Give it the name that was not known at its beginning."""
+        """Set the name, if it was not known at the start."""
         ...
 
-    def tell(self, attributes: Attributes) -> None:
-        """Tell something of it."""
+    def set_attributes(self, attributes: Attributes) -> None:
+        """Add attributes."""
         ...
 
     def fail(self, kind: str) -> None:
-        """Show it as failed; `kind` is a word, never a message, which might have a secret in it."""
+        """Mark it as failed; `kind` is a word, never a message, which might contain a secret."""
         ...
 
 
 class Tracer(Protocol):
-    """Opens spans; each is ended with the block, and failed by an error that leaves it."""
+    """Opens spans; a span ends with its block, and fails if an error leaves the block."""
 
     def span(
         self, name: str, attributes: Attributes = _NONE, origins: Sequence[TracePoint] | None = None
     ) -> AbstractContextManager[Span | None]:
-        """Open a span below the one we are in.
+        """Open a span below the current one.
 
-        With `origins` it is done for them instead: a trace of its own that is linked to those recorded, if any is.
+        With `origins` it starts a trace of its own instead, linked to those of them that are recorded, if any is.
         """
         ...
 
 
 class Untraced:
-    """Nobody collects traces."""
+    """The tracer without a collector."""
 
     def span(
         self, name: str, attributes: Attributes = _NONE, origins: Sequence[TracePoint] | None = None

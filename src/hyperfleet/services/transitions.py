@@ -1,8 +1,8 @@
-"""Transitions over the whole fleet: from query parameters to a search of the log, and the search itself.
+"""Transitions of the whole fleet: parses query parameters into a search of the log, and runs it.
 
-The API calls `read_transition_query`, then `find_transitions` for a page, or `changes_in` for what a watch has to send.
-Filters of lists hold for a resource as it was right after a change, or before it if the change removed the resource:
-the log keeps those tokens with each event, so the answer never depends on when it is asked for.
+The API calls `read_transition_query`, then `find_transitions` for a page, or `changes_in` for a watch. Filters of lists
+apply to a resource right after a change, or before it if the change removed the resource: the log keeps those tokens
+with each event, so the result does not depend on the time of the request.
 """
 
 from __future__ import annotations
@@ -24,13 +24,22 @@ from hyperfleet.errors import HistoryPruned
 from hyperfleet.model.condition import STATUSES
 from hyperfleet.model.kind import Kinds
 from hyperfleet.model.phase import PHASES
-from hyperfleet.ports import CauseKind, ChangeQuery, LoggedChange, MoveFilter, Recorded, Scope, Store, Term
+from hyperfleet.ports import (
+    CauseKind,
+    ChangeQuery,
+    LoggedChange,
+    RecordedTransition,
+    Scope,
+    Store,
+    TokenTerm,
+    TransitionFilter,
+)
 from hyperfleet.services.filters import FILTERS, read_terms
-from hyperfleet.services.history import read_subjects
+from hyperfleet.services.history_query import read_subjects
 from hyperfleet.services.parameters import Parameters, split_list
 from hyperfleet.services.search import DEFAULT_LIMIT, MAX_LIMIT
-from hyperfleet.services.tail import Stretch
-from hyperfleet.services.watching import holds
+from hyperfleet.services.tail import LogSegment
+from hyperfleet.services.watch_filter import term_holds
 
 PARAMETERS: Final = (
     "kind",
@@ -48,17 +57,17 @@ PARAMETERS: Final = (
 CAUSES: Final = get_args(CauseKind)
 VALUES: Final = (*PHASES, *STATUSES)
 
-# Positions that one read of the store searches, and reads of one request: then the page ends, full or not. A request
-# must not search a whole log for something rare, nor one read keep a connection for long.
+# Positions that one read of the store searches, and the reads of one request: then the page ends, full or not. A
+# request must not search a whole log for something rare, and one read must not occupy a connection for long.
 _SPAN: Final = 5_000
-_MOST_SPANS: Final = 10
+_MAX_SPANS: Final = 10
 
 _Position = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 _Time = Annotated[datetime, Meta(tz=True)]
 
 
 class _Token(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """What a continue token says."""
+    """The content of a continue token."""
 
     version: Literal[1]
     digest: str  # of the parameters
@@ -69,16 +78,16 @@ class _Token(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
 
 
 class TransitionSearch(Struct, frozen=True):
-    """Which changes, and which of their transitions; or what is wrong with the parameters."""
+    """Which changes, and which of their transitions; or the errors of the parameters."""
 
     query: ChangeQuery
-    terms: tuple[Term, ...]
+    terms: tuple[TokenTerm, ...]
     digest: str
     head: int | None = None  # that the first page had reached; None: this is the first page
     errors: tuple[BodyProblem, ...] = ()
 
     def select(self, change: LoggedChange) -> LoggedChange | None:
-        """Return a change with the transitions that are asked for; None: it is not one of these changes."""
+        """Return a change with the matching transitions; None: the change does not match."""
         query = self.query
         moved = _moves_of(change, query.moves)
         if not moved or not query.scope.admits(change.tenant) or (query.kinds and change.kind not in query.kinds):
@@ -91,13 +100,13 @@ class TransitionSearch(Struct, frozen=True):
         if not self.terms:
             return True
         if change.facets is None:
-            raise HistoryPruned(f"what event {change.position} changed of filters was not kept")
+            raise HistoryPruned(f"the tokens changed by event {change.position} were not kept")
         tokens = tokens_after(change)
-        return all(holds(term, tokens) for term in self.terms)
+        return all(term_holds(term, tokens) for term in self.terms)
 
 
 class TransitionsFound(Struct, frozen=True):
-    """One page: the changes, how far the log was known when the first page was read, and where to go on."""
+    """One page: the changes, the head of the log at the first page, and where the next page starts."""
 
     changes: tuple[LoggedChange, ...]
     head: int
@@ -113,7 +122,7 @@ def tokens_after(change: LoggedChange) -> frozenset[str]:
     return frozenset((*facets.kept, *(facets.lost if change.type == "Removed" else facets.gained)))
 
 
-def _moves_of(change: LoggedChange, moves: MoveFilter | None) -> tuple[Recorded, ...]:
+def _moves_of(change: LoggedChange, moves: TransitionFilter | None) -> tuple[RecordedTransition, ...]:
     return tuple(each for each in change.transitions if moves is None or moves.admits(each))
 
 
@@ -121,11 +130,11 @@ def _moves_of(change: LoggedChange, moves: MoveFilter | None) -> tuple[Recorded,
 
 
 async def find_transitions(store: Store, search: TransitionSearch) -> TransitionsFound:
-    """Find one page. It ends early when many positions have been searched: a rare thing may be far away."""
+    """Find one page. It ends early when many positions have been searched: rare transitions may be far apart."""
     query, limit = replace(search.query, span=_SPAN), search.query.limit
     found: list[LoggedChange] = []
     head, place, is_last = search.head, 0, False
-    for _ in range(_MOST_SPANS):
+    for _ in range(_MAX_SPANS):
         page = await store.read_changes(query)
         found += [chosen for change in page.changes if (chosen := search.select(change))]
         is_last, place = page.is_last, page.after if query.is_descending else page.upto
@@ -140,21 +149,21 @@ async def find_transitions(store: Store, search: TransitionSearch) -> Transition
     return TransitionsFound(tuple(found[:limit]), head or 0 if query.is_descending else place, place, is_last)
 
 
-async def changes_in(store: Store, stretch: Stretch) -> tuple[LoggedChange, ...]:
-    """Return the changes of a stretch that have transitions; all who follow the log share one read of the store."""
-    if not stretch.entries:
+async def changes_in(store: Store, segment: LogSegment) -> tuple[LoggedChange, ...]:
+    """Return the changes of a segment that have transitions; all watches share one read of the store."""
+    if not segment.entries:
         return ()
-    task = stretch.share(changes_in, lambda: asyncio.create_task(_read_stretch(store, stretch)))
+    task = segment.share(changes_in, lambda: asyncio.create_task(_read_segment(store, segment)))
     try:
-        return await asyncio.shield(task)  # who leaves must not take it from the others
+        return await asyncio.shield(task)  # a watch that ends must not cancel it for the others
     except Exception:
-        stretch.made.pop(changes_in, None)  # the next one tries again
+        segment.results.pop(changes_in, None)  # the next watch tries again
         raise
 
 
-async def _read_stretch(store: Store, stretch: Stretch) -> tuple[LoggedChange, ...]:
-    span = stretch.upto - stretch.after
-    query = ChangeQuery(after=stretch.after, upto=stretch.upto, moves=MoveFilter(), limit=span + 1)
+async def _read_segment(store: Store, segment: LogSegment) -> tuple[LoggedChange, ...]:
+    span = segment.upto - segment.after
+    query = ChangeQuery(after=segment.after, upto=segment.upto, moves=TransitionFilter(), limit=span + 1)
     return (await store.read_changes(query)).changes
 
 
@@ -164,10 +173,10 @@ async def _read_stretch(store: Store, stretch: Stretch) -> tuple[LoggedChange, .
 def read_transition_query(
     parameters: Mapping[str, Sequence[str]], scope: Scope, kinds: Kinds, after: int | None, now: datetime
 ) -> TransitionSearch:
-    """Read the parameters; `after` and those of a watch have been read elsewhere."""
+    """Parse the parameters; `after` and those of a watch are parsed elsewhere."""
     given = Parameters(parameters)
     given.refuse_unknown((*PARAMETERS, "after", "watch"))
-    moves = MoveFilter(
+    moves = TransitionFilter(
         read_subjects(given),
         _read_choice(given, "movedFrom", VALUES),
         _read_choice(given, "movedTo", VALUES),
@@ -185,7 +194,7 @@ def read_transition_query(
     )
     terms = read_terms(given)
     search = TransitionSearch(query, terms, _digest(query, terms, given))
-    search = _go_on(given, search)
+    search = _resume(given, search)
     return replace(search, errors=tuple(given.errors))
 
 
@@ -200,7 +209,7 @@ def _read_choice(given: Parameters, name: str, choices: Collection[str]) -> froz
 
 
 def _read_order(given: Parameters, *, is_descending: bool) -> bool:
-    """Return whether the newest come first: as in history, unless it is asked what came after a position."""
+    """Return whether the newest come first: as in history, unless `after` is given."""
     chosen = _read_choice(given, "order", ("asc", "desc"))
     if len(chosen) > 1:
         given.refuse("order", "Repeated", "order is asc or desc, not both")
@@ -211,20 +220,20 @@ def _read_order(given: Parameters, *, is_descending: bool) -> bool:
 
 
 def encode_place(search: TransitionSearch, found: TransitionsFound) -> str:
-    """Write the token for the next page."""
+    """Return the token for the next page."""
     query = search.query
     token = _Token(1, search.digest, query.since, query.until, found.position, found.head)
     return urlsafe_b64encode(msgspec.json.encode(token)).rstrip(b"=").decode()
 
 
-def _go_on(given: Parameters, search: TransitionSearch) -> TransitionSearch:
-    """Go on where a continue token says, if one was given and belongs to this query."""
+def _resume(given: Parameters, search: TransitionSearch) -> TransitionSearch:
+    """Continue at the token's position, if one was given and belongs to this query."""
     text = given.one("continue")
     if text is None:
         return search
     token = _decode(text)
     if token is None:
-        message = "this is not a continue token; send what the last page gave as continue, unchanged"
+        message = "this is not a continue token; send the value of continue from the last page unchanged"
         given.refuse("continue", "BadFormat", message)
     elif token.digest != search.digest:
         given.refuse("continue", "ContinueMismatch", "this continue token belongs to another query")
@@ -243,9 +252,9 @@ def _decode(text: str) -> _Token | None:
         return None
 
 
-def _digest(query: ChangeQuery, terms: Sequence[Term], given: Parameters) -> str:
-    """Name what is asked for: times as they were written, because durations move with the clock."""
-    moves = query.moves or MoveFilter()
+def _digest(query: ChangeQuery, terms: Sequence[TokenTerm], given: Parameters) -> str:
+    """Return a digest of the query, with times as they were written: durations move with the clock."""
+    moves = query.moves or TransitionFilter()
     sets = (query.kinds, moves.subjects, moves.before, moves.after, moves.causes)
     times = (given.all("since"), given.all("until"))
     asked = (list(map(sorted, sets)), terms, times, query.is_descending, query.after)

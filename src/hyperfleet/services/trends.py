@@ -1,8 +1,8 @@
-"""How many resources of each sort there were at moments of the past, counted back from the present.
+"""Counts the resources of each group at past times, starting from the present counts.
 
-The API calls `read_moments` and `count_past` for summaries. Nothing is stored for this: the counts of now belong to one
-position of the log, and every later event says which tokens its resource had before and after. What happened since a
-moment is undone, for many moments in one pass.
+The API calls `read_moments` and `count_past` for summaries. Nothing is stored for this: the present counts belong to
+one position of the log, and every event has the tokens of its resource before and after. The events since a past time
+are undone, for many times in one pass.
 """
 
 from __future__ import annotations
@@ -18,42 +18,42 @@ from msgspec import Struct
 
 from hyperfleet.documents.durations import format_duration, parse_duration
 from hyperfleet.errors import HistoryPruned
-from hyperfleet.ports import Counted, Group, Query, Store, Term, TokenMove, TokenQuery
-from hyperfleet.services.pacing import Pace
+from hyperfleet.ports import CurrentCounts, GroupCount, Query, Store, TokenMove, TokenQuery, TokenTerm
 from hyperfleet.services.parameters import Parameters
 from hyperfleet.services.past import AT, read_moment, write_time
-from hyperfleet.services.watching import holds
+from hyperfleet.services.time_slices import TimeSlices
+from hyperfleet.services.watch_filter import term_holds
 
 TREND: Final = "trend"
 STEP: Final = "step"
 PARAMETERS: Final = (AT, TREND, STEP)
-MAX_POINTS: Final = 200
-DEFAULT_POINTS: Final = 24  # from one point to the next: a point for every hour of a day
+MAX_POINTS: Final = 200  # more than a chart shows
+DEFAULT_POINTS: Final = 24  # steps of a trend: an hour each in a day
 
-# What one summary may cost: the events between the moment and now are all passed, and those that matter are read.
+# Bounds the cost of one summary: all events since the earliest time are scanned, and those with relevant tokens read.
 MAX_POSITIONS: Final = 200_000
-_WINDOW: Final = 1_000  # positions read at once; between two of them others have their turn
+_WINDOW: Final = 1_000  # positions read at once, in some milliseconds; requests run in between
 
 Values = tuple[str | None, ...]
 
 
 class Moments(Struct, frozen=True):
-    """Which moments a summary is asked for; without `at` it is of now."""
+    """The times of a summary; without `at` it is the present."""
 
     at: datetime | None
     trend: tuple[datetime, ...] = ()  # those before, the oldest first
 
 
 class PastCount(Struct, frozen=True):
-    """How many resources there were at a moment, in all and by groups, the largest first."""
+    """The number of resources at a time, in total and by group, the largest first."""
 
     at: datetime
     total: int
-    groups: tuple[Group, ...]
+    groups: tuple[GroupCount, ...]
 
 
 class TooFar(Struct, frozen=True):
-    """Too much has happened since: a summary can be asked for from `earliest` on."""
+    """Too many events since that time; a summary can go back to `earliest`."""
 
     earliest: datetime
 
@@ -62,7 +62,7 @@ class TooFar(Struct, frozen=True):
 
 
 def read_moments(given: Parameters, now: datetime) -> Moments:
-    """Read of which moments a summary is asked for."""
+    """Parse the times of a summary."""
     at = read_moment(given, AT, now)
     trend, step = _read_duration(given, TREND), _read_duration(given, STEP)
     if trend is None:
@@ -103,59 +103,61 @@ def _read_duration(given: Parameters, name: str) -> timedelta | None:
 async def count_past(
     store: Store, query: Query, prefixes: tuple[str, ...], moments: Moments, now: datetime
 ) -> tuple[PastCount, ...] | TooFar:
-    """Count the resources of a query at moments, the oldest first; the last one is `moments.at`, or now.
+    """Count the resources of a query at each time, the oldest first; the last one is `moments.at`, or now.
 
-    Raises `HistoryPruned` if what happened since is no longer all kept.
+    Raises `HistoryPruned` if events since then have been pruned.
     """
     counted = await store.count_now(query, prefixes)
     times = moments.trend if moments.at is None else (*moments.trend, moments.at)
-    undoing = _Undoing(query, prefixes, counted, times)
+    backward = _BackwardCount(query, prefixes, counted, times)
     if times:
         start = await store.position_before(times[0])
         if counted.position - start > MAX_POSITIONS:
             return TooFar(await _time_of(store, counted.position - MAX_POSITIONS))
-        await _undo_since(store, undoing, start, counted.position)
-        await store.position_before(times[0])  # nothing of it was pruned while it was read
-    counts = undoing.counts()
+        await _undo_since(store, backward, start, counted.position)
+        await store.position_before(times[0])  # raises if something was pruned meanwhile
+    counts = backward.counts()
     return counts if moments.at is not None else (*counts, PastCount(now, counted.total, counted.groups))
 
 
-async def _undo_since(store: Store, undoing: _Undoing, start: int, upto: int) -> None:
-    pace = Pace()
+async def _undo_since(store: Store, backward: _BackwardCount, start: int, upto: int) -> None:
+    slices = TimeSlices()
     for after in range(start, upto, _WINDOW):
-        for move in await store.read_token_moves(undoing.query_of(after, min(after + _WINDOW, upto))):
-            undoing.undo(move)
-            await pace.keep()
+        for move in await store.read_token_moves(backward.query_of(after, min(after + _WINDOW, upto))):
+            backward.undo(move)
+            await slices.yield_if_due()
 
 
 async def _time_of(store: Store, position: int) -> datetime:
-    """Return the time of an event, with a minute to spare: they are not quite in the order of time."""
+    """Return the time of an event and a margin: events are not exactly in order of time."""
     entries = (await store.read_events(position, 1)).entries
     return entries[0].time + timedelta(minutes=2)
 
 
-class _Undoing:
-    """Counts on their way back from the present. An event later than a moment did not count at that moment yet."""
+class _BackwardCount:
+    """Counts backwards from the present: an event later than a time does not count at that time."""
 
-    def __init__(self, query: Query, prefixes: tuple[str, ...], counted: Counted, times: Sequence[datetime]) -> None:
+    def __init__(
+        self, query: Query, prefixes: tuple[str, ...], counted: CurrentCounts, times: Sequence[datetime]
+    ) -> None:
         self._query = query
         self._prefixes = prefixes
         self._counted = counted
         self._times = times
-        # By the last moment before an event: what is to be added for that moment and all that come before it.
+        # By the last time before an event: what to add for that time and all earlier ones.
         self._groups: list[Counter[Values]] = [Counter() for _ in times]
         self._totals = [0] * len(times)
 
     def query_of(self, after: int, upto: int) -> TokenQuery:
-        """Ask for the events of a range that can change the counts."""
-        terms = (*(Term((prefix,), is_prefix=True) for prefix in self._prefixes), *self._query.terms)
+        """Return the query for the events of a range that can change the counts."""
+        terms = (*(TokenTerm((prefix,), is_prefix=True) for prefix in self._prefixes), *self._query.terms)
         return TokenQuery(after, upto, self._times[0], self._query, terms)
 
     def undo(self, move: TokenMove) -> None:
-        """Take back what an event did."""
+        """Undo an event."""
         if move.facets is None:
-            raise HistoryPruned(f"what event {move.position} changed of filters was not kept")
-        place = bisect_left(self._times, move.time) - 1  # at its own time it has happened
+            raise HistoryPruned(f"the tokens changed by event {move.position} were not kept")
+        place = bisect_left(self._times, move.time) - 1  # at its own time it counts
         kept, gained, lost = move.facets.kept, move.facets.gained, move.facets.lost
         if move.type != "Removed":
             self._add(place, {*kept, *gained}, -1)
@@ -163,18 +165,18 @@ class _Undoing:
             self._add(place, {*kept, *lost}, 1)
 
     def counts(self) -> tuple[PastCount, ...]:
-        """Return what there was at each moment, the oldest first."""
+        """Return the counts at each time, the oldest first."""
         groups = Counter({group.values: group.count for group in self._counted.groups})
         total = self._counted.total
         counts: list[PastCount] = []
         for place in reversed(range(len(self._times))):
-            groups.update(self._groups[place])  # adds, also what is negative
+            groups.update(self._groups[place])  # adds, also negative numbers
             total += self._totals[place]
             counts.append(PastCount(self._times[place], total, tuple(_in_order(groups))))
         return tuple(reversed(counts))
 
     def _add(self, place: int, tokens: Collection[str], number: int) -> None:
-        if all(holds(term, tokens) for term in self._query.terms):
+        if all(term_holds(term, tokens) for term in self._query.terms):
             self._totals[place] += number
             for values in product(*(_values(tokens, prefix) for prefix in self._prefixes)):
                 self._groups[place][values] += number
@@ -184,13 +186,13 @@ def _values(tokens: Collection[str], prefix: str) -> list[str | None]:
     return [token.removeprefix(prefix) for token in tokens if token.startswith(prefix)] or [None]
 
 
-def _in_order(groups: Counter[Values]) -> Iterator[Group]:
-    found = (Group(values, count) for values, count in groups.items() if count)
+def _in_order(groups: Counter[Values]) -> Iterator[GroupCount]:
+    found = (GroupCount(values, count) for values, count in groups.items() if count)
     return iter(sorted(found, key=lambda group: group.rank))
 
 
 def refuse_too_far(given: Parameters, moments: Moments, too_far: TooFar) -> None:
-    """Note that a moment is too long ago, and how far one can go."""
+    """Refuse a time that is too long ago, with the earliest one."""
     name = TREND if moments.trend else AT
     message = (
         f"more than {MAX_POSITIONS} changes have happened since then; a summary goes back to "

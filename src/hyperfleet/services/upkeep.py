@@ -1,4 +1,4 @@
-"""Writes that nobody asks for: a deadline has come, or another policy is in force."""
+"""Writes that no request asks for: a deadline has come, or another policy is in force."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Final, Self
 
 from msgspec import Struct
 
-from hyperfleet.ports import Cause
+from hyperfleet.ports import ChangeCause
 from hyperfleet.services.commands import Wants
 from hyperfleet.services.committer import Committer
 from hyperfleet.services.workspace import Workspace
 
-_BREATH: Final = 0.05  # seconds to wait when requests have filled the queue
+_PAUSE: Final = 0.05  # seconds to wait while requests fill the queue: a few commits
 
 
-class Done(Struct, frozen=True):
-    """Nobody waits for more than that it is done."""
+class Recomputed(Struct, frozen=True):
+    """The result of a recomputation."""
 
     is_found: bool
 
@@ -27,33 +27,33 @@ class Done(Struct, frozen=True):
 
 
 class Recompute(Struct, frozen=True):
-    """Compute a status anew from what is stored, because of `cause`."""
+    """Recompute a status from what is stored, because of `cause`."""
 
     id: str
-    cause: Cause
+    cause: ChangeCause
 
     @property
     def wants(self) -> Wants:
         """Load the resource."""
         return Wants(ids=(self.id,))
 
-    def apply(self, workspace: Workspace) -> Done:
-        """Do it, unless the resource has gone meanwhile."""
+    def apply(self, workspace: Workspace) -> Recomputed:
+        """Recompute it, unless the resource was removed meanwhile."""
         record = workspace.get(self.id)
         if record is not None:
-            workspace.settle(record, record, self.cause)
-        return Done(record is not None)
+            workspace.update_status(record, record, self.cause)
+        return Recomputed(record is not None)
 
 
-async def recompute_all(committer: Committer, ids: Sequence[str], cause: Cause) -> None:
-    """Compute statuses anew, leaving half of the queue to requests; what goes wrong with one is raised."""
+async def recompute_all(committer: Committer, ids: Sequence[str], cause: ChangeCause) -> None:
+    """Recompute statuses, leaving half of the queue to requests; raises the first error."""
     rest = list(ids)
     with committer.tracer.span(f"recompute: {cause.kind}", {"hyperfleet.resources": len(rest)}):
         while rest:
             room = (committer.room + 1) // 2
             now, rest = rest[:room], rest[room:]
             if not now:
-                await asyncio.sleep(_BREATH)
+                await asyncio.sleep(_PAUSE)
             for result in await committer.submit_all([Recompute(id_, cause) for id_ in now]):
                 if isinstance(result, BaseException):
                     raise result

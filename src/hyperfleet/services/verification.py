@@ -1,4 +1,4 @@
-"""Looking for what must never be: a stored status that is not the function of what is stored beside it.
+"""Verifies stored data: every stored status must be the function of what is stored beside it.
 
 Called by `hyperfleet db verify`, and by the tests that crash servers. Reads only.
 """
@@ -15,23 +15,23 @@ from hyperfleet.aggregation import Child, aggregate
 from hyperfleet.model.event import PHASE_SUBJECT
 from hyperfleet.model.kind import Kind
 from hyperfleet.model.status import Status
-from hyperfleet.ports import EVERYTHING, HistoryQuery, Query, Record, Recorded, Store
+from hyperfleet.ports import EVERYTHING, HistoryQuery, Query, Record, RecordedTransition, Store
 from hyperfleet.services.workspace import Rules
 
-_PAGE: Final = 500
-_LOOKS: Final = 5  # at one resource that servers write to all the time
-_HISTORY: Final = 10_000  # transitions looked at of each resource
+_PAGE: Final = 500  # ids listed at once; the records are read one by one
+_ATTEMPTS: Final = 5  # to read a resource that servers write to meanwhile
+_HISTORY: Final = 10_000  # transitions checked of each resource, the newest
 
 
-class Finding(Struct, frozen=True):
-    """Something about a resource that must not be."""
+class Inconsistency(Struct, frozen=True):
+    """Stored data of a resource that contradict each other."""
 
     resource_id: str
     code: str
     message: str
 
     def __str__(self) -> str:
-        """Say it in one line."""
+        """Return it in one line."""
         return f"{self.resource_id}: {self.code}: {self.message}"
 
 
@@ -39,14 +39,14 @@ class Verification:
     """One pass over everything that is stored."""
 
     def __init__(self, store: Store, rules: Rules, on_checked: Callable[[int], None] = lambda checked: None) -> None:
-        """Compare what is in `store` with what `rules` would make of it; say after each how many were looked at."""
+        """Compare what is in `store` with what `rules` compute; `on_checked` gets the number of resources so far."""
         self._store = store
         self._rules = rules
         self._on_checked = on_checked
         self.checked = 0
 
-    async def run(self) -> AsyncIterator[Finding]:
-        """Yield every finding."""
+    async def run(self) -> AsyncIterator[Inconsistency]:
+        """Yield every inconsistency."""
         for kind in self._rules.kinds:
             async for record in self._records(kind):
                 self.checked += 1
@@ -63,9 +63,9 @@ class Verification:
                     yield record
             query = replace(query, after=(page[-1].key, page[-1].id))
 
-    async def _check(self, kind: Kind, record: Record) -> list[Finding]:
-        """Check one resource; again if it moved meanwhile, for servers may write while we read it part by part."""
-        for _ in range(_LOOKS):
+    async def _check(self, kind: Kind, record: Record) -> list[Inconsistency]:
+        """Check one resource; again if it changed meanwhile, because servers may write between our reads."""
+        for _ in range(_ATTEMPTS):
             findings = [*await self._check_status(record), *await self._check_history(record)]
             now = await self._store.read_record(kind.name, record.resource.id, EVERYTHING) if findings else record
             if now is None:
@@ -73,15 +73,15 @@ class Verification:
             if (now.revision, now.status) == (record.revision, record.status):  # heartbeats may go on
                 return findings
             record = now
-        return []  # it went, or moves with every look: there is nothing that stays wrong
+        return []  # removed, or changed at every attempt: no inconsistency that lasts
 
-    async def _check_status(self, record: Record) -> list[Finding]:
-        """Compute the status again at the time it was computed: nothing that a reader sees may differ."""
+    async def _check_status(self, record: Record) -> list[Inconsistency]:
+        """Compute the status again as of its time: nothing visible may differ."""
         id_ = record.resource.id
         if record.answer != self._rules.render(record):
-            return [Finding(id_, "AnswerDiffers", "the stored answer is not what the stored status looks like")]
+            return [Inconsistency(id_, "AnswerDiffers", "the stored answer does not match the stored status")]
         if record.policy_version != self._rules.policy_version:
-            return []  # still waits to be computed under the policy in force
+            return []  # not yet recomputed under the policy in force
         children = await self._store.read_children(id_, EVERYTHING)
         again = aggregate(
             record.resource,
@@ -93,12 +93,12 @@ class Verification:
         )
         if _visible(again) == _visible(record.status):
             return []
-        return [Finding(id_, "StatusDiffers", f"stored as {record.status.phase}, computed again {again.phase}")]
+        return [Inconsistency(id_, "StatusDiffers", f"stored as {record.status.phase}, computed again {again.phase}")]
 
-    async def _check_history(self, record: Record) -> list[Finding]:
-        """Follow the transitions of each subject: each must start where the one before it ended."""
+    async def _check_history(self, record: Record) -> list[Inconsistency]:
+        """Check the transitions of each subject: each must start where the previous one ended."""
         recorded = await self._store.read_transitions(HistoryQuery(record.resource.id, EVERYTHING, limit=_HISTORY))
-        known = [entry for entry in recorded if entry.position <= record.revision]  # it may have moved on meanwhile
+        known = [entry for entry in recorded if entry.position <= record.revision]  # it may have changed meanwhile
         findings = []
         last: dict[str, str | None] = {}
         for entry in reversed(known):
@@ -108,17 +108,19 @@ class Verification:
             last[subject] = entry.transition.after
         now = {PHASE_SUBJECT: record.status.phase} | {each.type: each.status for each in record.status.conditions}
         findings += [
-            Finding(record.resource.id, "HistoryDiffers", f"{subject} is {value}, its history ends at {last[subject]}")
+            Inconsistency(
+                record.resource.id, "HistoryDiffers", f"{subject} is {value}, its history ends at {last[subject]}"
+            )
             for subject, value in now.items()
             if subject in last and last[subject] != value
         ]
         return findings
 
 
-def _gap(record: Record, entry: Recorded, ended: str | None) -> Finding:
+def _gap(record: Record, entry: RecordedTransition, ended: str | None) -> Inconsistency:
     transition = entry.transition
     message = f"at {entry.position} {transition.subject} goes on from {transition.before}, but it had ended at {ended}"
-    return Finding(record.resource.id, "HistoryBroken", message)
+    return Inconsistency(record.resource.id, "HistoryBroken", message)
 
 
 def _visible(status: Status) -> tuple[object, ...]:

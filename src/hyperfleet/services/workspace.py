@@ -1,7 +1,7 @@
-"""One transaction: what was loaded, what commands made of it, and what must be written.
+"""One transaction: what was loaded, how commands changed it, and what must be written.
 
-Commands run on it one after the other, each as if it were alone. Every change of a resource goes through `settle`,
-so that aggregation, history, events, removal and the parent's re-examination cannot be forgotten.
+Commands run on it one after the other, each as if it were alone. Every change of a resource goes through
+`update_status`, so that aggregation, history, events, removal and the recomputation of the parent are never missed.
 """
 
 from __future__ import annotations
@@ -28,17 +28,28 @@ from hyperfleet.model.kind import Kinds
 from hyperfleet.model.report import StoredReport
 from hyperfleet.model.resource import Resource
 from hyperfleet.model.status import Status
-from hyperfleet.ports import CalmChange, Cause, Changes, Draft, Loaded, LoggedReport, NameKey, Record, Remembered, Tally
+from hyperfleet.ports import (
+    AdapterCounts,
+    CalmChange,
+    ChangeCause,
+    IdempotencyRecord,
+    Loaded,
+    LoggedReport,
+    NameKey,
+    NewEvent,
+    Record,
+    WriteSet,
+)
 from hyperfleet.services.callers import Caller
-from hyperfleet.services.facet_book import FacetBook
+from hyperfleet.services.facet_tracker import FacetTracker
 from hyperfleet.services.results import Target
 
-Render = Callable[[Record], bytes]  # how an answer looks
+Render = Callable[[Record], bytes]  # record → stored answer
 ReportKey = tuple[str, str]  # resource id, adapter
 
 
 class Rules(msgspec.Struct, frozen=True):
-    """What a transaction computes with: the policies in force, the kinds there are, and how answers look."""
+    """What a transaction computes with: the policies in force, the kinds, and how to render answers."""
 
     policies: PolicySet
     policy_version: int
@@ -46,7 +57,7 @@ class Rules(msgspec.Struct, frozen=True):
     render: Render
 
     def wants_children(self, resource: Resource) -> bool:
-        """Tell whether a write to a resource, or to one of its children, must know all of its children."""
+        """Tell whether a write to a resource, or to one of its children, needs all of its children."""
         if not self.kinds.is_parent(resource.kind):
             return False
         return resource.is_deleting or self.policies.select(resource).reads_children
@@ -67,8 +78,8 @@ class Workspace:
             self._loaded |= {child.resource.id: child for child in children if child.resource.id not in self._loaded}
         self._records: dict[str, Record] = dict(self._loaded)
         self._names = dict(loaded.names)
-        self._remembered = dict(loaded.remembered)
-        self._new_keys: list[Remembered] = []
+        self._idempotency_records = dict(loaded.idempotency_records)
+        self._new_idempotency_records: list[IdempotencyRecord] = []
         self._touched: dict[str, None] = {}  # ids in the order of their first change
         self._edited: set[str] = set()
         self._saved: set[str] = set()  # ids of which more than the next deadline changed
@@ -77,14 +88,14 @@ class Workspace:
         self._calm: dict[ReportKey, StoredReport] = {}
         self._retired: dict[ReportKey, None] = {}
         self._log: list[LoggedReport] = []
-        self._events: list[Draft] = []
-        self._facets = FacetBook()
-        self._tallies: dict[tuple[str, str], _Tallying] = {}
+        self._events: list[NewEvent] = []
+        self._facets = FacetTracker()
+        self._counters: dict[tuple[str, str], _Counters] = {}
 
-    # looking
+    # reading
 
     def find(self, target: Target, caller: Caller) -> Record | None:
-        """Return a resource if it is there, below that parent, and the caller may see it."""
+        """Return a resource if it exists below that parent and the caller may see it."""
         record = self._records.get(target.id)
         if record is None or record.resource.kind != target.kind.name:
             return None
@@ -93,23 +104,23 @@ class Workspace:
         return record if caller.scope.admits(record.resource.tenant) else None
 
     def get(self, id_: str) -> Record | None:
-        """Return a resource by id, without regard to a caller: for upkeep."""
+        """Return a resource by id, whoever the caller is: for upkeep."""
         return self._records.get(id_)
 
     def children_of(self, id_: str) -> tuple[Record, ...]:
-        """Return the children of a resource whose children were wanted, in the order of their ids."""
+        """Return the children of a resource, if they were loaded, in order of ids."""
         return tuple(self._records[child] for child in sorted(self._children.get(id_, ())))
 
     def owner_of(self, name: NameKey) -> str | None:
-        """Return who has a name."""
+        """Return the id of the resource that has a name."""
         return self._names.get(name)
 
-    def remembered(self, key: str) -> Remembered | None:
-        """Return what was answered to a request with this idempotency key."""
-        return self._remembered.get(key)
+    def idempotency_record(self, key: str) -> IdempotencyRecord | None:
+        """Return the record of an earlier request with this idempotency key."""
+        return self._idempotency_records.get(key)
 
     def time_for(self, record: Record) -> datetime:
-        """Return the time of a write to a resource: never earlier than the write or the report before it."""
+        """Return the time of a write to a resource: never earlier than its last write or report."""
         heard = [stored.last_heard for stored in record.reports.values()]
         return max([self.now, record.status.memory.written_time, *heard])
 
@@ -123,25 +134,25 @@ class Workspace:
 
     # changing
 
-    def insert(self, resource: Resource, cause: Cause) -> Record:
+    def insert(self, resource: Resource, cause: ChangeCause) -> Record:
         """Add a resource."""
         self._names[NameKey.of(resource)] = resource.id
         self._children[resource.id] = set()
         if resource.parent_id in self._children:
             self._children[resource.parent_id].add(resource.id)
         record = self._save(None, Record(resource, self.blank_status(resource)), cause, "Created")
-        self._reexamine_parent(resource)
+        self._update_parent(resource)
         return record
 
-    def edit(self, before: Record, resource: Resource, cause: Cause, event: EventType) -> Record:
+    def edit(self, before: Record, resource: Resource, cause: ChangeCause, event: EventType) -> Record:
         """Give a resource another spec, other labels or a deletion time."""
         self._edited.add(resource.id)
         if resource.is_deleting:
             self._free_name(resource)
-        return self.settle(before, replace(before, resource=resource), cause, event)
+        return self.update_status(before, replace(before, resource=resource), cause, event)
 
-    def take(self, before: Record, decisions: Mapping[str, Decision], cause: Cause) -> Record:
-        """Keep what was decided on reports, by adapter, and aggregate if one of them asks for it."""
+    def accept_reports(self, before: Record, decisions: Mapping[str, Decision], cause: ChangeCause) -> Record:
+        """Store reports as decided, by adapter, and aggregate if one of them can change the status."""
         id_ = before.resource.id
         changed = {
             adapter: decision.stored
@@ -154,23 +165,25 @@ class Workspace:
         after = replace(before, reports={**before.reports, **changed})
         first_event = len(self._events)
         if any(self._can_change_status(before, decision) for decision in decisions.values()):
-            after = self.settle(before, after, cause)
+            after = self.update_status(before, after, cause)
         else:
             self._records[id_] = after
-        self._log_news(before, decisions, first_event)
+        self._log_reports(before, decisions, first_event)
         return after
 
     def retire(self, before: Record, adapter: str) -> Record:
-        """Forget an adapter's report."""
+        """Delete an adapter's report."""
         key = (before.resource.id, adapter)
         self._reports.pop(key, None)
         self._calm.pop(key, None)
         self._retired[key] = None
         reports = {name: stored for name, stored in before.reports.items() if name != adapter}
-        return self.settle(before, replace(before, reports=reports), Cause("retired", adapter))
+        return self.update_status(before, replace(before, reports=reports), ChangeCause("retired", adapter))
 
-    def settle(self, before: Record, after: Record, cause: Cause, event: EventType | None = None) -> Record:
-        """Aggregate, keep what changed, and remove the resource if nothing is left to clean up."""
+    def update_status(
+        self, before: Record, after: Record, cause: ChangeCause, event: EventType | None = None
+    ) -> Record:
+        """Aggregate, save what changed, and remove the resource if nothing is left to clean up."""
         resource = after.resource
         policy = self.policy_for(resource)
         now = self.time_for(before)
@@ -181,50 +194,54 @@ class Workspace:
             resource, record.reports, policy, has_children=bool(self._children.get(resource.id))
         ):
             return self.remove(record, cause, "Removed", "nothing was left to clean up")
-        self._reexamine_parent(resource)
+        self._update_parent(resource)
         return record
 
-    def remove(self, record: Record, cause: Cause, reason: str, message: str, *, reexamine: bool = True) -> Record:
-        """Take a resource away; its parent may have waited for this."""
+    def remove(
+        self, record: Record, cause: ChangeCause, reason: str, message: str, *, updates_parent: bool = True
+    ) -> Record:
+        """Remove a resource; its parent may have waited for this."""
         resource = record.resource
         now = self.time_for(record)
         gone = Transition(PHASE_SUBJECT, record.status.phase, None, now, reason, message)
-        facets = self._facets.turn(record, None)
-        self._events.append(Draft("Removed", resource, now, None, (gone,), cause, self._policy_version, facets))
+        facets = self._facets.change(record, None)
+        self._events.append(NewEvent("Removed", resource, now, None, (gone,), cause, self._policy_version, facets))
         record = replace(record, revision=-len(self._events))
         del self._records[resource.id]
         self._free_name(resource)
         self._removed[resource.id] = record
         if resource.parent_id in self._children:
             self._children[resource.parent_id].discard(resource.id)
-        if reexamine:
-            self._reexamine_parent(resource)
+        if updates_parent:
+            self._update_parent(resource)
         return record
 
     def is_removed(self, id_: str) -> bool:
-        """Tell whether this transaction took a resource away."""
+        """Tell whether this transaction removed a resource."""
         return id_ in self._removed
 
-    def remember(self, answer: Remembered) -> None:
-        """Keep an answer for repetitions of its request."""
-        self._remembered[answer.key] = answer
-        self._new_keys.append(answer)
+    def add_idempotency_record(self, record: IdempotencyRecord) -> None:
+        """Keep the answer to a request for its repetitions."""
+        self._idempotency_records[record.key] = record
+        self._new_idempotency_records.append(record)
 
-    def tally(self, record: Record, adapter: str, what: str, skew: timedelta, *, is_discard: bool = False) -> None:
-        """Count the outcome of a report in the adapter's record."""
+    def count_report(
+        self, record: Record, adapter: str, outcome: str, skew: timedelta, *, is_discard: bool = False
+    ) -> None:
+        """Count the outcome of a report for its adapter."""
         key = (record.resource.tenant, adapter)
-        tallying = self._tallies.get(key)
-        if tallying is None:
-            tallying = self._tallies[key] = _Tallying()
-        tallying.counts[what] = tallying.counts.get(what, 0) + 1
-        tallying.skew = skew
+        counters = self._counters.get(key)
+        if counters is None:
+            counters = self._counters[key] = _Counters()
+        counters.counts[outcome] = counters.counts.get(outcome, 0) + 1
+        counters.skew = skew
         if is_discard:
-            discard = {"cause": what, "resource": record.resource.id, "time": self.now}
-            tallying.last_discard = msgspec.json.encode(discard).decode()
+            discard = {"cause": outcome, "resource": record.resource.id, "time": self.now}
+            counters.last_discard = msgspec.json.encode(discard).decode()
 
-    # leaving
+    # writing
 
-    def changes(self) -> Changes:
+    def changes(self) -> WriteSet:
         """Return everything to be written."""
         inserted: list[Record] = []
         updated: list[Record] = []
@@ -239,7 +256,7 @@ class Workspace:
             if record.revision < 0:
                 revisions[id_] = -record.revision - 1
         facets_added, facets_removed = self._facets.totals()
-        return Changes(
+        return WriteSet(
             inserted=inserted,
             updated=updated,
             removed=[record.resource for id_, record in self._removed.items() if id_ in self._loaded],
@@ -257,8 +274,8 @@ class Workspace:
             events=self._events,
             facets_added=facets_added,
             facets_removed=facets_removed,
-            tallies=[tallying.total(key, self.now) for key, tallying in sorted(self._tallies.items())],
-            remembered=self._new_keys,
+            adapter_counts=[each.total(key, self.now) for key, each in sorted(self._counters.items())],
+            idempotency_records=self._new_idempotency_records,
         )
 
     # steps
@@ -271,7 +288,7 @@ class Workspace:
         return can_change_status(record.reports.get(stored.report.adapter), stored, policy)
 
     def _update_calm(self, record: Record, status: Status) -> Mapping[str, StoredReport]:
-        """Return the reports with `is_calm` as the new status has it, and keep which of them changed."""
+        """Return the reports with `is_calm` according to the new status, and note which of them changed."""
         changed: dict[str, StoredReport] = {}
         for adapter, stored in record.reports.items():
             calm = is_calm(stored, status)
@@ -282,8 +299,8 @@ class Workspace:
             (self._reports if key in self._reports else self._calm)[key] = stored
         return {**record.reports, **changed} if changed else record.reports
 
-    def _log_news(self, before: Record, decisions: Mapping[str, Decision], first_event: int) -> None:
-        """Log accepted reports that say something new, each with its event, if it made one."""
+    def _log_reports(self, before: Record, decisions: Mapping[str, Decision], first_event: int) -> None:
+        """Log accepted reports with new content, each with the event that it made, if any."""
         id_ = before.resource.id
         places = range(first_event, len(self._events))
         event = next((place for place in places if self._events[place].resource.id == id_), None)
@@ -292,24 +309,24 @@ class Workspace:
                 self._log.append(LoggedReport(id_, decision.stored, event, before.reports.get(adapter)))
 
     def _free_name(self, resource: Resource) -> None:
-        """Give a name up, unless another resource has taken it since this one was deleted."""
+        """Release a name, unless another resource has taken it since this one was deleted."""
         key = NameKey.of(resource)
         if self._names.get(key) == resource.id:
             del self._names[key]
 
-    def _save(self, before: Record | None, after: Record, cause: Cause, event: EventType | None) -> Record:
-        """Render the answer; if it or a token differs from what is stored, that is an event with its own position."""
+    def _save(self, before: Record | None, after: Record, cause: ChangeCause, event: EventType | None) -> Record:
+        """Render the answer; if it or a token differs from what is stored, add an event with its own position."""
         resource, status = after.resource, after.status
         if self._records.get(resource.id) is not before:
-            raise RuntimeError(f"{resource.id} has changed since it was looked at")
+            raise RuntimeError(f"{resource.id} has changed since it was read")
         after = replace(after, policy_version=self._rules.policy_version, answer=self._rules.render(after))
-        facets = self._facets.turn(before, after)
+        facets = self._facets.change(before, after)
         if before is None or facets is not None or after.answer != before.answer:
             moved = transitions_between(before.status if before else None, status)
-            type_, facets = event or "StatusChanged", facets or self._facets.keep(after)
+            type_, facets = event or "StatusChanged", facets or self._facets.unchanged(after)
             written = status.memory.written_time
             self._events.append(
-                Draft(type_, resource, written, after.answer, moved, cause, self._policy_version, facets)
+                NewEvent(type_, resource, written, after.answer, moved, cause, self._policy_version, facets)
             )
             after = replace(after, revision=-len(self._events))
         if before is None or after.revision != before.revision or not _is_same_status(before.status, status):
@@ -320,7 +337,7 @@ class Workspace:
         return after
 
     def _touch(self, record: Record, *, is_saved: bool) -> None:
-        """Keep a new version of a record; unless it is saved, only its next deadline and policy version changed."""
+        """Keep a new version of a record; if not `is_saved`, only its next deadline and policy version changed."""
         id_ = record.resource.id
         before = self._records.get(id_)
         self._records[id_] = record
@@ -334,11 +351,11 @@ class Workspace:
             return
         self._touched[id_] = None
 
-    def _reexamine_parent(self, child: Resource) -> None:
-        """Compute the parent again if it looks at its children: for its rules, or because it waits for them to go."""
+    def _update_parent(self, child: Resource) -> None:
+        """Recompute the parent if it depends on its children: by its rules, or because it waits for their removal."""
         parent = self._records.get(child.parent_id) if child.parent_id else None
         if parent is not None and self._rules.wants_children(parent.resource):
-            self.settle(parent, parent, Cause("child", child.id))
+            self.update_status(parent, parent, ChangeCause("child", child.id))
 
     def _as_children(self, resource: Resource) -> Iterable[Child]:
         return [
@@ -347,7 +364,7 @@ class Workspace:
         ]
 
 
-class _Tallying:
+class _Counters:
     """The counters of one adapter while a transaction runs."""
 
     __slots__ = ("counts", "last_discard", "skew")
@@ -357,12 +374,12 @@ class _Tallying:
         self.skew = timedelta()
         self.last_discard = ""
 
-    def total(self, key: tuple[str, str], now: datetime) -> Tally:
-        """Return what to add to the adapter's record."""
-        return Tally(*key, now, self.skew, self.counts, self.last_discard)
+    def total(self, key: tuple[str, str], now: datetime) -> AdapterCounts:
+        """Return what to add to the stored counters of the adapter."""
+        return AdapterCounts(*key, now, self.skew, self.counts, self.last_discard)
 
 
 def _is_same_status(before: Status, after: Status) -> bool:
-    """Tell whether a status differs from the one before in nothing but when it was computed and is due again."""
+    """Tell whether two statuses differ only in when they were computed and are due again."""
     memory = replace(after.memory, written_time=before.memory.written_time)
     return before == replace(after, memory=memory, next_deadline=before.next_deadline, restless=before.restless)

@@ -70,7 +70,7 @@ def test_bad_tokens_are_refused(tmp_path: Path, name: str) -> None:
     token = BAD[name](NOW)
     found = identify(token, issuer_of(tmp_path))
     assert isinstance(found, Rejection)
-    assert not found.is_passing
+    assert not found.is_temporary
     assert token not in found.reason
 
 
@@ -281,7 +281,7 @@ def test_keys_stay_when_the_issuer_is_away(caplog: pytest.LogCaptureFixture) -> 
         assert isinstance(await remote.ask(CURVE), Caller)
         found = await remote.ask(NEXT)
         assert isinstance(found, Rejection)
-        assert found.is_passing, "it may be a new one of theirs"
+        assert found.is_temporary, "it may be a new one of theirs"
         directory.document, directory.status = b"x" * 300_000, 200
         await remote.keys.refresh()
         assert isinstance(await remote.ask(CURVE), Caller)
@@ -300,7 +300,7 @@ def test_an_issuer_that_never_was_there_is_not_waited_for(caplog: pytest.LogCapt
     async def run() -> None:
         found = await remote.ask(CURVE)
         assert isinstance(found, Rejection)
-        assert found.is_passing
+        assert found.is_temporary
 
     asyncio.run(run())
     assert "cannot load the keys" in caplog.text
@@ -311,7 +311,7 @@ def test_an_address_that_is_none_is_an_issuer_that_is_away() -> None:
     directory.url = "https://1.2.3.999/keys"
     found = asyncio.run(Remote(directory).ask(CURVE))
     assert isinstance(found, Rejection)
-    assert found.is_passing
+    assert found.is_temporary
 
 
 def test_a_redirect_is_not_followed() -> None:

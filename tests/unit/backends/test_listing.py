@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from hyperfleet.backends.listing import Dialect, build_find, end_of_range
 from hyperfleet.backends.rows import AdapterRow, from_micros, merge_adapters, to_micros
-from hyperfleet.ports import Query, Scope, Term
+from hyperfleet.ports import Query, Scope, TokenTerm
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=4)
 tricky = st.text(st.sampled_from("a\ud7ff\ue000\U0010ffff"), max_size=4)
@@ -41,7 +41,7 @@ def test_microseconds_do_not_depend_on_the_zone() -> None:
 @given(texts, texts, texts, st.lists(texts, max_size=3))
 def test_no_value_ever_stands_in_a_statement(kind: str, tenant: str, after: str, tokens: list[str]) -> None:
     def build(kind: str, tenant: str, after: str, tokens: list[str]) -> str:
-        terms = (Term(tuple(tokens)), Term(tuple(tokens), is_negated=True))
+        terms = (TokenTerm(tuple(tokens)), TokenTerm(tuple(tokens), is_negated=True))
         query = Query(kind, Scope(frozenset({tenant})), after, terms, after=(after, after))
         return build_find(query, Dialect("$", to_micros)).sql
 

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from hyperfleet.backends.postgres import PostgresStore
 from hyperfleet.backends.postgres_loading import SQL
 from hyperfleet.errors import Contended, SchemaMismatch, StoreUnavailable
-from hyperfleet.ports import EVERYTHING, Changes, Heartbeat, Loaded, NameKey, Needs, NewPolicy, Query, Scope, Term
+from hyperfleet.ports import EVERYTHING, Heartbeat, Loaded, NameKey, Needs, NewPolicy, Query, Scope, TokenTerm, WriteSet
 from tests.contract.stores import (
     changed,
     created,
@@ -73,7 +73,7 @@ def test_families_that_many_write_to_at_once_are_locked_in_one_order(postgres_ur
     pools = [make_pool(f"np-{cluster}-{place}", cluster) for cluster in clusters for place in range(3)]
     choose = random.Random(1)
 
-    def touch(loaded: Loaded) -> Changes:
+    def touch(loaded: Loaded) -> WriteSet:
         return changed(*loaded.records.values())
 
     async def story(first: PostgresStore) -> None:
@@ -97,7 +97,7 @@ def test_a_write_that_was_computed_under_another_policy_is_not_written(postgres_
         await store.activate_policy(NewPolicy("first", "text", "file"))
         await write(store, created(make_record("cls-1")))
 
-        def work(loaded: Loaded) -> Changes:
+        def work(loaded: Loaded) -> WriteSet:
             with ThreadPoolExecutor(1) as another_replica:
                 another_replica.submit(run, postgres_url, put_in_force).result()
             return changed(replace(loaded.records["cls-1"], answer=b"of the first policy"))
@@ -114,7 +114,7 @@ def test_a_transaction_without_changes_keeps_nobody_waiting(postgres_url: str) -
     async def story(store: PostgresStore) -> None:
         await write(store, created(make_record("cls-1")))
         needs = Needs(ids=frozenset({"cls-1"}))
-        assert [await store.transact(needs, lambda _: Changes()) for _ in range(5)] == [1] * 5
+        assert [await store.transact(needs, lambda _: WriteSet()) for _ in range(5)] == [1] * 5
         assert await write(store, changed(make_record("cls-1"))) == 1
 
     run(postgres_url, story)
@@ -149,7 +149,7 @@ def test_a_heartbeat_touches_no_index_of_resources_and_reports(postgres_url: str
 
 
 @pytest.mark.parametrize(
-    "name", ["lock_resources", "lock_children", "read_head_and_reports", "read_answers", "peek", "peek_sketches"]
+    "name", ["lock_resources", "lock_children", "load_records", "read_answers", "read_point_records"]
 )
 def test_what_is_found_by_key_is_found_by_an_index_however_empty_the_tables_were(name: str, postgres_url: str) -> None:
     async def story(store: PostgresStore) -> None:
@@ -196,12 +196,12 @@ def test_an_id_that_cannot_be_stored_is_not_there(id_: str, postgres_url: str) -
         assert [answer and answer.id for answer in read] == [None, "cls-1"]
         assert await store.read_record("Cluster", id_, EVERYTHING) is None
         assert await store.read_record("Cluster", "cls-1", EVERYTHING, id_) is None
-        assert ids_of(await store.find(Query("Cluster", EVERYTHING, terms=(Term((id_,)),)))) == []
-        without = Query("Cluster", EVERYTHING, terms=(Term((id_,), is_negated=True),))
+        assert ids_of(await store.find(Query("Cluster", EVERYTHING, terms=(TokenTerm((id_,)),)))) == []
+        without = Query("Cluster", EVERYTHING, terms=(TokenTerm((id_,), is_negated=True),))
         assert ids_of(await store.find(without)) == ["cls-1"]
         name = NameKey("acme", "Cluster", "", id_)
         loaded = await look(store, Needs(ids=frozenset({id_}), keys=frozenset({id_}), names=frozenset({name})))
-        assert (loaded.records, loaded.remembered, loaded.names) == ({}, {}, {})
+        assert (loaded.records, loaded.idempotency_records, loaded.names) == ({}, {}, {})
 
     run(postgres_url, story)
 
@@ -311,7 +311,7 @@ def test_transactions_of_one_store_that_need_different_resources_run_beside_each
         ids = [f"cls-{place}" for place in range(8)]
         await write(store, created(*(make_record(id_) for id_ in ids)))
 
-        def touch(loaded: Loaded) -> Changes:
+        def touch(loaded: Loaded) -> WriteSet:
             return changed(*loaded.records.values())
 
         needs = [Needs(ids=frozenset({id_})) for id_ in ids * 5]

@@ -11,7 +11,7 @@ import pytest
 from hyperfleet.backends.postgres import AdvisoryClaim, PostgresStore
 from hyperfleet.backends.postgres_connections import Connections, Timeouts, transaction, translate
 from hyperfleet.errors import Contended, StoreUnavailable
-from hyperfleet.ports import EVERYTHING, Changes, Loaded, Needs, Query
+from hyperfleet.ports import EVERYTHING, Loaded, Needs, Query, WriteSet
 from tests.contract.stores import changed, created, make_record, must_read, write
 from tests.servers import PostgresServer
 from tests.unit.backends.test_postgres import LOCKING, ask, opened, run
@@ -115,7 +115,7 @@ async def everything_is_unavailable(store: PostgresStore) -> None:
 
 
 def test_a_server_that_dies_during_work_leaves_nothing_written(postgres_server: PostgresServer) -> None:
-    def work(_: Loaded) -> Changes:
+    def work(_: Loaded) -> WriteSet:
         postgres_server.kill9()
         return changed(make_record("cls-1", "Failed"))
 
@@ -158,7 +158,7 @@ def test_who_waits_too_long_for_a_lock_may_try_again(postgres_url: str) -> None:
 
 
 def test_a_writer_that_freezes_loses_its_locks(postgres_url: str) -> None:
-    def freeze(_: Loaded) -> Changes:
+    def freeze(_: Loaded) -> WriteSet:
         time.sleep(0.5)
         return changed(make_record("cls-1", "Failed"))
 

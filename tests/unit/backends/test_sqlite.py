@@ -21,7 +21,7 @@ from hyperfleet.backends.sqlite_connection import SQL, connect, make_durable, mi
 from hyperfleet.backends.sqlite_reading import DIALECT
 from hyperfleet.backends.sqlite_session import Session
 from hyperfleet.errors import SchemaMismatch, StoreUnavailable
-from hyperfleet.ports import EVERYTHING, Answer, Needs, Query, Scope, Term
+from hyperfleet.ports import EVERYTHING, Needs, Query, Scope, StoredAnswer, TokenTerm
 from tests.contract.stores import START, SettableClock, created, ids_of, look, make_record, write
 
 
@@ -154,7 +154,7 @@ def test_what_was_acknowledged_survives_a_kill(tmp_path: Path) -> None:
     assert process.returncode == -9, process.stderr.decode()
 
     async def story(store: SqliteStore) -> None:
-        assert isinstance(await store.read_answer("Cluster", "cls-1", EVERYTHING), Answer)
+        assert isinstance(await store.read_answer("Cluster", "cls-1", EVERYTHING), StoredAnswer)
 
     run(path, story)
 
@@ -327,8 +327,12 @@ asyncio.run(main())
         (Query("Cluster", EVERYTHING, order="severity", is_descending=True), None, "resources_by_severity"),
         (Query("NodePool", EVERYTHING, parent_id="cls-1"), None, "resources_by_parent"),
         (Query("NodePool", EVERYTHING, parent_id="cls-1", order="createdAt"), None, "resources_by_parent"),
-        (Query("Cluster", EVERYTHING, after=("a", "b"), terms=(Term(("t",)),)), None, "resources_by_name"),
-        (Query("Cluster", EVERYTHING, terms=(Term(("t",)),)), Term(("t",)), "SEARCH r USING INTEGER PRIMARY KEY"),
+        (Query("Cluster", EVERYTHING, after=("a", "b"), terms=(TokenTerm(("t",)),)), None, "resources_by_name"),
+        (
+            Query("Cluster", EVERYTHING, terms=(TokenTerm(("t",)),)),
+            TokenTerm(("t",)),
+            "SEARCH r USING INTEGER PRIMARY KEY",
+        ),
         (Query("Cluster", EVERYTHING, updated_since=START), Since(0, START), "SEARCH e USING INTEGER PRIMARY KEY"),
         (
             Query("Cluster", EVERYTHING, order="updatedAt", is_descending=True),
@@ -355,17 +359,15 @@ def test_lists_walk_an_index_and_never_the_whole_table(
     "name",
     [
         "read_events",
-        "read_span",
-        "read_full_event",
-        "read_full_events",
-        "read_last_reports",
-        "read_reports_since",
+        "read_first_event",
+        "read_event_at",
+        "read_events_since",
         "walk_resources",
         "walk_events",
         "walk_reports",
         "find_orphans",
         "read_time_at",
-        "remembers",
+        "existed",
     ],
 )
 def test_the_past_is_found_by_an_index(tmp_path: Path, name: str) -> None:

@@ -19,7 +19,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hyperfleet.api.app import create_app
-from hyperfleet.api.context import Limits
+from hyperfleet.api.context import RequestLimits
 from hyperfleet.backends.memory import MemoryStore
 from hyperfleet.cli import run
 from hyperfleet.cli.session import CliSession
@@ -227,7 +227,7 @@ def open_terminal(policy: str = POLICY) -> Iterator[Terminal]:
     with asyncio.Runner() as runner:
 
         async def make() -> NumberedFleet:
-            return NumberedFleet(MemoryStore(clock), clock, runner, Limits(), policy)
+            return NumberedFleet(MemoryStore(clock), clock, runner, RequestLimits(), policy)
 
         server = runner.run(make())
         runner.run(server.start())

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from hyperfleet.api.context import Limits
+from hyperfleet.api.context import RequestLimits
 from hyperfleet.backends import sqlite_backup
 from hyperfleet.backends.sqlite import SqliteStore
 from hyperfleet.cli import exits, run
@@ -35,7 +35,7 @@ def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Work in a directory whose hyperfleet.db has two clusters, one of them with a report."""
     monkeypatch.chdir(tmp_path)
     clock = HandClock()
-    with open_fleet(SqliteStore(tmp_path / "hyperfleet.db", clock), clock, Limits()) as fleet:
+    with open_fleet(SqliteStore(tmp_path / "hyperfleet.db", clock), clock, RequestLimits()) as fleet:
         payments = fleet.create("payments")
         fleet.report(payments, "dns", "False/Throttled/too many calls")
         fleet.create("shop")
@@ -88,14 +88,14 @@ def test_an_existing_file_is_not_replaced_by_default(directory: Path) -> None:
 def test_a_backup_replaces_the_database(directory: Path) -> None:
     db("backup", "copy.db")
     clock = HandClock()
-    with open_fleet(SqliteStore(directory / "hyperfleet.db", clock), clock, Limits()) as fleet:
+    with open_fleet(SqliteStore(directory / "hyperfleet.db", clock), clock, RequestLimits()) as fleet:
         fleet.create("later")
     done = db("restore", "copy.db", "--yes")
     assert (done.code, done.out) == (0, "")
     assert "Restored 2 resources, position 3, " in done.err
     assert names(directory / "hyperfleet.db") == ["payments", "shop"]
     assert names(directory / "hyperfleet.db-replaced") == ["later", "payments", "shop"]
-    with open_fleet(SqliteStore(directory / "hyperfleet.db", clock), clock, Limits()) as fleet:
+    with open_fleet(SqliteStore(directory / "hyperfleet.db", clock), clock, RequestLimits()) as fleet:
         assert fleet.get("/clusters").json()["items"][0]["name"] == "payments", "servers go on from it"
 
 

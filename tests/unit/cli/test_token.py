@@ -59,11 +59,11 @@ def test_a_file_that_would_be_invalid_is_not_changed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--name", "dns", "--role", "reporter"), "a reporter reports as somebody"),
+        (("--name", "dns", "--role", "reporter"), "a reporter needs `adapters`"),
         (("--name", "dns", "--role", "reader", "--expires", "soon"), "expected a day such as"),
         (("--name", "dns", "--role", "reader", "--expires", "2020-01-31"), "the token of dns has expired"),
         (("--name", "", "--role", "reader"), "expected at least 1 character"),
-        (("--name", "a\nb", "--role", "reader"), "a name has only what can be shown"),
+        (("--name", "a\nb", "--role", "reader"), "a name may have printable characters only"),
     ],
 )
 def test_invalid_options_are_refused(arguments: tuple[str, ...], said: str) -> None:

@@ -11,13 +11,13 @@ from typing import Any
 from hyperfleet.api.wire import present
 from hyperfleet.backends.memory import MemoryStore
 from hyperfleet.model.kind import CLUSTER, NODE_POOL, Kind, Kinds
-from hyperfleet.ports import EVERYTHING, Cause, Record
-from hyperfleet.services.callers import ANYBODY
+from hyperfleet.ports import EVERYTHING, ChangeCause, Record
+from hyperfleet.services.callers import ANONYMOUS
 from hyperfleet.services.committer import Capacity, Committer
-from hyperfleet.services.policies import PolicyBook, PolicyText
-from hyperfleet.services.reports import Answer, Submission, TakeReports
+from hyperfleet.services.policies import PolicyRegistry, PolicyText
+from hyperfleet.services.reports import AcceptReports, AnswerKind, Submission
 from hyperfleet.services.resources import Create, Delete, Edit
-from hyperfleet.services.results import Change, Refusal, Reported, Target, Written
+from hyperfleet.services.results import Refusal, Reported, ResourceEdit, Target, Written
 from hyperfleet.services.upkeep import Recompute
 from tests.world import make_report
 
@@ -56,21 +56,21 @@ class Desk:
         self.clock = HandClock()
         self.policy = policy
         self.store = MemoryStore(self.clock)
-        self.policies = PolicyBook(self.store, Kinds(), present, lambda: PolicyText(self.policy, "policy.yaml"))
+        self.policies = PolicyRegistry(self.store, Kinds(), present, lambda: PolicyText(self.policy, "policy.yaml"))
         self.committer = Committer(self.store, self.policies, capacity)
         self._numbers = count(1)
 
     async def create(self, name: str, *, kind: Kind = CLUSTER, **more: Any) -> Written | Refusal:
         """Create a resource whose id tells its name."""
-        fields: dict[str, Any] = {"spec": {}, "labels": {}, "caller": ANYBODY, "check_spec": accept_all} | more
+        fields: dict[str, Any] = {"spec": {}, "labels": {}, "caller": ANONYMOUS, "check_spec": accept_all} | more
         return await self.committer.submit(Create(kind=kind, id=f"{kind.id_prefix}-{name}", name=name, **fields))
 
     def reporting(
-        self, id_: str, adapter: str, available: str, *, answer: Answer = "record", **more: Any
-    ) -> TakeReports:
+        self, id_: str, adapter: str, available: str, *, answer: AnswerKind = "record", **more: Any
+    ) -> AcceptReports:
         """Make the command for one report; whoever wants the record for an answer never takes the short way."""
         submission = Submission(make_report(adapter, available, **more), f"rpt-{next(self._numbers)}")
-        return TakeReports(target_of(id_), (submission,), ANYBODY, answer)
+        return AcceptReports(target_of(id_), (submission,), ANONYMOUS, answer)
 
     async def report(self, id_: str, adapter: str, available: str, **more: Any) -> Reported | Refusal:
         """Send one report."""
@@ -84,15 +84,15 @@ class Desk:
 
     async def edit(self, id_: str, **spec: Any) -> Written | Refusal:
         """Give a resource another spec."""
-        return await self.committer.submit(Edit(target_of(id_), Change(spec=spec), ANYBODY, accept_all))
+        return await self.committer.submit(Edit(target_of(id_), ResourceEdit(spec=spec), ANONYMOUS, accept_all))
 
     async def delete(self, id_: str) -> Written | Refusal:
         """Ask for a resource to go."""
-        return await self.committer.submit(Delete(target_of(id_), ANYBODY))
+        return await self.committer.submit(Delete(target_of(id_), ANONYMOUS))
 
     async def wake(self, id_: str) -> None:
         """Let a deadline come."""
-        await self.committer.submit(Recompute(id_, Cause("deadline")))
+        await self.committer.submit(Recompute(id_, ChangeCause("deadline")))
 
     async def read(self, id_: str) -> Record | None:
         """Read what is stored."""

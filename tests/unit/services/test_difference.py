@@ -11,14 +11,16 @@ from hypothesis import strategies as st
 from msgspec import UNSET
 
 from hyperfleet.model.json_value import is_same
-from hyperfleet.services.difference import Difference, Names, compare
+from hyperfleet.services.difference import DocumentDifference, Names, compare_documents
 
 NAMES: Names = {("list",): "name"}
 
 
 def found(before: Any, after: Any) -> dict[str, tuple[str, Any, Any]]:
     """Return the differences by path, with their kinds."""
-    return {"/".join(each.path): (each.kind, each.before, each.after) for each in compare(before, after, NAMES)}
+    return {
+        "/".join(each.path): (each.kind, each.before, each.after) for each in compare_documents(before, after, NAMES)
+    }
 
 
 @pytest.mark.parametrize(
@@ -61,7 +63,7 @@ DOCUMENTS = st.dictionaries(st.sampled_from("abc"), JSON, max_size=3)
 @given(DOCUMENTS, DOCUMENTS)
 def test_differences_make_the_second_of_the_first(before: dict[str, Any], after: dict[str, Any]) -> None:
     made = deepcopy(before)
-    differences = list(compare(before, after, {}))
+    differences = list(compare_documents(before, after, {}))
     removed = [each for each in differences if each.kind == "removed"]
     for difference in reversed(removed):  # from the end of lists, so that places stay what they are
         apply(made, difference)
@@ -74,10 +76,10 @@ def test_differences_make_the_second_of_the_first(before: dict[str, Any], after:
 
 @given(DOCUMENTS)
 def test_nothing_differs_from_itself(document: dict[str, Any]) -> None:
-    assert list(compare(document, deepcopy(document), {})) == []
+    assert list(compare_documents(document, deepcopy(document), {})) == []
 
 
-def apply(document: Any, difference: Difference) -> None:
+def apply(document: Any, difference: DocumentDifference) -> None:
     """Do to a document what a difference says."""
     *above, last = difference.path
     for key in above:

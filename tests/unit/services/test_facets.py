@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from hyperfleet.ports import FacetChange, Record
-from hyperfleet.services.facet_book import FacetBook
+from hyperfleet.services.facet_tracker import FacetTracker
 from hyperfleet.services.facets import MAX_WORD, MAX_WORDS, facets_of, whole_words
 from tests.conformance.timeline import load_policy
 from tests.property.worlds import DEFAULT, EVERYTHING, GUIDE, adapters, durations, kinds, policies, send
@@ -37,8 +37,8 @@ def tokens(record: Record, prefix: str) -> list[str]:
 
 def facet_changes(before: Record | None, after: Record | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the tokens that one write adds and those that it takes away; the book's totals must say the same."""
-    book = FacetBook()
-    change = book.turn(before, after) or FacetChange()
+    book = FacetTracker()
+    change = book.change(before, after) or FacetChange()
     gained, lost = book.totals()
     assert (tuple(token for _, token in gained), tuple(token for _, token in lost)) == (change.gained, change.lost)
     return change.gained, change.lost
@@ -219,12 +219,12 @@ class TestChanges:
         assert changes_since(before, world) == ({"s:metrics"}, set())
 
     def test_each_event_of_one_transaction_tells_its_own(self) -> None:
-        book, world = FacetBook(), World(TWO)
+        book, world = FacetTracker(), World(TWO)
         records = [record_of(world)]
         for kind in ("Failed", "Completed", "Completed"):
             send(world, "dns", kind)
             records.append(Record(records[0].resource, world.status, dict(world.reports)))
-        first, failed, completed = (book.turn(*pair) for pair in pairwise([None, *records[:3]]))
+        first, failed, completed = (book.change(*pair) for pair in pairwise([None, *records[:3]]))
         assert first is not None
         assert set(first.gained) == facets_of(records[0])
         assert failed is not None
@@ -232,10 +232,10 @@ class TestChanges:
         assert completed is not None
         assert "a:dns=Failed" in completed.lost
         assert {*completed.kept, *completed.gained} == facets_of(records[2])
-        assert book.turn(records[2], records[3]) is None
-        assert set(book.keep(records[3]).kept) == facets_of(records[3])
+        assert book.change(records[2], records[3]) is None
+        assert set(book.unchanged(records[3]).kept) == facets_of(records[3])
         assert book.totals() == ([("cls-123", token) for token in sorted(facets_of(records[3]))], [])
-        gone = book.turn(records[3], None)
+        gone = book.change(records[3], None)
         assert gone is not None
         assert set(gone.lost) == facets_of(records[3])
         assert book.totals() == ([], [])

@@ -18,7 +18,7 @@ from hyperfleet.aggregation.deletion import awaited_finalizers
 from hyperfleet.aggregation.observation import observe
 from hyperfleet.model.phase import PHASES
 from hyperfleet.model.status import ADAPTER_STATES
-from hyperfleet.ports import EVERYTHING, Record, Term
+from hyperfleet.ports import EVERYTHING, Record, TokenTerm
 from hyperfleet.services.facets import facets_of
 from hyperfleet.services.search import read_query
 from tests.property.worlds import GUIDE, adapters, kinds, send, worlds
@@ -204,7 +204,7 @@ def time_of(case: Case) -> datetime:
     return case.record.status.memory.written_time
 
 
-def has(tokens: frozenset[str], term: Term) -> bool:
+def has(tokens: frozenset[str], term: TokenTerm) -> bool:
     """Evaluate a term as the port defines it."""
     if term.is_prefix:
         found = any(token.startswith(prefix) for token in tokens for prefix in term.tokens)

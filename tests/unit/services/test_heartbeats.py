@@ -11,12 +11,12 @@ import pytest
 from msgspec.structs import replace
 
 from hyperfleet.errors import Contended, StoreUnavailable
-from hyperfleet.ports import EVERYTHING, Cause, HistoryQuery, Record, Scope
-from hyperfleet.services.callers import ANYBODY, Caller
+from hyperfleet.ports import EVERYTHING, ChangeCause, HistoryQuery, Record, Scope
+from hyperfleet.services.callers import ANONYMOUS, Caller
 from hyperfleet.services.measures import Measures
-from hyperfleet.services.reports import Submission, TakeReports
+from hyperfleet.services.reports import AcceptReports, Submission
 from hyperfleet.services.resources import Edit
-from hyperfleet.services.results import Change, Refusal, Reported
+from hyperfleet.services.results import Refusal, Reported, ResourceEdit
 from hyperfleet.services.upkeep import Recompute
 from tests.unit.services.desk import POLICY, START, Desk, accept_all, open_desk, target_of
 from tests.world import make_report
@@ -67,15 +67,15 @@ def test_a_stale_adapter_recovers_by_a_heartbeat() -> None:
         assert {name: each.is_calm for name, each in record.reports.items()} == {"dns": False, "validation": True}
         assert record.status.phase == "Degraded"
         result = await desk.beat("cls-a", "dns", "True")
-        assert (result.phase, result.heard) == ("Ready", None)
-        assert result.verdicts[0].report_id == record.reports["dns"].id, "it says what is stored"
+        assert (result.phase, result.heartbeat) == ("Ready", None)
+        assert result.results[0].report_id == record.reports["dns"].id, "it says what is stored"
         after = await desk.must_read("cls-a")
         assert not any(each.stale for each in after.status.adapters)
         assert after.revision == record.revision + 1
         assert ("phase", "Ready", "report") in (await transitions(desk))[:3]
         assert len(await desk.store.read_report_log("cls-a", EVERYTHING, START)) == 2, "it is not logged as news"
         desk.clock.pass_time(SECOND)
-        assert (await desk.beat("cls-a", "dns", "True")).heard is not None
+        assert (await desk.beat("cls-a", "dns", "True")).heartbeat is not None
 
     run(story)
 
@@ -85,11 +85,11 @@ def test_an_older_than_that_is_true_turns_false_by_a_heartbeat() -> None:
         desk.clock.pass_time(3 * MINUTE)
         await desk.wake("cls-a")
         assert (await transitions(desk))[0] == ("Silent", "True", "deadline")
-        assert (await desk.beat("cls-a", "validation", "True")).heard is not None, "nothing is old of this one"
-        assert (await desk.beat("cls-a", "dns", "True")).heard is None
+        assert (await desk.beat("cls-a", "validation", "True")).heartbeat is not None, "nothing is old of this one"
+        assert (await desk.beat("cls-a", "dns", "True")).heartbeat is None
         assert (await transitions(desk))[0] == ("Silent", "False", "report")
         desk.clock.pass_time(2 * MINUTE)
-        assert (await desk.beat("cls-a", "dns", "True")).heard is not None
+        assert (await desk.beat("cls-a", "dns", "True")).heartbeat is not None
 
     run(story, SILENT)
 
@@ -99,7 +99,7 @@ def test_an_unknown_report_never_takes_the_short_way_for_it_moves_the_clock_of_m
         await desk.create("b")
         for minutes in range(4):
             result = await desk.beat("cls-b", "dns", "Unknown")
-            assert (result.heard, result.verdicts[0].outcome) == (None, "stored")
+            assert (result.heartbeat, result.results[0].outcome) == (None, "stored")
             assert (await desk.must_read("cls-b")).reports["dns"].last_unknown == START + minutes * MINUTE
             desk.clock.pass_time(MINUTE)
 
@@ -113,7 +113,7 @@ def test_a_heartbeat_ends_the_count_of_discards() -> None:
         await desk.beat("cls-a", "dns", "False/Broken", observedTime="2025-10-17T11:00:00Z")
         discarded = (await desk.must_read("cls-a")).reports["dns"]
         assert (len(discarded.discards), discarded.is_calm) == (1, False)
-        assert (await desk.beat("cls-a", "dns", "True")).heard is None
+        assert (await desk.beat("cls-a", "dns", "True")).heartbeat is None
         after = await desk.must_read("cls-a")
         assert (after.reports["dns"].discards, after.reports["dns"].is_calm) == ((), True)
         assert untimed(after) == untimed(before), "though it took the ordinary way"
@@ -130,7 +130,7 @@ def test_a_deadline_that_finds_nothing_due_stores_only_the_next_one() -> None:
         for _ in range(2):
             desk.clock.pass_time(2 * MINUTE)
             for adapter in ("validation", "dns"):
-                assert (await desk.beat("cls-a", adapter, "True")).heard is not None
+                assert (await desk.beat("cls-a", adapter, "True")).heartbeat is not None
         before = await desk.must_read("cls-a")
         desk.clock.pass_time(MINUTE)
         assert (await desk.store.due(5)).ids == ("cls-a",)
@@ -173,10 +173,10 @@ def test_the_next_deadline_is_told_to_who_waits_for_it() -> None:
 # ── bundles and order ────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def bundle(*reports: Any) -> TakeReports:
+def bundle(*reports: Any) -> AcceptReports:
     """Make one body of several reports."""
     submissions = tuple([Submission(report, f"rpt-b{place}") for place, report in enumerate(reports)])
-    return TakeReports(target_of("cls-a"), submissions, ANYBODY, "outcome")
+    return AcceptReports(target_of("cls-a"), submissions, ANONYMOUS, "outcome")
 
 
 def test_a_heartbeat_in_a_rejected_body_moves_nothing() -> None:
@@ -203,7 +203,7 @@ def test_heartbeats_of_a_body_that_is_accepted_move_their_times_and_nothing_else
         after = await desk.must_read("cls-a")
         assert (after.revision, after.answer) == (before.revision, before.answer)
         assert {each.last_heard for each in after.reports.values()} == {desk.clock.time}
-        assert [verdict.report_id for verdict in result.verdicts] == [
+        assert [verdict.report_id for verdict in result.results] == [
             before.reports["dns"].id,
             before.reports["validation"].id,
         ]
@@ -214,13 +214,14 @@ def test_heartbeats_of_a_body_that_is_accepted_move_their_times_and_nothing_else
 def test_a_heartbeat_behind_another_command_on_its_resource_waits_for_that() -> None:
     async def story(desk: Desk) -> None:
         desk.clock.pass_time(MINUTE)
-        edit = Edit(target_of("cls-a"), Change(spec={"size": 2}), ANYBODY, accept_all)
+        edit = Edit(target_of("cls-a"), ResourceEdit(spec={"size": 2}), ANONYMOUS, accept_all)
         beats = [desk.reporting("cls-a", "dns", "True", answer="outcome") for _ in range(2)]
-        first, edited, behind = await desk.committer.submit_all([beats[0], edit, beats[1]])
+        commands: list[Any] = [beats[0], edit, beats[1]]
+        first, edited, behind = await desk.committer.submit_all(commands)
         assert isinstance(first, Reported)
         assert isinstance(behind, Reported)
-        assert (first.phase, first.heard is None) == ("Ready", False)
-        assert (behind.phase, behind.heard is None) == ("Pending", True), "it sees the edit"
+        assert (first.phase, first.heartbeat is None) == ("Ready", False)
+        assert (behind.phase, behind.heartbeat is None) == ("Pending", True), "it sees the edit"
         assert not isinstance(edited, BaseException)
 
     run(story)
@@ -248,7 +249,7 @@ def test_who_may_not_report_as_an_adapter_moves_nothing() -> None:
         desk.clock.pass_time(MINUTE)
         submission = Submission(make_report("dns", "True"), "rpt-x")
         for caller in (Caller(adapters=frozenset({"validation"})), Caller(tenant="b", scope=_scope("b"))):
-            result = await desk.committer.submit(TakeReports(target_of("cls-a"), (submission,), caller, "outcome"))
+            result = await desk.committer.submit(AcceptReports(target_of("cls-a"), (submission,), caller, "outcome"))
             assert isinstance(result, Refusal)
         assert await desk.must_read("cls-a") == before
 
@@ -263,15 +264,15 @@ def _scope(tenant: str) -> Scope:
 
 
 @pytest.mark.parametrize("error", [Contended("a deadlock"), StoreUnavailable("gone"), ZeroDivisionError()])
-def test_what_cannot_be_recorded_takes_the_ordinary_way(error: Exception) -> None:
+def test_what_cannot_be_recorded_takes_the_ordinary_way(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
     async def story(desk: Desk) -> None:
         async def fail(_: object) -> Any:
             raise error
 
-        desk.store.record_heartbeats = fail  # type: ignore[method-assign]
+        monkeypatch.setattr(desk.store, "record_heartbeats", fail)
         desk.clock.pass_time(MINUTE)
         result = await desk.beat("cls-a", "dns", "True")
-        assert result.verdicts[0].outcome == "aggregated"
+        assert result.results[0].outcome == "aggregated"
         assert (await desk.must_read("cls-a")).reports["dns"].last_heard == desk.clock.time
 
     run(story)
@@ -302,7 +303,7 @@ clusterConditions: [{type: Same, evaluate: {expr: 'adapters["dns"].lastUpdated =
 """
         await desk.policies.activate()
         desk.clock.pass_time(SECOND)
-        assert (await desk.beat("cls-a", "dns", "True")).heard is not None, "until it is computed again"
+        assert (await desk.beat("cls-a", "dns", "True")).heartbeat is not None, "until it is computed again"
         await desk.committer.submit(_recompute())
         assert not any(each.is_calm for each in (await desk.must_read("cls-a")).reports.values())
         desk.policy = POLICY
@@ -314,4 +315,4 @@ clusterConditions: [{type: Same, evaluate: {expr: 'adapters["dns"].lastUpdated =
 
 
 def _recompute() -> Recompute:
-    return Recompute("cls-a", Cause("policy"))
+    return Recompute("cls-a", ChangeCause("policy"))

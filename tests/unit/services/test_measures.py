@@ -10,12 +10,12 @@ import pytest
 
 from hyperfleet.backends.memory import MemoryStore
 from hyperfleet.errors import StoreUnavailable
-from hyperfleet.ports import Changes, Loaded, Needs, Pruning, Tally
-from hyperfleet.services.instruments import OTHER, Histogram, Names
+from hyperfleet.ports import AdapterCounts, Loaded, Needs, Pruning, WriteSet
+from hyperfleet.services.instruments import OTHER, BoundedNames, Histogram
 from hyperfleet.services.loops import Loop
 from hyperfleet.services.measures import Measures
 from hyperfleet.services.retention import Retention
-from hyperfleet.services.tallies import ProcessFigure, Tallies
+from hyperfleet.services.worker_totals import ProcessFigure, WorkerTotals
 from tests.contract.stores import make_draft, make_resource
 from tests.unit.services.desk import HandClock
 
@@ -24,27 +24,27 @@ NOTHING = Loaded(NOW, 1, {}, {}, {}, {})
 
 
 class Wall:
-    """A board of this process; the places are what workers wrote."""
+    """A board in this process; `slots` is what workers wrote."""
 
-    def __init__(self, places: list[bytes], place: int) -> None:
-        self._places = places
-        self.place = place
+    def __init__(self, slots: list[bytes], slot: int) -> None:
+        self._slots = slots
+        self.slot = slot
         self.dead: set[int] = set()
 
     def write(self, text: bytes) -> bool:
-        """Write, unless it is too long for a place."""
+        """Write, unless it is too long for a slot."""
         if len(text) > 100_000:
             return False
-        self._places[self.place] = text
+        self._slots[self.slot] = text
         return True
 
     def read(self) -> Sequence[bytes]:
-        """Return all places."""
-        return self._places
+        """Return all slots."""
+        return self._slots
 
-    def is_taken(self, place: int) -> bool:
-        """Tell whether somebody lives there."""
-        return bool(self._places[place]) and place not in self.dead
+    def is_taken(self, slot: int) -> bool:
+        """Tell whether the worker of a slot is running."""
+        return bool(self._slots[slot]) and slot not in self.dead
 
 
 def look() -> list[ProcessFigure]:
@@ -54,8 +54,8 @@ def look() -> list[ProcessFigure]:
 
 def report(measures: Measures, adapter: str, count: int = 1) -> None:
     """Count reports of an adapter."""
-    tally = Tally("", adapter, NOW, timedelta(), {"stored": count})
-    measures.committed(NOTHING, Changes(tallies=[tally]), 1, 0.01)
+    tally = AdapterCounts("", adapter, NOW, timedelta(), {"stored": count})
+    measures.committed(NOTHING, WriteSet(adapter_counts=[tally]), 1, 0.01)
 
 
 def test_a_value_counts_in_the_first_bucket_that_holds_it() -> None:
@@ -65,13 +65,13 @@ def test_a_value_counts_in_the_first_bucket_that_holds_it() -> None:
     assert histogram.series == {("x",): [2, 2, 1, 16.6]}
 
 
-def test_only_so_many_names_are_told_apart() -> None:
-    names = Names(2)
+def test_the_number_of_names_is_bounded() -> None:
+    names = BoundedNames(2)
     assert [names.admit(name) for name in ("a", "b", "c", "a", "d")] == ["a", "b", OTHER, "a", OTHER]
 
 
-def test_adapters_that_are_invented_are_counted_together() -> None:
-    measures = Measures(most_adapters=2)
+def test_adapters_beyond_the_limit_are_counted_together() -> None:
+    measures = Measures(max_adapters=2)
     for number in range(1_000):
         report(measures, f"adapter-{number}")
     assert measures.reports.values == {
@@ -82,47 +82,47 @@ def test_adapters_that_are_invented_are_counted_together() -> None:
 
 
 def test_workers_add_up() -> None:
-    places = [b"", b""]
+    slots = [b"", b""]
     first, second = Measures(), Measures()
     report(first, "dns", 2)
     report(second, "dns", 3)
-    wall = Wall(places, 0)
-    Tallies(second, look, Wall(places, 1)).add_up()
-    total = Tallies(first, look, wall).add_up()
+    wall = Wall(slots, 0)
+    WorkerTotals(second, look, Wall(slots, 1)).total()
+    total = WorkerTotals(first, look, wall).total()
     assert total.counters["hyperfleet_reports_total"] == {("dns", "stored"): 5}
     assert total.histograms["hyperfleet_write_batch_size"][()][0] == 2
     assert [worker for worker, _ in total.process] == ["1", "2"]
     wall.dead.add(1)
-    total = Tallies(Measures(), look, wall).add_up()
+    total = WorkerTotals(Measures(), look, wall).total()
     assert total.counters["hyperfleet_reports_total"] == {("dns", "stored"): 5}, "the dead are counted, too"
     assert [worker for worker, _ in total.process] == ["1"]
 
 
-def test_who_takes_the_place_of_another_worker_goes_on_from_its_counts() -> None:
-    places = [b""]
-    dead, heir = Measures(), Measures()
+def test_a_replacement_worker_continues_from_the_counts_of_its_slot() -> None:
+    slots = [b""]
+    dead, successor = Measures(), Measures()
     report(dead, "dns", 2)
-    Tallies(dead, look, Wall(places, 0)).add_up()
-    tallies = Tallies(heir, look, Wall(places, 0))
-    report(heir, "dns", 1)
-    assert tallies.add_up().counters["hyperfleet_reports_total"] == {("dns", "stored"): 3}
+    WorkerTotals(dead, look, Wall(slots, 0)).total()
+    tallies = WorkerTotals(successor, look, Wall(slots, 0))
+    report(successor, "dns", 1)
+    assert tallies.total().counters["hyperfleet_reports_total"] == {("dns", "stored"): 3}
 
 
-def test_counts_that_do_not_fit_are_told_once(caplog: pytest.LogCaptureFixture) -> None:
-    measures = Measures(most_adapters=10_000)
+def test_metrics_that_do_not_fit_are_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    measures = Measures(max_adapters=10_000)
     for number in range(5_000):
         report(measures, f"an-adapter-with-a-long-name-{number}")
-    tallies = Tallies(measures, look, Wall([b""], 0))
-    tallies.add_up()
-    tallies.add_up()
-    assert caplog.text.count("too many for the others") == 1
+    tallies = WorkerTotals(measures, look, Wall([b""], 0))
+    tallies.total()
+    tallies.total()
+    assert caplog.text.count("do not fit into shared memory") == 1
 
 
 def test_what_could_not_be_written_is_counted() -> None:
     measures = Measures()
     measures.failed(StoreUnavailable("away"), 3)
     measures.failed(ValueError("ours"), 1)
-    measures.hindered("contention")
+    measures.retried("contention")
     assert measures.failures.values == {("StoreUnavailable",): 3, ("InternalError",): 1}
     assert measures.retries.values == {("contention",): 1}
 
@@ -134,10 +134,10 @@ def test_a_reader_that_lags_too_far_is_dropped_loudly(caplog: pytest.LogCaptureF
         await store.open()
         await store.open_reader("relay")
         draft = make_draft(make_resource(), time=clock.now())
-        await store.transact(Needs(), lambda _: Changes(events=[draft]))
+        await store.transact(Needs(), lambda _: WriteSet(events=[draft]))
         clock.pass_time(timedelta(hours=2))
         retention = Retention(store, [], timedelta(hours=1))
-        measures.attend_upkeep([retention.loop], retention)
+        measures.observe_upkeep([retention.loop], retention)
         retention.loop.start()
         while not measures.dropped_readers.values:
             await asyncio.sleep(0.01)
@@ -172,7 +172,7 @@ def test_what_goes_wrong_beside_the_requests_is_counted() -> None:
         await store.open()
         retention = Retention(store, [Pruning("events", timedelta()), Pruning("reports", timedelta())])
         loop = Loop("deadlines", fail)
-        measures.attend_upkeep([loop, retention.loop], retention)
+        measures.observe_upkeep([loop, retention.loop], retention)
         for each in (loop, retention.loop):
             each.start()
         while not measures.loop_failures.values or not measures.pruning_failures.values:

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from hyperfleet.api.past import answer_of
-from hyperfleet.ports import EVERYTHING, Entry, Scope
+from hyperfleet.ports import EVERYTHING, LoggedEvent, Scope
 from hyperfleet.services.callers import Caller
 from hyperfleet.services.parameters import Parameters
 from hyperfleet.services.past import find_reports, find_version, read_moment
@@ -37,7 +37,7 @@ def test_moments(text: str, expected: datetime | None, because: str) -> None:
 
 
 def test_what_was_removed_has_no_answer() -> None:
-    removed = Entry(3, "Removed", "Cluster", "cls-1", None, "", 1, NOW, None, None)
+    removed = LoggedEvent(3, "Removed", "Cluster", "cls-1", None, "", 1, NOW, None, None)
     with pytest.raises(ValueError, match="was removed"):
         answer_of(removed)
 
@@ -51,7 +51,7 @@ def test_nobody_learns_of_what_they_may_not_see() -> None:
                 refusal = await find_version(desk.store, target, ours, at)
                 assert refusal == not_found(target)
             found = await find_version(desk.store, target, Scope(frozenset({"theirs"})), NOW)
-            assert isinstance(found, Entry)
+            assert isinstance(found, LoggedEvent)
 
     asyncio.run(story())
 

@@ -13,7 +13,7 @@ from hyperfleet.backends.memory import MemoryStore
 from hyperfleet.errors import PolicyError
 from hyperfleet.model.kind import Kinds
 from hyperfleet.ports import NewPolicy, PolicyVersion
-from hyperfleet.services.policies import PolicyBook, PolicyText, digest_of
+from hyperfleet.services.policies import PolicyRegistry, PolicyText, digest_of
 from hyperfleet.services.results import Refusal
 from tests.unit.services.desk import HandClock, open_desk
 
@@ -43,9 +43,9 @@ def with_store(test: Callable[[MemoryStore], Awaitable[None]]) -> None:
     asyncio.run(run())
 
 
-def book_of(store: MemoryStore, text: PolicyText) -> PolicyBook:
+def book_of(store: MemoryStore, text: PolicyText) -> PolicyRegistry:
     """Return what a process that was started with a policy has."""
-    return PolicyBook(store, Kinds(), present, lambda: text)
+    return PolicyRegistry(store, Kinds(), present, lambda: text)
 
 
 async def in_force(store: MemoryStore) -> PolicyVersion:
@@ -82,7 +82,7 @@ COMMENTED = PolicyText(f"# said otherwise\n{OURS.text}", OURS.file)
 AS_APPLIED = PolicyText(APPLIED, OURS.file)
 
 
-async def put(book: PolicyBook, text: str, replaced: frozenset[int] | None = None) -> PolicyVersion | Refusal:
+async def put(book: PolicyRegistry, text: str, replaced: frozenset[int] | None = None) -> PolicyVersion | Refusal:
     """Apply a policy as the API does."""
     policies = await book.compile(text, "the body")
     return await book.put(NewPolicy(digest_of(policies), text, "", "api", "alice"), policies, replaced)
@@ -173,7 +173,7 @@ def test_that_the_built_in_policy_yields_is_told(caplog: pytest.LogCaptureFixtur
             await book_of(store, BUILT_IN).activate()
 
     with_store(start_both)
-    assert "no policy file was given here: the policy from /etc/fleet/policy.yaml stays in force" in caplog.messages
+    assert "no policy file is configured: the policy from /etc/fleet/policy.yaml stays in force" in caplog.messages
 
 
 def test_one_that_adopts_does_not_look_at_its_file() -> None:

@@ -1,4 +1,4 @@
-"""Replay: a life made by hand, whose answer is known."""
+"""Replay: a hand-made past with a known result."""
 
 from __future__ import annotations
 
@@ -9,16 +9,23 @@ from datetime import timedelta
 import pytest
 
 from hyperfleet.aggregation import load_policies
-from hyperfleet.api.recall import recaller
+from hyperfleet.api.answer_decoding import answer_decoder
 from hyperfleet.model.event import Transition
 from hyperfleet.model.kind import NODE_POOL, Kinds
 from hyperfleet.ports import EVERYTHING, Query, Record
-from hyperfleet.services import pacing, simulation
 from hyperfleet.services import replay as replaying
-from hyperfleet.services.lives import Course, Diary, Living, Past, Step, Stretch
-from hyperfleet.services.recollection import recollect
-from hyperfleet.services.replay import SHOWN_STRETCHES, Replay, Span, Story
-from hyperfleet.services.simulation import Progress, candidate_rules
+from hyperfleet.services import simulation, time_slices
+from hyperfleet.services.past_events import read_past
+from hyperfleet.services.replay import SHOWN_PERIODS, Replay, ReplayRange, SubjectDifference
+from hyperfleet.services.simulation import SimulatedProgress, candidate_rules
+from hyperfleet.services.timelines import (
+    HistoryStep,
+    PeriodRecorder,
+    ResourcePast,
+    StatePeriod,
+    SubjectTimeline,
+    TimelineReplay,
+)
 from tests.unit.services.desk import START, Desk, open_desk
 
 PRESENT = """
@@ -39,7 +46,7 @@ def at(minutes: float) -> timedelta:
     return minutes * MINUTE
 
 
-async def live_by_hand(desk: Desk) -> Record:
+async def report_by_hand(desk: Desk) -> Record:
     """Live for half an hour: dns fails at 10 for 2 minutes, and at 20 for 8."""
     await desk.create("a")
     for adapter in ("validation", "dns"):
@@ -56,37 +63,37 @@ async def compare(desk: Desk, record: Record, policy: str, back: timedelta) -> R
     kinds, now = Kinds(), desk.clock.now()
     candidate = candidate_rules(load_policies(policy, kinds=kinds), kinds)
     rules = desk.policies.rules
-    replay = Replay(desk.store, EVERYTHING, rules, candidate, Span(now - back, now), recaller(rules))
+    replay = Replay(desk.store, EVERYTHING, rules, candidate, ReplayRange(now - back, now), answer_decoder(rules))
     await replay.add(record)
     return replay
 
 
-def stretches(*told: tuple[str, float, float]) -> tuple[Stretch, ...]:
-    return tuple(Stretch(state, START + at(begin), START + at(end)) for state, begin, end in told)
+def periods(*shown: tuple[str, float, float]) -> tuple[StatePeriod, ...]:
+    return tuple(StatePeriod(state, START + at(begin), START + at(end)) for state, begin, end in shown)
 
 
 def test_what_damping_would_have_spared() -> None:
     async def check() -> None:
         async with open_desk(PRESENT) as desk:
-            replay = await compare(desk, await live_by_hand(desk), DAMPED, timedelta(days=7))
+            replay = await compare(desk, await report_by_hand(desk), DAMPED, timedelta(days=7))
             assert (replay.resources, replay.reports, replay.differing, replay.is_complete) == (1, 7, 1, True)
-            (differing,) = replay.told
-            stories = {story.subject: story for story in differing.stories}
-            assert stories.keys() == {"Healthy"}
-            story = stories["Healthy"]
-            assert story.present.stretches == stretches(
+            (differing,) = replay.shown
+            differences = {difference.subject: difference for difference in differing.differences}
+            assert differences.keys() == {"Healthy"}
+            difference = differences["Healthy"]
+            assert difference.present.periods == periods(
                 ("True", 0, 10), ("False", 10, 12), ("True", 12, 20), ("False", 20, 28), ("True", 28, 30)
             )
-            assert story.candidate.stretches == stretches(("True", 0, 25), ("False", 25, 28), ("True", 28, 30))
-            assert story.gist == "True 20m → 27m, False 10m → 3m"
-            accounts = replay.accounts["Healthy"]
-            assert (accounts.present.transitions, accounts.candidate.transitions) == (4, 2)
-            assert accounts.present.lasted == {"True": at(20), "False": at(10)}
-            assert accounts.candidate.lasted == {"True": at(27), "False": at(3)}
-            phase = replay.accounts["phase"]
+            assert difference.candidate.periods == periods(("True", 0, 25), ("False", 25, 28), ("True", 28, 30))
+            assert difference.summary == "True 20m → 27m, False 10m → 3m"
+            totals = replay.totals["Healthy"]
+            assert (totals.present.transitions, totals.candidate.transitions) == (4, 2)
+            assert totals.present.durations == {"True": at(20), "False": at(10)}
+            assert totals.candidate.durations == {"True": at(27), "False": at(3)}
+            phase = replay.totals["phase"]
             assert (
-                phase.present.lasted
-                == phase.candidate.lasted
+                phase.present.durations
+                == phase.candidate.durations
                 == {
                     "Pending": at(1),
                     "Provisioning": at(1),
@@ -101,15 +108,15 @@ def test_what_damping_would_have_spared() -> None:
 def test_both_lives_begin_in_the_state_that_was() -> None:
     async def check() -> None:
         async with open_desk(PRESENT) as desk:
-            record = await live_by_hand(desk)
+            record = await report_by_hand(desk)
             damped = await compare(desk, record, DAMPED, timedelta(minutes=9))
-            assert damped.told == [], "what was False already is not damped"
-            assert damped.accounts["Healthy"].candidate.lasted == {"False": at(7), "True": at(2)}
+            assert damped.shown == [], "what was False already is not damped"
+            assert damped.totals["Healthy"].candidate.durations == {"False": at(7), "True": at(2)}
             without = await compare(desk, record, WITHOUT_DNS, timedelta(minutes=9))
-            stories = {story.subject: story for story in without.told[0].stories}
-            assert stories["phase"].present.stretches == stretches(("Failed", 21, 28), ("Ready", 28, 30))
-            assert stories["phase"].candidate.stretches == stretches(("Ready", 21, 30))
-            assert stories["phase"].gist == "Failed 7m → 0s, Ready 2m → 9m"
+            differences = {difference.subject: difference for difference in without.shown[0].differences}
+            assert differences["phase"].present.periods == periods(("Failed", 21, 28), ("Ready", 28, 30))
+            assert differences["phase"].candidate.periods == periods(("Ready", 21, 30))
+            assert differences["phase"].summary == "Failed 7m → 0s, Ready 2m → 9m"
 
     asyncio.run(check())
 
@@ -120,10 +127,10 @@ def test_deadlines_come_while_nobody_reports() -> None:
             await desk.create("a")
             desk.clock.pass_time(at(10))
             replay = await compare(desk, await desk.must_read("cls-a"), PATIENT, timedelta(hours=1))
-            (story,) = replay.told[0].stories
-            assert (story.subject, story.candidate.stretches) == (
+            (difference,) = replay.shown[0].differences
+            assert (difference.subject, difference.candidate.periods) == (
                 "phase",
-                stretches(("Pending", 0, 6), ("Failed", 6, 10)),
+                periods(("Pending", 0, 6), ("Failed", 6, 10)),
             )
 
     asyncio.run(check())
@@ -152,19 +159,19 @@ clusterConditions:
                 await desk.report("np-p", "nodepool", said)
             desk.clock.time = START + at(10)
             replay = await compare(desk, await desk.must_read("cls-a"), damped, timedelta(hours=1))
-            (story,) = replay.told[0].stories
-            assert story.present.stretches == stretches(("True", 0, 5), ("False", 5, 8), ("True", 8, 10))
-            assert story.candidate.stretches == stretches(("True", 0, 6), ("False", 6, 8), ("True", 8, 10))
+            (difference,) = replay.shown[0].differences
+            assert difference.present.periods == periods(("True", 0, 5), ("False", 5, 8), ("True", 8, 10))
+            assert difference.candidate.periods == periods(("True", 0, 6), ("False", 6, 8), ("True", 8, 10))
 
     asyncio.run(check())
 
 
 def test_no_more_than_so_many_reports(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(replaying, "MOST_REPORTS", 5)
+    monkeypatch.setattr(replaying, "MAX_REPORTS", 5)
 
     async def check() -> None:
         async with open_desk(PRESENT) as desk:
-            record = await live_by_hand(desk)
+            record = await report_by_hand(desk)
             replay = await compare(desk, record, DAMPED, timedelta(hours=1))
             assert (replay.resources, replay.reports, replay.is_complete) == (1, 7, True)
             await replay.add(record)
@@ -174,65 +181,74 @@ def test_no_more_than_so_many_reports(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_as_long_at_other_times() -> None:
-    lasted = {"True": at(5), "False": at(1)}
+    durations = {"True": at(5), "False": at(1)}
     first, last = (("True", 0, 5), ("False", 5, 6)), (("False", 0, 1), ("True", 1, 6))
-    story = Story("Ready", Course(stretches(*first), lasted), Course(stretches(*last), lasted))
-    assert story.gist == "each state for as long, at other times"
+    difference = SubjectDifference(
+        "Ready", SubjectTimeline(periods(*first), durations), SubjectTimeline(periods(*last), durations)
+    )
+    assert difference.summary == "each state for as long, at other times"
 
 
-def test_what_comes_and_goes_has_a_course_with_gaps() -> None:
+def test_a_condition_that_comes_and_goes_has_gaps() -> None:
     async def check() -> None:
         async with open_desk(PRESENT) as desk:
             await desk.create("a")
-            diary = Diary((await desk.must_read("cls-a")).status, START)
+            recorder = PeriodRecorder((await desk.must_read("cls-a")).status, START)
             for minute, before, after in ((1, None, "True"), (2, "True", None), (5, None, "True")):
                 time = START + at(minute)
-                diary.note([Transition("Extra", before, after, time)], time)
-            courses = diary.close(START + at(6))
-            assert courses["Extra"].stretches == stretches(("True", 1, 2), ("True", 5, 6))
-            assert courses["Extra"].lasted == {"True": at(2)}
-            assert courses["phase"].stretches == stretches(("Pending", 0, 6))
+                recorder.add([Transition("Extra", before, after, time)], time)
+            subjects = recorder.close(START + at(6))
+            assert subjects["Extra"].periods == periods(("True", 1, 2), ("True", 5, 6))
+            assert subjects["Extra"].durations == {"True": at(2)}
+            assert subjects["phase"].periods == periods(("Pending", 0, 6))
 
     asyncio.run(check())
 
 
-def test_of_a_very_lively_past_the_beginning_is_told() -> None:
+def test_of_many_periods_the_first_are_shown() -> None:
     async def check() -> None:
         async with open_desk(PRESENT) as desk:
-            record = await flicker(desk, SHOWN_STRETCHES + 10)
+            record = await flicker(desk, SHOWN_PERIODS + 10)
             replay = await compare(desk, record, WITHOUT_DNS, timedelta(hours=12))
-            stories = {story.subject: story for story in replay.told[0].stories}
-            assert len(stories["Healthy"].present.stretches) == SHOWN_STRETCHES
-            assert replay.accounts["Healthy"].present.transitions == SHOWN_STRETCHES + 10
-            assert sum(stories["Healthy"].present.lasted.values(), timedelta()) == at(SHOWN_STRETCHES + 10)
+            differences = {difference.subject: difference for difference in replay.shown[0].differences}
+            assert len(differences["Healthy"].present.periods) == SHOWN_PERIODS
+            assert replay.totals["Healthy"].present.transitions == SHOWN_PERIODS + 10
+            assert sum(differences["Healthy"].present.durations.values(), timedelta()) == at(SHOWN_PERIODS + 10)
 
     asyncio.run(check())
 
 
-def test_others_have_their_turn_while_a_long_past_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pacing, "_SLICE", 0.0)  # every piece of work uses its slice up
+def test_other_tasks_run_while_a_long_past_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time_slices, "_SLICE", 0.0)  # every piece of work uses its slice up
 
     async def check() -> None:
         async with open_desk(PRESENT) as desk:
             await flicker(desk, 30)
             reading = asyncio.create_task(
-                recollect(desk.store, "cls-a", EVERYTHING, START, recaller(desk.policies.rules), pacing.Pace())
+                read_past(
+                    desk.store,
+                    "cls-a",
+                    EVERYTHING,
+                    START,
+                    answer_decoder(desk.policies.rules),
+                    time_slices.TimeSlices(),
+                )
             )
             turns = 0
             while not reading.done():
                 turns += 1
                 await asyncio.sleep(0)
-            recollection = reading.result()
-            assert recollection is not None
-            assert recollection.count == 30
+            read = reading.result()
+            assert read is not None
+            assert read.report_count == 30
             assert turns >= 60, "one for each version, and one for each report"
 
     asyncio.run(check())
 
 
-def test_a_long_life_does_not_keep_anybody_in_the_dark(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pacing, "_SLICE", 0.0)
-    monkeypatch.setattr(simulation, "_MOMENT", 0.0)
+def test_progress_is_reported_during_a_long_replay(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time_slices, "_SLICE", 0.0)
+    monkeypatch.setattr(simulation, "_PROGRESS_INTERVAL", 0.0)
 
     async def check() -> None:
         async with open_desk(PRESENT) as desk:
@@ -246,15 +262,15 @@ def test_a_long_life_does_not_keep_anybody_in_the_dark(monkeypatch: pytest.Monke
             replay, run = start(desk)
             await anext(run)
             await run.aclose()
-            assert replay.resources == 0, "who has heard enough stops it in the midst of a life"
+            assert replay.resources == 0, "closing the generator stops the replay"
 
     asyncio.run(check())
 
 
-def start(desk: Desk) -> tuple[Replay, AsyncGenerator[Progress, None]]:
+def start(desk: Desk) -> tuple[Replay, AsyncGenerator[SimulatedProgress, None]]:
     rules, now = desk.policies.rules, desk.clock.now()
-    replay = Replay(desk.store, EVERYTHING, rules, rules, Span(START, now), recaller(rules))
-    return replay, simulation.Simulation(desk.store, rules, [Query("Cluster", EVERYTHING)], now).run(replay)
+    replay = Replay(desk.store, EVERYTHING, rules, rules, ReplayRange(START, now), answer_decoder(rules))
+    return replay, simulation.PolicySimulation(desk.store, rules, [Query("Cluster", EVERYTHING)], now).run(replay)
 
 
 async def flicker(desk: Desk, times: int) -> Record:
@@ -266,17 +282,17 @@ async def flicker(desk: Desk, times: int) -> Record:
     return await desk.must_read("cls-a")
 
 
-def test_what_happens_after_the_end_is_not_lived() -> None:
+def test_what_happens_after_the_end_is_not_replayed() -> None:
     async def check() -> None:
         async with open_desk(PRESENT) as desk:
-            record = await live_by_hand(desk)
+            record = await report_by_hand(desk)
             report = record.reports["dns"]
-            past = Past(record.resource, START, None, {}, (Step(START + at(5), reports=(report,)),))
-            living = Living(past, desk.policies.rules.policies)
-            assert list(living.advance(START + at(4))) == []
-            life = living.told(START + at(4))
-            assert life.times == (START,)
-            assert life.end == START + at(4)
-            assert life.at(START - at(1)) is None
+            past = ResourcePast(record.resource, START, None, {}, (HistoryStep(START + at(5), reports=(report,)),))
+            run = TimelineReplay(past, desk.policies.rules.policies)
+            assert list(run.advance(START + at(4))) == []
+            timeline = run.finish(START + at(4))
+            assert timeline.times == (START,)
+            assert timeline.end == START + at(4)
+            assert timeline.at(START - at(1)) is None
 
     asyncio.run(check())

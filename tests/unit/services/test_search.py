@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from hyperfleet.model.status import ADAPTER_STATES
-from hyperfleet.ports import EVERYTHING, Answer, Query, Scope, Term
+from hyperfleet.ports import EVERYTHING, Query, Scope, StoredAnswer, TokenTerm
 from hyperfleet.services.search import (
     PARAMETERS,
     READ_ELSEWHERE,
@@ -54,16 +54,16 @@ def errors_of(**parameters: str | Sequence[str]) -> list[tuple[str, str, str]]:
     return [(error.pointer, error.code, error.message) for error in result.errors]
 
 
-def one_of(*tokens: str) -> Term:
-    return Term(tokens)
+def one_of(*tokens: str) -> TokenTerm:
+    return TokenTerm(tokens)
 
 
-def none_of(*tokens: str) -> Term:
-    return Term(tokens, is_negated=True)
+def none_of(*tokens: str) -> TokenTerm:
+    return TokenTerm(tokens, is_negated=True)
 
 
-def begins(token: str) -> Term:
-    return Term((token,), is_prefix=True)
+def begins(token: str) -> TokenTerm:
+    return TokenTerm((token,), is_prefix=True)
 
 
 class TestFilters:
@@ -96,7 +96,7 @@ class TestFilters:
             ("flapping", "Ready, phase", [one_of("f:Ready", "f:phase")]),
             ("flapping", "any", [begins("f:")]),
             ("flapping", "Ready,any", [begins("f:")]),
-            ("flapping", "! any", [Term(("f:",), is_negated=True, is_prefix=True)]),
+            ("flapping", "! any", [TokenTerm(("f:",), is_negated=True, is_prefix=True)]),
             ("flapping", "phase,!x.io/A", [one_of("f:phase"), none_of("f:x.io/A")]),
             ("adapterState", "dns:Failed", [one_of("a:dns=Failed")]),
             (
@@ -115,7 +115,7 @@ class TestFilters:
             ("labelSelector", "  ", []),
         ],
     )
-    def test_what_is_asked_for(self, parameter: str, value: str | list[str], terms: list[Term]) -> None:
+    def test_what_is_asked_for(self, parameter: str, value: str | list[str], terms: list[TokenTerm]) -> None:
         assert list(query_of(**{parameter: value}).terms) == terms
 
     def test_all_filters_must_hold(self) -> None:
@@ -313,12 +313,12 @@ class TestPages:
         assert [(pointer, code) for pointer, code, _ in errors_of(page="1", limit="5")] == [("page", "Exclusive")]
 
 
-def continued(last: Answer, **parameters: str) -> SearchResult:
+def continued(last: StoredAnswer, **parameters: str) -> SearchResult:
     """Ask for the page behind `last` with the parameters that the first page was asked with."""
     return search({**parameters, "continue": encode_continue(query_of(**parameters), last)})
 
 
-LAST = Answer("cls-9", b"", 5, "zoo")
+LAST = StoredAnswer("cls-9", b"", 5, "zoo")
 
 
 class TestContinue:
@@ -327,7 +327,7 @@ class TestContinue:
         assert result.query == replace(query_of(phase="Failed", limit="5"), after=("zoo", "cls-9"))
 
     def test_keys_of_orders_by_number(self) -> None:
-        result = continued(Answer("cls-9", b"", 5, 1760702400000000), orderBy="-createdAt")
+        result = continued(StoredAnswer("cls-9", b"", 5, 1760702400000000), orderBy="-createdAt")
         assert result.query is not None
         assert result.query.after == (1760702400000000, "cls-9")
 

@@ -11,8 +11,15 @@ import pytest
 from hyperfleet.aggregation import load_policies
 from hyperfleet.model.kind import CLUSTER, NODE_POOL, Kinds
 from hyperfleet.model.resource import Resource
-from hyperfleet.ports import EVERYTHING, Cause, Query, Record
-from hyperfleet.services.simulation import Change, Findings, Move, Simulation, candidate_rules, compare
+from hyperfleet.ports import EVERYTHING, ChangeCause, Query, Record
+from hyperfleet.services.simulation import (
+    PolicySimulation,
+    PredictedChange,
+    PredictedMove,
+    SimulationFindings,
+    candidate_rules,
+    compare_statuses,
+)
 from hyperfleet.services.upkeep import recompute_all
 from tests.candidates import CANDIDATES
 from tests.unit.services.desk import START, Desk, open_desk
@@ -55,9 +62,9 @@ async def read_all(desk: Desk) -> dict[str, Record]:
     return {record.resource.id: record for record in await desk.store.walk("", 10_000, EVERYTHING)}
 
 
-async def simulate(desk: Desk, policy: str) -> Findings:
+async def simulate(desk: Desk, policy: str) -> SimulationFindings:
     kinds = Kinds()
-    simulation = Simulation(
+    simulation = PolicySimulation(
         desk.store, candidate_rules(load_policies(policy, kinds=kinds), kinds), QUERIES, desk.clock.now()
     )
     async for _ in simulation.run():
@@ -69,16 +76,16 @@ async def put_in_force(desk: Desk, policy: str) -> None:
     desk.policy = policy
     version = await desk.policies.activate()
     while ids := (await desk.store.outdated(version.version, 3))[0]:
-        await recompute_all(desk.committer, ids, Cause("policy"))
+        await recompute_all(desk.committer, ids, ChangeCause("policy"))
 
 
 def moves_between(before: Record, after: Record | None) -> list[tuple[str, str | None, str | None, str, str]]:
     if after is None:
         return [("phase", before.status.phase, None, "Removed", "nothing would be left to clean up")]
-    return [_bare(move) for move in compare(before.status, after.status)]
+    return [_bare(move) for move in compare_statuses(before.status, after.status)]
 
 
-def _bare(move: Move) -> tuple[str, str | None, str | None, str, str]:
+def _bare(move: PredictedMove) -> tuple[str, str | None, str | None, str, str]:
     return move.subject, move.before, move.after, move.reason, move.message
 
 
@@ -116,11 +123,11 @@ def test_why_is_told_of_each_move_that_has_grounds() -> None:
 
 
 def test_what_is_told_is_bounded_and_all_is_counted() -> None:
-    findings = Findings(limit=2)
+    findings = SimulationFindings(limit=2)
     resources = [Resource(f"cls-{number}", "Cluster", f"c{number}", 1, START, START) for number in range(5)]
-    reworded, moved = Move("Ready", "True", "True", "Other"), Move("phase", "Ready", "Failed")
+    reworded, moved = PredictedMove("Ready", "True", "True", "Other"), PredictedMove("phase", "Ready", "Failed")
     for resource, moves in zip(resources, ((), (reworded,), (reworded,), (moved, reworded), (moved,)), strict=True):
-        findings.add(Change(resource, moves))
+        findings.add(PredictedChange(resource, moves))
     assert (findings.examined, findings.changed, findings.reworded) == (5, 2, 2)
     assert [change.resource.id for change in findings.changes] == ["cls-3", "cls-4"]
     assert findings.is_truncated

@@ -15,9 +15,9 @@ from hyperfleet.backends.clock import SystemClock
 from hyperfleet.backends.memory import MemoryStore
 from hyperfleet.errors import HistoryPruned, Overloaded, StoreUnavailable
 from hyperfleet.model.event import EventType
-from hyperfleet.ports import Entries, Entry, FacetChange
+from hyperfleet.ports import EventPage, FacetChange, LoggedEvent
 from hyperfleet.services import tail as module
-from hyperfleet.services.tail import Stretch, Tail
+from hyperfleet.services.tail import LogSegment, LogTail
 
 NOW = datetime(2025, 10, 17, 12, tzinfo=UTC)
 CHANGES: Final[tuple[EventType, ...]] = ("StatusChanged",)
@@ -28,7 +28,7 @@ class LogStore(MemoryStore):
 
     def __init__(self) -> None:
         super().__init__(SystemClock())
-        self.log: list[Entry] = []
+        self.log: list[LoggedEvent] = []
         self.forgotten = 0
         self.is_away = False
         self.hangs = False
@@ -39,21 +39,21 @@ class LogStore(MemoryStore):
         for type_ in types:
             position = len(self.log) + 1
             id_ = f"cls-{position}"
-            self.log.append(Entry(position, type_, "Cluster", id_, None, "", 1, NOW, b"{}", FacetChange()))
+            self.log.append(LoggedEvent(position, type_, "Cluster", id_, None, "", 1, NOW, b"{}", FacetChange()))
 
     async def position(self) -> int:
         """Return the last position."""
         self._look()
         return len(self.log)
 
-    async def read_events(self, after: int, limit: int) -> Entries:
+    async def read_events(self, after: int, limit: int) -> EventPage:
         """Return a page of the log."""
         self._look()
         if self.hangs:
             await asyncio.Event().wait()
         if after < self.forgotten:
             raise HistoryPruned("pruned")
-        return Entries(tuple(self.log[after : after + limit]), len(self.log))
+        return EventPage(tuple(self.log[after : after + limit]), len(self.log))
 
     def _look(self) -> None:
         self.reads += 1
@@ -68,9 +68,9 @@ def _hurry(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @asynccontextmanager
-async def following(store: LogStore, most: int = 10) -> AsyncIterator[Tail]:
+async def following(store: LogStore, most: int = 10) -> AsyncIterator[LogTail]:
     """Follow the log of a store for the length of a block."""
-    tail = Tail(store, most)
+    tail = LogTail(store, most)
     tail.loop.start()
     try:
         async with asyncio.timeout(10):
@@ -80,36 +80,36 @@ async def following(store: LogStore, most: int = 10) -> AsyncIterator[Tail]:
         await tail.loop.stop()
 
 
-async def collect(tail: Tail, start: int, upto: int) -> list[int]:
+async def collect(tail: LogTail, start: int, upto: int) -> list[int]:
     """Return the positions of what a watcher gets after one position, up to another."""
     cursor, positions = start, []
-    with tail.seat():
+    with tail.admit():
         while cursor < upto:
             stretch = await tail.read(cursor, 0.02)
             if stretch is not None:
                 assert cursor == stretch.after
                 positions += [entry.position for entry in stretch.entries]
                 cursor = stretch.upto
-            cursor = tail.place_after(cursor)
+            cursor = tail.known_until(cursor)
     return positions
 
 
 def test_everybody_gets_everything_from_wherever_they_come(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_PAGE", 3)
-    monkeypatch.setattr(module, "_KEPT_ENTRIES", 5)  # so that some are behind what is kept
+    monkeypatch.setattr(module, "_CACHED_EVENTS", 5)  # so that some are behind what is kept
 
     async def scenario() -> None:
         store = LogStore()
         store.add(*CHANGES * 20)
         async with following(store) as tail:
-            watchers = [asyncio.create_task(collect(tail, start, 60)) for start in (0, 5, 19, 20)]
+            watchers = [asyncio.create_task(collect(tail, start, 40)) for start in (0, 5, 19, 20)]
             for _ in range(20):
                 store.add("StatusChanged")
                 tail.nudge()
                 await asyncio.sleep(0.001)
             got = await asyncio.gather(*watchers)
         news = [entry.position for entry in store.log]
-        assert got == [[each for each in news if each > start][:60] for start in (0, 5, 19, 20)]
+        assert got == [[each for each in news if each > start] for start in (0, 5, 19, 20)]
 
     asyncio.run(scenario())
 
@@ -130,7 +130,7 @@ def test_those_who_are_abreast_share_what_they_make() -> None:
     async def scenario() -> None:
         store = LogStore()
         async with following(store) as tail:
-            with tail.seat(), tail.seat():
+            with tail.admit(), tail.admit():
                 reading = [asyncio.create_task(tail.read(0, 5)) for _ in range(2)]
                 await asyncio.sleep(0.02)
                 store.add("Created")
@@ -148,7 +148,7 @@ def test_those_who_are_behind_by_the_same_read_once() -> None:
         store = LogStore()
         store.add(*CHANGES * 20)
         async with following(store) as tail:
-            with tail.seat():
+            with tail.admit():
                 await tail.read(20, 0.01)
                 before = tail.reads
                 pages = await asyncio.gather(*(tail.read(3, 5) for _ in range(50)))
@@ -169,8 +169,8 @@ def test_what_late_comers_make_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> N
     async def scenario() -> None:
         store = LogStore()
         async with following(store) as tail:
-            with tail.seat():
-                stretches: list[Stretch | None] = []
+            with tail.admit():
+                stretches: list[LogSegment | None] = []
                 while len(stretches) < 6:
                     reading = asyncio.create_task(tail.read(len(stretches), 5))
                     await asyncio.sleep(0.01)
@@ -182,19 +182,19 @@ def test_what_late_comers_make_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> N
                 assert first is stretches[0]
                 assert first is not None
                 assert first.share("late", object) is not first.share("late", object)
-        assert [len(each.made) for each in stretches if each] == [0, 0, 1, 1, 1, 1]
+        assert [len(each.results) for each in stretches if each] == [0, 0, 1, 1, 1, 1]
 
     asyncio.run(scenario())
 
 
 def test_tokens_count_as_what_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_KEPT_BYTES", 10_000)
+    monkeypatch.setattr(module, "_CACHED_BYTES", 10_000)
     tokens = FacetChange(tuple([f"w:{number}" for number in range(100)]))
 
     async def scenario() -> None:
         store = LogStore()
         async with following(store) as tail:
-            with tail.seat():
+            with tail.admit():
                 await asyncio.sleep(0.01)
                 for position in range(1, 6):
                     store.add("StatusChanged")
@@ -247,7 +247,7 @@ def test_who_is_behind_need_not_wait_for_a_store_that_hangs() -> None:
         store = LogStore()
         store.add(*CHANGES * 5)
         async with following(store) as tail:
-            with tail.seat():
+            with tail.admit():
                 await tail.read(5, 0.02)
                 store.hangs = True
                 assert await asyncio.gather(*(tail.read(2, 0.02) for _ in range(20))) == [None] * 20
@@ -275,14 +275,14 @@ def test_what_is_forgotten_is_told() -> None:
 def test_seats_and_the_end() -> None:
     async def scenario() -> None:
         async with following(LogStore(), most=1) as tail:
-            with tail.seat():
-                with pytest.raises(Overloaded, match="1 watches are open"), tail.seat():
+            with tail.admit():
+                with pytest.raises(Overloaded, match="1 watches are open"), tail.admit():
                     pass
                 reading = asyncio.create_task(tail.read(0, 60))
                 await asyncio.sleep(0.02)
                 tail.close()
                 assert await reading is None
-            with pytest.raises(Overloaded, match="stopping"), tail.seat():
+            with pytest.raises(Overloaded, match="stopping"), tail.admit():
                 pass
 
     asyncio.run(scenario())

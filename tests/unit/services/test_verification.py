@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from hyperfleet.api.context import Limits
+from hyperfleet.api.context import RequestLimits
 from hyperfleet.backends.memory import MemoryStore
 from hyperfleet.ports import EVERYTHING, Record
 from hyperfleet.services.verification import Verification
@@ -16,7 +16,7 @@ from tests.api.fleet import HandClock, open_fleet
 
 def test_what_moved_meanwhile_is_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = HandClock()
-    with open_fleet(MemoryStore(clock), clock, Limits()) as fleet:
+    with open_fleet(MemoryStore(clock), clock, RequestLimits()) as fleet:
         cluster = fleet.create("payments")
         fleet.report(cluster, "dns", "False/Throttled/too many calls")
         store = fleet.store
@@ -38,7 +38,7 @@ def test_what_moved_meanwhile_is_looked_at_again(monkeypatch: pytest.MonkeyPatch
 
 def test_what_stays_wrong_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = HandClock()
-    with open_fleet(MemoryStore(clock), clock, Limits()) as fleet:
+    with open_fleet(MemoryStore(clock), clock, RequestLimits()) as fleet:
         cluster = fleet.create("payments")
         store = fleet.store
         read: Any = store.read_record

@@ -15,15 +15,15 @@ from msgspec.structs import replace
 from hyperfleet.aggregation import load_policies
 from hyperfleet.errors import Overloaded
 from hyperfleet.model.kind import CLUSTER, NODE_POOL
-from hyperfleet.ports import EVERYTHING, Cause, HistoryQuery, NewPolicy, Scope
-from hyperfleet.services.callers import ANYBODY, Caller
+from hyperfleet.ports import EVERYTHING, ChangeCause, HistoryQuery, NewPolicy, Scope
+from hyperfleet.services.callers import ANONYMOUS, Caller
 from hyperfleet.services.commands import Wants
 from hyperfleet.services.committer import Capacity
 from hyperfleet.services.facets import facets_of
 from hyperfleet.services.policies import digest_of
-from hyperfleet.services.reports import MAX_ADAPTERS, RetireAdapter, Submission, TakeReports
+from hyperfleet.services.reports import MAX_ADAPTERS, AcceptReports, RetireAdapter, Submission
 from hyperfleet.services.resources import Create, Edit, ForceDelete, merge_patch
-from hyperfleet.services.results import Change, Preconditions, Refusal, Reported, Written
+from hyperfleet.services.results import Preconditions, Refusal, Reported, ResourceEdit, Written
 from hyperfleet.services.upkeep import recompute_all
 from hyperfleet.services.workspace import Workspace
 from tests.unit.services.desk import POLICY, START, Desk, accept_all, open_desk, target_of
@@ -147,7 +147,7 @@ def test_a_transition_names_the_report_that_caused_it() -> None:
         result = await desk.report("cls-a", "dns", "False/Broken")
         assert isinstance(result, Reported)
         newest = (await desk.store.read_transitions(HistoryQuery("cls-a", EVERYTHING)))[0]
-        assert newest.cause == Cause("report", result.verdicts[0].report_id)
+        assert newest.cause == ChangeCause("report", result.results[0].report_id)
         assert newest.policy == "1"
 
     run(story)
@@ -192,7 +192,7 @@ def test_one_bad_entry_of_a_body_rejects_all_of_it() -> None:
             Submission(make_report("dns", "True"), "rpt-1", "/adapterStatuses/0"),
             Submission(make_report("validation", "True", generation=2), "rpt-2", "/adapterStatuses/1"),
         )
-        result = await desk.committer.submit(TakeReports(target_of("cls-a"), submissions, ANYBODY))
+        result = await desk.committer.submit(AcceptReports(target_of("cls-a"), submissions, ANONYMOUS))
         assert isinstance(result, Refusal)
         assert [error.pointer for error in result.errors] == ["/adapterStatuses/1/observedGeneration"]
         assert not (await desk.must_read("cls-a")).reports
@@ -206,12 +206,12 @@ def test_neither_a_heartbeat_nor_a_replay_makes_an_event() -> None:
         first = await desk.beat("cls-a", "dns", "True", observedTime="2025-10-17T11:00:00Z")
         before = await desk.must_read("cls-a")
         again = await desk.beat("cls-a", "dns", "True", observedTime="2025-10-17T11:00:00Z")
-        assert again.verdicts[0].is_replay
+        assert again.results[0].is_replay
         for answer, observed in (("outcome", "11:30"), ("report", "11:31"), ("record", "11:32")):
             beat = await desk.report("cls-a", "dns", "True", answer=answer, observedTime=f"2025-10-17T{observed}:00Z")
             assert isinstance(beat, Reported)
             assert (beat.record is None) is (answer != "record"), "the short way, unless the record was asked for"
-            assert beat.verdicts == first.verdicts
+            assert beat.results == first.results
         after = await desk.must_read("cls-a")
         assert replace(after, reports={}) == replace(before, reports={})
         assert await desk.store.position() == 2
@@ -240,7 +240,9 @@ def test_a_heartbeat_does_not_move_the_deadline_and_then_only_the_next_one_is_st
         desk.clock.pass_time(timedelta(minutes=3))
         await desk.wake("cls-a")
         assert (await desk.must_read("cls-a")).status.phase == "Degraded"
-        assert (await desk.store.read_transitions(HistoryQuery("cls-a", EVERYTHING)))[0].cause == Cause("deadline")
+        assert (await desk.store.read_transitions(HistoryQuery("cls-a", EVERYTHING)))[0].cause == ChangeCause(
+            "deadline"
+        )
 
     run(story)
 
@@ -255,8 +257,8 @@ def test_an_edit_raises_the_generation_only_if_something_changed() -> None:
         assert isinstance(other, Written)
         assert other.record.resource.generation == 2
         assert other.record.resource.labels == {"env": "prod"}
-        patch = Change(labels={"env": None, "team": "x"}, is_merge=True)
-        patched = await desk.committer.submit(Edit(target_of("cls-a"), patch, ANYBODY, accept_all))
+        patch = ResourceEdit(labels={"env": None, "team": "x"}, is_merge=True)
+        patched = await desk.committer.submit(Edit(target_of("cls-a"), patch, ANONYMOUS, accept_all))
         assert isinstance(patched, Written)
         assert patched.record.resource.labels == {"team": "x"}
         assert patched.record.resource.generation == 3
@@ -275,7 +277,7 @@ def test_an_edit_raises_the_generation_only_if_something_changed() -> None:
 def test_preconditions(preconditions: Preconditions, code: str | None) -> None:
     async def story(desk: Desk) -> None:
         await desk.create("a")
-        change = Edit(target_of("cls-a"), Change(spec={"a": 1}), ANYBODY, accept_all, preconditions)
+        change = Edit(target_of("cls-a"), ResourceEdit(spec={"a": 1}), ANONYMOUS, accept_all, preconditions)
         result = await desk.committer.submit(change)
         assert (result.code if isinstance(result, Refusal) else None) == code
 
@@ -286,7 +288,9 @@ def test_a_precondition_never_holds_for_a_change_of_the_same_batch() -> None:
     async def story(desk: Desk) -> None:
         await desk.create("a")
         if_first = Preconditions(revisions=frozenset({1}))
-        edits = [Edit(target_of("cls-a"), Change(spec={"a": n}), ANYBODY, accept_all, if_first) for n in range(3)]
+        edits = [
+            Edit(target_of("cls-a"), ResourceEdit(spec={"a": n}), ANONYMOUS, accept_all, if_first) for n in range(3)
+        ]
         results = await desk.committer.submit_all(edits)
         assert [isinstance(result, Written) for result in results] == [True, False, False]
 
@@ -381,7 +385,9 @@ def test_a_parent_that_looks_at_its_children_moves_in_their_transaction() -> Non
         assert await pools_ready() != "True"
         await desk.report("np-p", "machines", "True")
         assert await pools_ready() == "True"
-        assert (await desk.store.read_transitions(HistoryQuery("cls-a", EVERYTHING)))[0].cause == Cause("child", "np-p")
+        assert (await desk.store.read_transitions(HistoryQuery("cls-a", EVERYTHING)))[0].cause == ChangeCause(
+            "child", "np-p"
+        )
 
     run(story, SUMMARY)
 
@@ -404,7 +410,7 @@ def test_a_childs_name_is_its_parents_matter_whoever_creates_it() -> None:
         await desk.create("a", caller=red)
         await desk.create("p", kind=NODE_POOL, parent_id="cls-a", caller=red)
         again = await desk.committer.submit(
-            Create(NODE_POOL, "np-other", "p", {}, {}, ANYBODY, accept_all, parent_id="cls-a")
+            Create(NODE_POOL, "np-other", "p", {}, {}, ANONYMOUS, accept_all, parent_id="cls-a")
         )
         assert isinstance(again, Refusal)
         assert again.code == "NameTaken"
@@ -413,7 +419,7 @@ def test_a_childs_name_is_its_parents_matter_whoever_creates_it() -> None:
 
 
 def _create_again(id_: str, **more: Any) -> Any:
-    return Create(CLUSTER, id_, "a", {}, {}, ANYBODY, accept_all, **more)
+    return Create(CLUSTER, id_, "a", {}, {}, ANONYMOUS, accept_all, **more)
 
 
 def test_an_idempotency_key_repeats_the_answer_and_refuses_another_request() -> None:
@@ -438,8 +444,8 @@ def test_nobody_finds_a_resource_of_another_tenant() -> None:
         blue = Caller(scope=Scope(frozenset({"blue"})), tenant="blue")
         report = Submission(make_report("dns", "True"), "rpt-1")
         for command in (
-            TakeReports(target_of("cls-a"), (report,), blue),
-            Edit(target_of("cls-a"), Change(spec={"a": 1}), blue, accept_all),
+            AcceptReports(target_of("cls-a"), (report,), blue),
+            Edit(target_of("cls-a"), ResourceEdit(spec={"a": 1}), blue, accept_all),
             ForceDelete(target_of("cls-a"), "because", blue),
             RetireAdapter(target_of("cls-a"), "dns", blue),
         ):
@@ -455,10 +461,10 @@ def test_a_retired_adapter_is_forgotten() -> None:
     async def story(desk: Desk) -> None:
         await desk.create("a")
         await desk.report("cls-a", "extra", "False/Broken")
-        done = await desk.committer.submit(RetireAdapter(target_of("cls-a"), "extra", ANYBODY))
+        done = await desk.committer.submit(RetireAdapter(target_of("cls-a"), "extra", ANONYMOUS))
         assert isinstance(done, Written)
         assert not (await desk.must_read("cls-a")).reports
-        again = await desk.committer.submit(RetireAdapter(target_of("cls-a"), "extra", ANYBODY))
+        again = await desk.committer.submit(RetireAdapter(target_of("cls-a"), "extra", ANONYMOUS))
         assert isinstance(again, Refusal)
         assert again.code == "NotFound"
 
@@ -561,7 +567,7 @@ def test_a_refused_bundle_counts_only_what_was_wrong_with_it() -> None:
             Submission(make_report("dns", "True"), "rpt-1"),
             Submission(make_report("validation", "True", generation=2), "rpt-2"),
         )
-        await desk.committer.submit(TakeReports(target_of("cls-a"), submissions, ANYBODY))
+        await desk.committer.submit(AcceptReports(target_of("cls-a"), submissions, ANONYMOUS))
         (adapter,) = await desk.store.adapters(Scope())
         assert adapter.name == "validation"
 
@@ -596,10 +602,10 @@ def test_upkeep_gets_done_with_a_queue_smaller_than_its_work() -> None:
         ids = [f"cls-{n}" for n in range(20)]
         for n in range(20):
             await desk.create(str(n))
-        await recompute_all(desk.committer, ids, Cause("policy"))
+        await recompute_all(desk.committer, ids, ChangeCause("policy"))
         desk.policy = POLICY.replace("validation, ", "")
         await desk.policies.activate()
-        await recompute_all(desk.committer, ids, Cause("policy"))
+        await recompute_all(desk.committer, ids, ChangeCause("policy"))
         assert (await desk.store.outdated(2, 1))[0] == ()
 
     run(story, capacity=Capacity(queue=3, batch=2))
@@ -618,7 +624,7 @@ def test_an_observer_that_fails_ends_nothing(caplog: pytest.LogCaptureFixture) -
         def committed(self, *_: object) -> NoReturn:
             raise KeyError("no such figure")
 
-        failed = hindered = recorded = committed
+        failed = retried = recorded = committed
 
     async def story(desk: Desk) -> None:
         desk.committer.observer = Clumsy()
@@ -626,6 +632,6 @@ def test_an_observer_that_fails_ends_nothing(caplog: pytest.LogCaptureFixture) -
             await desk.create("a")
             result = await desk.report("cls-a", "dns", "True")
             assert isinstance(result, Reported)
-        assert "a transaction was not counted" in caplog.text
+        assert "a transaction is missing in the metrics" in caplog.text
 
     run(story)

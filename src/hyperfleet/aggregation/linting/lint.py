@@ -16,7 +16,8 @@ from msgspec import Struct
 from hyperfleet.aggregation.linting.enumeration import Enumeration, Result, enumerate_states
 from hyperfleet.aggregation.linting.footprint import add_guards, footprint_of
 from hyperfleet.aggregation.linting.possibilities import Possibilities
-from hyperfleet.aggregation.policy import PhaseRule, Policy
+from hyperfleet.aggregation.policy import ExprRule, PhaseRule, Policy
+from hyperfleet.expr.nodes import String, walk
 from hyperfleet.model.condition import ConditionStatus
 from hyperfleet.model.phase import PHASES, Phase
 from hyperfleet.model.status import AdapterState, Status
@@ -41,6 +42,7 @@ def lint(policy: Policy, enumeration: Enumeration | None = None) -> tuple[LintFi
         *_unreachable_ready(policy, results, possibilities),
         *_unmatched_phases(policy, results, possibilities),
         *_constant_conditions(policy, possibilities),
+        *_readers_of_times(policy),
         *_idle_settings(policy),
     )
 
@@ -152,6 +154,20 @@ def _differs(type_: str, seen: set[ConditionStatus], status: Status) -> bool:
     """Record the status of a condition, and tell whether it has had another one."""
     seen.update(condition.status for condition in status.conditions if condition.type == type_)
     return len(seen) > 1
+
+
+def _readers_of_times(policy: Policy) -> Iterator[LintFinding]:
+    """Find rules that read `lastUpdated`, which every heartbeat moves."""
+    for index, rule in enumerate(policy.rules):
+        if isinstance(rule.by, ExprRule) and any(
+            isinstance(node, String) and node.value == "lastUpdated" for node in walk(rule.by.program.tree)
+        ):
+            yield LintFinding(
+                "ReadsLastUpdated",
+                f"/clusterConditions/{index}/evaluate/expr",
+                f"{rule.type} reads lastUpdated, so every heartbeat computes the status again, which is several times "
+                'slower; to ask for silence, use olderThan(adapters["name"], "7m")',
+            )
 
 
 def _idle_settings(policy: Policy) -> Iterator[LintFinding]:

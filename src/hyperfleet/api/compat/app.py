@@ -14,16 +14,16 @@ from starlette.routing import BaseRoute, Match, Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from hyperfleet import __version__
+from hyperfleet.api.boundary import ProblemFormatter, format_problems_with
 from hyperfleet.api.callers import require
 from hyperfleet.api.compat import resources, statuses
 from hyperfleet.api.compat.description import describe
-from hyperfleet.api.compat.places import PREFIX, answer
-from hyperfleet.api.compat.problems import NO_ENDPOINT, Declined, answer_declined, from_error, from_problem
+from hyperfleet.api.compat.problems import NO_ENDPOINT, CompatRefused, answer_refused, from_error, from_problem
+from hyperfleet.api.compat.resource_collections import PREFIX, answer
 from hyperfleet.api.context import Context
-from hyperfleet.api.envelope import Teller, tell_problems_by
 from hyperfleet.api.problems import Problem, Refused, from_http_error
+from hyperfleet.api.request_metrics import note_scope
 from hyperfleet.api.routing import Endpoint
-from hyperfleet.api.traffic import tell_scope
 from hyperfleet.api.wire import BASE
 from hyperfleet.errors import HyperFleetError
 from hyperfleet.services.callers import Role
@@ -39,7 +39,7 @@ _PAGE: Final = """<!doctype html>
 </ul></html>
 """
 _PAGE_HEADERS: Final = {"Content-Security-Policy": "default-src 'none'; base-uri 'none'; frame-ancestors 'none'"}
-_ERRORS: Final = (Declined, Refused, HTTPException, HyperFleetError, Exception)
+_ERRORS: Final = (CompatRefused, Refused, HTTPException, HyperFleetError, Exception)
 
 
 def mount(context: Context) -> Mount:
@@ -49,7 +49,7 @@ def mount(context: Context) -> Mount:
         return _answer_error(request, error, context)
 
     def answer_problem(problem: Problem, request: Request) -> Response:
-        return answer_declined(from_problem(problem), request, context.clock.now())
+        return answer_refused(from_problem(problem), request, context.clock.now())
 
     below = [*resources.routes(context), *statuses.routes(context)]
     routes: list[BaseRoute] = [
@@ -81,13 +81,13 @@ def _role_of(path: str, methods: Collection[str]) -> Role:
     return "reporter" if path.endswith("/statuses") else "editor"
 
 
-def _in_dialect(app: ASGIApp, teller: Teller) -> ASGIApp:
+def _in_dialect(app: ASGIApp, formatter: ProblemFormatter) -> ASGIApp:
     """Let one slash at the end of a path be the same as none, and whatever fails be told in the dialect."""
 
     async def pass_on(scope: Scope, receive: Receive, send: Send) -> None:
-        tell_problems_by(teller, scope)
+        format_problems_with(formatter, scope)
         below = {**scope, "path": scope["path"].removesuffix("/"), "route": None}
-        await app(tell_scope(below, PREFIX), receive, send)
+        await app(note_scope(below, PREFIX), receive, send)
 
     return pass_on
 
@@ -125,10 +125,10 @@ def _answer_error(request: Request, error: Exception, context: Context) -> Respo
         case HTTPException(status_code=405):
             return PlainTextResponse("Method Not Allowed\n", 405, {"Allow": _methods_of(request)})
         case HTTPException(status_code=404):
-            declined = Declined(NO_ENDPOINT, f"there is nothing at {request.state.path}")
+            declined = CompatRefused(NO_ENDPOINT, f"there is nothing at {request.state.path}")
         case HTTPException():
             declined = from_problem(from_http_error(error))
-        case Declined():
+        case CompatRefused():
             declined = error
         case Refused():
             declined = from_problem(error.problem)
@@ -137,7 +137,7 @@ def _answer_error(request: Request, error: Exception, context: Context) -> Respo
             declined = from_error(error)
         case _:
             declined = from_error(error)  # it goes on to the envelope, which logs it
-    return answer_declined(declined, request, context.clock.now())
+    return answer_refused(declined, request, context.clock.now())
 
 
 def _methods_of(request: Request) -> str:

@@ -67,7 +67,7 @@ def type_of(adapter: str) -> str:
     return "".join(part[:1].upper() + part[1:] for part in adapter.split("-")) + SUCCESSFUL
 
 
-# ── Reconciled ───────────────────────────────────────────────────────────────────────────────────────────────────
+# ── Reconciled ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _reconciled(record: Record, required: tuple[str, ...], heard: Mapping[str, StoredReport]) -> ResourceCondition:
@@ -121,7 +121,7 @@ def _reconciled_since(record: Record, heard: Mapping[str, StoredReport], *, is_t
     return max([record.resource.generation_time, *[time for time in moved if time is not None]])
 
 
-# ── LastKnownReconciled ──────────────────────────────────────────────────────────────────────────────────────────
+# ── LastKnownReconciled ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _last_known_reconciled(
@@ -165,7 +165,7 @@ def _last_known_updated(heard: Collection[StoredReport], reason: str, generation
     return since
 
 
-# ── one adapter, and the policy's rules ──────────────────────────────────────────────────────────────────────────
+# ── one adapter, and the policy's rules ──────────────────────────────────────────────────────────────────────────────
 
 
 def _successful(record: Record, name: str, stored: StoredReport) -> ResourceCondition:
@@ -203,7 +203,7 @@ def _mapped(record: Record, own: tuple[ResourceCondition, ...]) -> list[Resource
     ]
 
 
-# ── reports ──────────────────────────────────────────────────────────────────────────────────────────────────────
+# ── reports ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _verdict_of(record: Record, name: str) -> StoredReport | None:

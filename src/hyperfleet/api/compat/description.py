@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-import msgspec
-
 from hyperfleet import __version__
 from hyperfleet.api.compat.paging import DEFAULT_SIZE, MAX_PAGE, MAX_SIZE
-from hyperfleet.api.compat.places import Place, list_places
-from hyperfleet.api.compat.problems import ErrorBody
-from hyperfleet.api.compat.shapes import AdapterStatus, ResourceShape
+from hyperfleet.api.compat.problems import CompatErrorBody
+from hyperfleet.api.compat.resource_collections import ResourceCollection, list_collections
+from hyperfleet.api.compat.shapes import CompatAdapterStatus, ResourceShape
 from hyperfleet.api.context import Context
+from hyperfleet.api.description.components import describe_types, refer
 from hyperfleet.api.problems import MEDIA_TYPE
 from hyperfleet.api.wire import BASE
 
 Schema = dict[str, Any]
 
-_REF: Final = "#/components/schemas/{name}"
 _JSON: Final = "application/json"
 _SECURITY: Final[Schema] = {"securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}}}
 _TEXT: Final[Schema] = {"type": "string"}
@@ -67,24 +65,24 @@ _LIST: Final = (*_PAGES, ("search", _TEXT), ("order", _TEXT), *_FIELDS)
 
 def describe(context: Context) -> Schema:
     """Return the OpenAPI document."""
-    is_asking = context.authenticator is not None
-    _, schemas = msgspec.json.schema_components([ResourceShape, AdapterStatus, ErrorBody], ref_template=_REF)
+    has_authentication = context.authenticator is not None
+    schemas = describe_types([ResourceShape, CompatAdapterStatus, CompatErrorBody])
     paths: Schema = {}
-    for place in list_places(context):
-        paths |= _describe_place(place)
+    for place in list_collections(context):
+        paths |= _describe_collection(place)
     return {
         "openapi": "3.1.0",
         "info": {"title": "HyperFleet, as the Go clients know it", "version": __version__},
         "paths": paths,
-        "components": {"schemas": dict(sorted(schemas.items())), **(_SECURITY if is_asking else {})},
-        **({"security": [{"bearer": []}]} if is_asking else {}),
+        "components": {"schemas": dict(sorted(schemas.items())), **(_SECURITY if has_authentication else {})},
+        **({"security": [{"bearer": []}]} if has_authentication else {}),
     }
 
 
-def _describe_place(place: Place) -> Schema:
+def _describe_collection(place: ResourceCollection) -> Schema:
     here, what = BASE + place.path, place.what
     one = f"{here}/{{id}}"
-    resource, report = _refer("ResourceShape"), _refer("AdapterStatus")
+    resource, report = refer("ResourceShape"), refer("AdapterStatus")
     kinds = () if place.kind else (("kind", _TEXT),)
     operations: Schema = {
         here: {
@@ -118,7 +116,7 @@ def _operation(
     parameters = [{"name": name, "in": "path", "required": True, "schema": _TEXT} for name in named]
     parameters += [{"name": name, "in": "query", "schema": schema} for name, schema in query]
     success: Schema = {"description": "Done."} | ({"content": {_JSON: {"schema": answer}}} if answer else {})
-    problem = {"description": "A problem.", "content": {MEDIA_TYPE: {"schema": _refer("ErrorBody")}}}
+    problem = {"description": "A problem.", "content": {MEDIA_TYPE: {"schema": refer("ErrorBody")}}}
     described: Schema = {"summary": summary, "responses": {str(status): success, "default": problem}}
     if parameters:
         described["parameters"] = parameters
@@ -131,7 +129,3 @@ def _page_of(item: Schema) -> Schema:
     number = {"type": "integer"}
     properties = {"items": {"type": "array", "items": item}, "page": number, "size": number, "total": number}
     return {"type": "object", "required": list(properties), "properties": properties}
-
-
-def _refer(name: str) -> Schema:
-    return {"$ref": _REF.format(name=name)}

@@ -15,15 +15,15 @@ from msgspec import Struct
 from msgspec.structs import replace
 from starlette.requests import Request
 
-from hyperfleet.api.compat.paging import Page, read_page
-from hyperfleet.api.compat.places import Place
-from hyperfleet.api.compat.problems import BAD_REQUEST, INVALID, Declined, FieldError
+from hyperfleet.api.compat.paging import PageRequest, read_page
+from hyperfleet.api.compat.problems import BAD_REQUEST, INVALID, CompatRefused, FieldError
+from hyperfleet.api.compat.resource_collections import ResourceCollection
 from hyperfleet.api.compat.search import COLUMNS, Search, compile_search
 from hyperfleet.api.compat.shapes import ResourceShape, shape_resource
 from hyperfleet.model.kind import Kind, Kinds
 from hyperfleet.ports import OrderField, Query, Record, Scope
 
-MOST_EXAMINED: Final = 20_000  # resources of one request; a few seconds
+MAX_EXAMINED: Final = 20_000  # resources of one request; a few seconds
 
 _Match: TypeAlias = tuple[ResourceShape, Record]
 
@@ -42,7 +42,7 @@ class Order(Struct, frozen=True):
 class Listing(Struct, frozen=True):
     """What is asked for."""
 
-    page: Page
+    page: PageRequest
     search: Search
     orders: tuple[Order, ...]
     kinds: tuple[Kind, ...]
@@ -54,17 +54,17 @@ class Listing(Struct, frozen=True):
         return self.search.is_exact and is_sorted and len(self.kinds) == 1
 
 
-class Found(Struct, frozen=True):
+class FoundPage(Struct, frozen=True):
     """One page, and how many there are in all."""
 
     records: tuple[Record, ...]
     total: int
 
 
-# ── asking ───────────────────────────────────────────────────────────────────────────────────────────────────────
+# ── asking ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def read_listing(request: Request, place: Place) -> Listing:
+def read_listing(request: Request, place: ResourceCollection) -> Listing:
     """Read the parameters of a list; unknown ones are ignored, as there."""
     page = read_page(request)
     if place.kind is not None:
@@ -82,18 +82,20 @@ def _read_orders(request: Request) -> tuple[Order, ...]:
 def _read_order(text: str) -> Order:
     match = _ORDER.fullmatch(text)
     if match is None or match[1] not in COLUMNS:
-        raise Declined(BAD_REQUEST, f"order: '{text[:80]}' is not a column, or a column with asc or desc behind it")
+        raise CompatRefused(
+            BAD_REQUEST, f"order: '{text[:80]}' is not a column, or a column with asc or desc behind it"
+        )
     return Order(match[1], match[2] == "desc")
 
 
-def _read_kinds(request: Request, place: Place) -> tuple[Kind, ...]:
+def _read_kinds(request: Request, place: ResourceCollection) -> tuple[Kind, ...]:
     if place.kind is not None:
         return (place.kind,)
     name = request.query_params.get("kind", "").strip()
     kind = place.context.kinds.get(name)
     if name and kind is None:
         message = f"unknown kind '{name[:80]}'"
-        raise Declined(INVALID, message, (FieldError("kind", message, "enum"),))
+        raise CompatRefused(INVALID, message, (FieldError("kind", message, "enum"),))
     return (kind,) if kind else tuple(place.context.kinds)
 
 
@@ -103,16 +105,16 @@ def _refuse_references(request: Request, kind: Kind) -> None:
     if bool(type_) != bool(target):
         missing = "ref_target_id" if type_ else "ref_type"
         message = "ref_type and ref_target_id must be given together"
-        raise Declined(INVALID, message, (FieldError(missing, message, "required"),))
+        raise CompatRefused(INVALID, message, (FieldError(missing, message, "required"),))
     if type_:
         message = f"unknown reference type '{type_[:80]}' of {kind.name}"
-        raise Declined(INVALID, message, (FieldError("ref_type", message, "enum"),))
+        raise CompatRefused(INVALID, message, (FieldError("ref_type", message, "enum"),))
 
 
-# ── finding ──────────────────────────────────────────────────────────────────────────────────────────────────────
+# ── finding ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def find_page(listing: Listing, place: Place, parent_id: str | None, scope: Scope) -> Found:
+async def find_page(listing: Listing, place: ResourceCollection, parent_id: str | None, scope: Scope) -> FoundPage:
     """Find one page of what is asked for and may be seen."""
     queries = [Query(kind.name, scope, parent_id, listing.search.terms) for kind in listing.kinds]
     if listing.is_indexed:
@@ -120,7 +122,7 @@ async def find_page(listing: Listing, place: Place, parent_id: str | None, scope
     return await _find_examined(listing, place, queries)
 
 
-async def _find_indexed(listing: Listing, place: Place, query: Query) -> Found:
+async def _find_indexed(listing: Listing, place: ResourceCollection, query: Query) -> FoundPage:
     (order,), store = listing.orders, place.context.store
     query = replace(
         query,
@@ -131,28 +133,28 @@ async def _find_indexed(listing: Listing, place: Place, query: Query) -> Found:
     )
     ids = [answer.id for answer in await store.find(query)]
     records = {record.resource.id: record for record in await store.read_records(ids, query.scope)}
-    return Found(tuple(records[id_] for id_ in ids if id_ in records), await store.count(query))
+    return FoundPage(tuple(records[id_] for id_ in ids if id_ in records), await store.count(query))
 
 
-async def _find_examined(listing: Listing, place: Place, queries: list[Query]) -> Found:
+async def _find_examined(listing: Listing, place: ResourceCollection, queries: list[Query]) -> FoundPage:
     matching: list[_Match] = []
     examined = 0
     for query in queries:
         async for records in _walk(query, place):
             examined += len(records)
-            if examined > MOST_EXAMINED:
+            if examined > MAX_EXAMINED:
                 message = (
-                    f"more than {MOST_EXAMINED} resources would have to be looked at; ask for a label or a name too"
+                    f"more than {MAX_EXAMINED} resources would have to be looked at; ask for a label or a name too"
                 )
-                raise Declined(BAD_REQUEST, message)
+                raise CompatRefused(BAD_REQUEST, message)
             matching += await asyncio.to_thread(_examine, records, listing.search, place.context.kinds)
     _sort(matching, listing.orders)
     start = listing.page.offset
     records = tuple(record for _, record in matching[start : start + listing.page.size])
-    return Found(records, len(matching))
+    return FoundPage(records, len(matching))
 
 
-async def _walk(query: Query, place: Place) -> AsyncIterator[tuple[Record, ...]]:
+async def _walk(query: Query, place: ResourceCollection) -> AsyncIterator[tuple[Record, ...]]:
     """Yield the resources of a query, a batch at a time."""
     store, query = place.context.store, replace(query, order="createdAt", limit=_BATCH)
     while found := await store.find(query):

@@ -8,7 +8,7 @@ from typing import Final
 from msgspec import Struct
 from starlette.requests import Request
 
-from hyperfleet.api.compat.problems import INVALID, Declined, FieldError
+from hyperfleet.api.compat.problems import INVALID, CompatRefused, FieldError
 
 DEFAULT_SIZE: Final = 20
 MAX_SIZE: Final = 100
@@ -17,7 +17,7 @@ MAX_PAGE: Final = 100_000
 _INTEGER: Final = re.compile(r"[+-]?[0-9]{1,10}")
 
 
-class Page(Struct, frozen=True):
+class PageRequest(Struct, frozen=True):
     """Which part of a list is asked for."""
 
     number: int
@@ -29,7 +29,7 @@ class Page(Struct, frozen=True):
         return (self.number - 1) * self.size
 
 
-def read_page(request: Request) -> Page:
+def read_page(request: Request) -> PageRequest:
     """Read which page is asked for."""
     asked = [("page", 1, MAX_PAGE), ("size", DEFAULT_SIZE, MAX_SIZE)]
     read = [_read(request, *each) for each in asked]
@@ -37,9 +37,9 @@ def read_page(request: Request) -> Page:
         [each for each in read if isinstance(each, FieldError)], key=lambda error: error.constraint != "format"
     )
     if errors:
-        raise Declined(INVALID, "Invalid query parameters", tuple(errors))
+        raise CompatRefused(INVALID, "Invalid query parameters", tuple(errors))
     number, size = [each for each in read if isinstance(each, int)]
-    return Page(number, size)
+    return PageRequest(number, size)
 
 
 def _read(request: Request, name: str, default: int, most: int) -> int | FieldError:

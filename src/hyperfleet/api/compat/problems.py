@@ -1,6 +1,6 @@
 """What went wrong, in the dialect's words and codes. The only place that knows which of ours has which of theirs.
 
-Handlers raise `Declined` with what only the dialect minds; what the shared code refuses comes as `api.problems.Problem`
+Handlers raise `CompatRefused` for what only the dialect refuses; shared code refuses with `api.problems.Problem`,
 and is translated. As everywhere, nothing internal is told.
 """
 
@@ -18,16 +18,16 @@ from starlette.responses import Response
 
 from hyperfleet.api import problems
 from hyperfleet.api.callers import OTHER_SCHEME
-from hyperfleet.api.problems import Fault, Problem
-from hyperfleet.api.traffic import tell_problem
+from hyperfleet.api.problems import FaultBody, Problem
+from hyperfleet.api.request_metrics import note_problem
 from hyperfleet.services.callers import EXPIRED
-from hyperfleet.services.tracing import HERE
+from hyperfleet.services.tracing import CURRENT_SPAN
 
 PREFIX: Final = "HYPERFLEET-"
 TYPES: Final = "https://api.hyperfleet.io/errors/"  # a name, not an address: clients compare it
 
 
-class Entry(Struct, frozen=True):
+class CompatProblemType(Struct, frozen=True):
     """What a code means."""
 
     status: int
@@ -47,21 +47,21 @@ CONFLICT: Final = "CNF-003"
 INTERNAL: Final = "INT-001"
 UNAVAILABLE: Final = "SVC-001"
 
-CATALOGUE: Final[Mapping[str, Entry]] = {
-    INVALID: Entry(400, "validation-error", "Validation Failed"),
-    BAD_REQUEST: Entry(400, "bad-request", "Bad Request"),
-    MALFORMED: Entry(400, "malformed-request", "Malformed Request"),
-    "AUT-001": Entry(401, "authentication-error", "Authentication Required"),
-    NOT_ACCEPTED: Entry(401, "authentication-error", "Invalid Credentials"),
-    TOO_LATE: Entry(401, "authentication-error", "Expired Token"),
-    "AUZ-001": Entry(403, "permission-denied", "Permission Denied"),
-    NO_ENDPOINT: Entry(404, "not-found", "Endpoint Not Found"),
-    NO_RESOURCE: Entry(404, "not-found", "Resource Not Found"),
-    EXISTS: Entry(409, "conflict", "Resource Already Exists"),
-    CONFLICT: Entry(409, "conflict", "Resource Conflict"),
-    "LMT-001": Entry(429, "rate-limit", "Rate Limit Exceeded"),
-    INTERNAL: Entry(500, "internal-error", "Internal Server Error"),
-    UNAVAILABLE: Entry(503, "service-unavailable", "Service Unavailable"),
+CATALOGUE: Final[Mapping[str, CompatProblemType]] = {
+    INVALID: CompatProblemType(400, "validation-error", "Validation Failed"),
+    BAD_REQUEST: CompatProblemType(400, "bad-request", "Bad Request"),
+    MALFORMED: CompatProblemType(400, "malformed-request", "Malformed Request"),
+    "AUT-001": CompatProblemType(401, "authentication-error", "Authentication Required"),
+    NOT_ACCEPTED: CompatProblemType(401, "authentication-error", "Invalid Credentials"),
+    TOO_LATE: CompatProblemType(401, "authentication-error", "Expired Token"),
+    "AUZ-001": CompatProblemType(403, "permission-denied", "Permission Denied"),
+    NO_ENDPOINT: CompatProblemType(404, "not-found", "Endpoint Not Found"),
+    NO_RESOURCE: CompatProblemType(404, "not-found", "Resource Not Found"),
+    EXISTS: CompatProblemType(409, "conflict", "Resource Already Exists"),
+    CONFLICT: CompatProblemType(409, "conflict", "Resource Conflict"),
+    "LMT-001": CompatProblemType(429, "rate-limit", "Rate Limit Exceeded"),
+    INTERNAL: CompatProblemType(500, "internal-error", "Internal Server Error"),
+    UNAVAILABLE: CompatProblemType(503, "service-unavailable", "Service Unavailable"),
 }
 
 # Ours that are not told by their status alone.
@@ -101,7 +101,7 @@ class FieldError(Struct, frozen=True):
     value: str | UnsetType = UNSET
 
 
-class ErrorBody(Struct, frozen=True):
+class CompatErrorBody(Struct, frozen=True):
     """A problem document of the dialect."""
 
     type: str
@@ -115,7 +115,7 @@ class ErrorBody(Struct, frozen=True):
     errors: tuple[FieldError, ...] | UnsetType = UNSET
 
 
-class Declined(Exception):  # noqa: N818  # never leaves this package: the application answers it
+class CompatRefused(Exception):  # noqa: N818  # never leaves this package: the application answers it
     """Ends a request with a problem of the dialect."""
 
     def __init__(
@@ -138,19 +138,19 @@ class Declined(Exception):  # noqa: N818  # never leaves this package: the appli
         super().__init__(detail)
 
 
-def not_found(kind: str, id_: str) -> Declined:
+def not_found(kind: str, id_: str) -> CompatRefused:
     """Say that there is no such resource, or none that the caller may see."""
-    return Declined(NO_RESOURCE, f"{kind} with id='{id_}' not found")
+    return CompatRefused(NO_RESOURCE, f"{kind} with id='{id_}' not found")
 
 
-def from_problem(problem: Problem) -> Declined:
+def from_problem(problem: Problem) -> CompatRefused:
     """Say in the dialect what the shared code refused."""
     status, code = problem.status, _code_of(problem)
     errors = tuple([_field_error(fault) for fault in problem.errors])
     detail = errors[0].message if errors and code in (INVALID, MALFORMED) else problem.detail
     kept = status if status in _KEPT else 0
     shown = errors if code == INVALID else ()
-    return Declined(code, detail, shown, status=kept, headers=problem.headers, counts_as=problem.code)
+    return CompatRefused(code, detail, shown, status=kept, headers=problem.headers, counts_as=problem.code)
 
 
 def _code_of(problem: Problem) -> str:
@@ -164,16 +164,16 @@ def _code_of(problem: Problem) -> str:
     return MALFORMED if is_malformed else code
 
 
-def from_error(error: Exception) -> Declined:
+def from_error(error: Exception) -> CompatRefused:
     """Say that something failed here, without telling what is inside."""
     return from_problem(problems.from_error(error))
 
 
-def answer_declined(declined: Declined, request: Request, now: datetime) -> Response:
+def answer_refused(declined: CompatRefused, request: Request, now: datetime) -> Response:
     """Answer a request with a problem."""
-    tell_problem(request.scope, declined.counts_as)
-    entry, state, here = CATALOGUE[declined.code], request.scope.get("state", {}), HERE.get()
-    body = ErrorBody(
+    note_problem(request.scope, declined.counts_as)
+    entry, state, here = CATALOGUE[declined.code], request.scope.get("state", {}), CURRENT_SPAN.get()
+    body = CompatErrorBody(
         f"{TYPES}{entry.slug}",
         entry.title,
         declined.status,
@@ -188,7 +188,7 @@ def answer_declined(declined: Declined, request: Request, now: datetime) -> Resp
     return Response(msgspec.json.encode(body), declined.status, headers, problems.MEDIA_TYPE)
 
 
-def _field_error(fault: Fault) -> FieldError:
+def _field_error(fault: FaultBody) -> FieldError:
     place = fault.pointer or fault.parameter or fault.header or ""
     return FieldError(spell_field(place), fault.message, _CONSTRAINTS.get(fault.code, UNSET))
 

@@ -8,9 +8,9 @@ import msgspec
 from starlette.requests import Request
 
 from hyperfleet.api.compat.conditions import ResourceCondition
-from hyperfleet.api.compat.problems import BAD_REQUEST, Declined
+from hyperfleet.api.compat.problems import BAD_REQUEST, CompatRefused
 from hyperfleet.api.compat.shapes import OwnerReference, ResourceShape
-from hyperfleet.services.masks import Path, apply_mask
+from hyperfleet.services.field_masks import Path, apply_mask
 
 _SCALARS: Final = tuple([each.name for each in msgspec.structs.fields(ResourceShape) if each.name != "status"])
 _CONDITION: Final = tuple([each.name for each in msgspec.structs.fields(ResourceCondition)])
@@ -35,7 +35,7 @@ def read_projection(request: Request) -> tuple[Path, ...]:
     names = [name for name in texts if name]
     for name in names:
         if name not in _KNOWN:
-            raise Declined(BAD_REQUEST, f"there is no field '{name[:80]}' to be selected")
+            raise CompatRefused(BAD_REQUEST, f"there is no field '{name[:80]}' to be selected")
     return tuple(dict.fromkeys(_KNOWN[name] for name in names))
 
 

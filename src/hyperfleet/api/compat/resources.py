@@ -8,12 +8,12 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from hyperfleet.api.callers import caller_of
-from hyperfleet.api.compat.intake import read_kind, read_new, read_object, read_patch, read_reason
+from hyperfleet.api.compat.bodies import read_kind, read_new, read_object, read_patch, read_reason
 from hyperfleet.api.compat.listing import find_page, read_listing
-from hyperfleet.api.compat.places import Place, answer, list_places
-from hyperfleet.api.compat.problems import CONFLICT, EXISTS, INVALID, Declined, FieldError, not_found, spell_field
+from hyperfleet.api.compat.problems import CONFLICT, EXISTS, INVALID, CompatRefused, FieldError, not_found, spell_field
 from hyperfleet.api.compat.projection import project, read_projection
-from hyperfleet.api.compat.shapes import Envelope, shape_resource
+from hyperfleet.api.compat.resource_collections import ResourceCollection, answer, list_collections
+from hyperfleet.api.compat.shapes import CompatPage, shape_resource
 from hyperfleet.api.context import Context
 from hyperfleet.api.problems import Refused, from_refusal
 from hyperfleet.model.kind import Kind
@@ -24,7 +24,7 @@ from hyperfleet.services.results import Refusal, Target
 def routes(context: Context) -> list[Route]:
     """Return the routes of this module, below the base path."""
     found = []
-    for place in list_places(context):
+    for place in list_collections(context):
         handlers, one = _Resources(place), f"{place.path}/{{id}}"
         found += [
             Route(place.path, handlers.list, methods=["GET"]),
@@ -40,7 +40,7 @@ def routes(context: Context) -> list[Route]:
 class _Resources(Struct, frozen=True):
     """The handlers of one place."""
 
-    place: Place
+    place: ResourceCollection
 
     @property
     def context(self) -> Context:
@@ -54,7 +54,7 @@ class _Resources(Struct, frozen=True):
         parent_id = await self.place.find_parent(request)
         found = await find_page(listing, self.place, parent_id, caller_of(request).scope)
         items = [project(shape_resource(record, self.context.kinds), projection) for record in found.records]
-        return answer(Envelope(items, listing.page.number, len(items), found.total))
+        return answer(CompatPage(items, listing.page.number, len(items), found.total))
 
     async def create(self, request: Request) -> Response:
         """Add a resource."""
@@ -63,7 +63,7 @@ class _Resources(Struct, frozen=True):
         read = read_new(body, kind)
         if kind.parent is not None and self.place.parent is None:
             message = f"a {kind.name} is created below its {kind.parent}"
-            raise Declined(INVALID, message, (FieldError("kind", message),), status=422)
+            raise CompatRefused(INVALID, message, (FieldError("kind", message),), status=422)
         parent_id = await self.place.find_parent(request)
         command = Create(
             kind=kind,
@@ -124,24 +124,24 @@ class _Resources(Struct, frozen=True):
         kind = self.context.kinds.get(name)
         if kind is None:
             message = f"unknown kind '{name[:80]}'"
-            raise Declined(INVALID, message, (FieldError("kind", message, "enum"),))
+            raise CompatRefused(INVALID, message, (FieldError("kind", message, "enum"),))
         return kind
 
-    def _decline(self, refusal: Refusal, target: Target) -> Declined | Refused:
+    def _decline(self, refusal: Refusal, target: Target) -> CompatRefused | Refused:
         match refusal.code:
             case "BeingDeleted":
                 return _being_deleted(target.kind.name, target.id)
             case "NotBeingDeleted":
-                return Declined(CONFLICT, f"{target.kind.name} '{target.id}' is not marked for deletion")
+                return CompatRefused(CONFLICT, f"{target.kind.name} '{target.id}' is not marked for deletion")
             case "InvalidSpec":
                 return _invalid_spec(refusal, target.kind)
         return self.place.decline(refusal, target.id)
 
 
-def _decline_creation(refusal: Refusal, kind: Kind, parent_id: str | None) -> Declined | Refused:
+def _decline_creation(refusal: Refusal, kind: Kind, parent_id: str | None) -> CompatRefused | Refused:
     match refusal.code:
         case "NameTaken":
-            return Declined(EXISTS, f"This {kind.name} already exists")
+            return CompatRefused(EXISTS, f"This {kind.name} already exists")
         case "ParentBeingDeleted":
             return _being_deleted(kind.parent or "", parent_id or "")
         case "NotFound":
@@ -151,10 +151,10 @@ def _decline_creation(refusal: Refusal, kind: Kind, parent_id: str | None) -> De
     return Refused(from_refusal(refusal))
 
 
-def _being_deleted(kind: str, id_: str) -> Declined:
-    return Declined(CONFLICT, f"{kind} '{id_}' is marked for deletion")
+def _being_deleted(kind: str, id_: str) -> CompatRefused:
+    return CompatRefused(CONFLICT, f"{kind} '{id_}' is marked for deletion")
 
 
-def _invalid_spec(refusal: Refusal, kind: Kind) -> Declined:
+def _invalid_spec(refusal: Refusal, kind: Kind) -> CompatRefused:
     errors = tuple([FieldError(spell_field(each.pointer), each.message) for each in refusal.errors])
-    return Declined(INVALID, f"Invalid {kind.name}Spec", errors)
+    return CompatRefused(INVALID, f"Invalid {kind.name}Spec", errors)

@@ -22,7 +22,7 @@ from hyperfleet.api.compat.syntax import AllOf, AnyOf, Negation, Node, Operator,
 from hyperfleet.api.compat.wildcards import matches
 from hyperfleet.documents.wording import quote
 from hyperfleet.model.condition import STATUSES
-from hyperfleet.ports import Term
+from hyperfleet.ports import TokenTerm
 from hyperfleet.services.facets import whole_words
 
 Read = Callable[[ResourceShape], Any]
@@ -40,7 +40,7 @@ class Search(Struct, frozen=True):
     """A search that was checked; `is_exact`: the terms alone say it all."""
 
     holds: Callable[[ResourceShape], bool]
-    terms: tuple[Term, ...] = ()
+    terms: tuple[TokenTerm, ...] = ()
     is_exact: bool = True
 
 
@@ -71,7 +71,7 @@ def _compile(node: Node) -> Callable[[ResourceShape], bool]:
             return _compile_test(node)
 
 
-# ── fields ───────────────────────────────────────────────────────────────────────────────────────────────────────
+# ── fields ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _owner(name: str) -> Read:
@@ -158,7 +158,7 @@ def _fit_json(found: Any, wanted: Value) -> Any:
     return found if isinstance(found, str) else msgspec.json.encode(found).decode()
 
 
-# ── values ───────────────────────────────────────────────────────────────────────────────────────────────────────
+# ── values ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _as_text(field: str, value: Value) -> str:
@@ -204,7 +204,7 @@ _CONDITION_PARTS: Final[Mapping[str, tuple[str, Callable[[str, Value], Any]]]] =
 }
 
 
-# ── one test ─────────────────────────────────────────────────────────────────────────────────────────────────────
+# ── one test ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _compile_test(test: Test) -> Callable[[ResourceShape], bool]:
@@ -243,10 +243,10 @@ def _compare(operator: Operator, found: list[Any], values: tuple[Any, ...]) -> b
     return False
 
 
-# ── what the store can find ──────────────────────────────────────────────────────────────────────────────────────
+# ── what the store can find ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _narrow(node: Node) -> tuple[tuple[Term, ...], bool]:
+def _narrow(node: Node) -> tuple[tuple[TokenTerm, ...], bool]:
     """Return terms that every resource of a search fulfils, and whether whatever fulfils them is one."""
     match node:
         case AllOf(parts):
@@ -258,46 +258,46 @@ def _narrow(node: Node) -> tuple[tuple[Term, ...], bool]:
             terms, is_exact = _narrow(part)
             if is_exact and len(terms) == 1:
                 (term,) = terms
-                return (Term(term.tokens, not term.is_negated, term.is_prefix),), True
+                return (TokenTerm(term.tokens, not term.is_negated, term.is_prefix),), True
             return (), False
         case Test():
             return _narrow_test(node)
 
 
-def _narrow_alternatives(narrowed: list[tuple[tuple[Term, ...], bool]]) -> tuple[tuple[Term, ...], bool]:
+def _narrow_alternatives(narrowed: list[tuple[tuple[TokenTerm, ...], bool]]) -> tuple[tuple[TokenTerm, ...], bool]:
     """Make one term of alternatives that are one term each and ask that a token is there."""
     terms = [term for terms, _ in narrowed for term in terms]
     if any(len(each) != 1 for each, _ in narrowed) or any(term.is_negated or term.is_prefix for term in terms):
         return (), False
     tokens = dict.fromkeys(token for term in terms for token in term.tokens)
-    return (Term(tuple(tokens)),), all(exact for _, exact in narrowed)
+    return (TokenTerm(tuple(tokens)),), all(exact for _, exact in narrowed)
 
 
-def _narrow_test(test: Test) -> tuple[tuple[Term, ...], bool]:
+def _narrow_test(test: Test) -> tuple[tuple[TokenTerm, ...], bool]:
     field, operator = test.field, test.operator
     texts = [value for value in test.values if isinstance(value, str)]
     if field.startswith(_LABELS):
         prefix = f"l:{field.removeprefix(_LABELS)}="
         if operator == "null":
-            return (Term((prefix,), is_negated=True, is_prefix=True),), True
+            return (TokenTerm((prefix,), is_negated=True, is_prefix=True),), True
         if operator in ("=", "in"):
-            return (Term(tuple(dict.fromkeys(prefix + text for text in texts))),), True
-        return (Term((prefix,), is_prefix=True),), False
+            return (TokenTerm(tuple(dict.fromkeys(prefix + text for text in texts))),), True
+        return (TokenTerm((prefix,), is_prefix=True),), False
     if field == "deleted_time" and operator == "null":
-        return (Term(("p:Deleting",), is_negated=True),), True
+        return (TokenTerm(("p:Deleting",), is_negated=True),), True
     if operator in ("=", "in"):
         return _narrow_equality(field, texts), False
     return (), False
 
 
-def _narrow_equality(field: str, texts: list[str]) -> tuple[Term, ...]:
+def _narrow_equality(field: str, texts: list[str]) -> tuple[TokenTerm, ...]:
     """Return what must be there for a field to have one of these values."""
     if field in ("name", "id"):
         words = [whole_words(text) for text in texts]
         is_findable = all(len(each) == 1 for each in words)  # other texts are no names; comparing will tell
-        return (Term(tuple(dict.fromkeys(f"w:{word}" for (word,) in words))),) if is_findable else ()
+        return (TokenTerm(tuple(dict.fromkeys(f"w:{word}" for (word,) in words))),) if is_findable else ()
     if field == f"{_CONDITIONS}{RECONCILED}" and texts == ["True"]:
-        return (Term((f"c:{READY}=True", f"r:{READY}=AdaptersStale")),)
+        return (TokenTerm((f"c:{READY}=True", f"r:{READY}=AdaptersStale")),)
     if field == f"{_CONDITIONS}{RECONCILED}" and texts == ["False"]:
-        return (Term((f"c:{READY}=True",), is_negated=True),)
+        return (TokenTerm((f"c:{READY}=True",), is_negated=True),)
     return ()

@@ -55,7 +55,7 @@ class ResourceShape(Struct, frozen=True, kw_only=True):
     tenancy: Mapping[str, str]
 
 
-class ReportedCondition(Struct, frozen=True):
+class CompatReportedCondition(Struct, frozen=True):
     """A condition that an adapter reported."""
 
     type: str
@@ -65,19 +65,19 @@ class ReportedCondition(Struct, frozen=True):
     message: str | UnsetType = UNSET
 
 
-class AdapterStatus(Struct, frozen=True):
+class CompatAdapterStatus(Struct, frozen=True):
     """What one adapter last reported."""
 
     adapter: str
     observed_generation: int
-    conditions: tuple[ReportedCondition, ...]
+    conditions: tuple[CompatReportedCondition, ...]
     data: Mapping[str, Any]
     created_time: datetime
     last_report_time: datetime
     metadata: Mapping[str, Any] | UnsetType = UNSET
 
 
-class Envelope(Struct, frozen=True):
+class CompatPage(Struct, frozen=True):
     """One page of a list. `size` is how many there are on this page."""
 
     items: Sequence[object]
@@ -126,12 +126,12 @@ def owner_of(resource: Resource, kind: Kind, kinds: Kinds) -> OwnerReference | N
     return OwnerReference(resource.parent_id, above.name, href_of(above, resource.parent_id, None, kinds))
 
 
-def shape_report(stored: StoredReport) -> AdapterStatus:
+def shape_report(stored: StoredReport) -> CompatAdapterStatus:
     """Show what an adapter last reported."""
     report = stored.report
     times = [time for each in report.conditions if (time := each.last_transition_time) is not None]
     metadata = {key: report.metadata[key] for key in METADATA if key in report.metadata}
-    return AdapterStatus(
+    return CompatAdapterStatus(
         report.adapter,
         report.observed_generation,
         tuple([_shape_condition(each, stored.effective_time) for each in report.conditions]),
@@ -142,8 +142,8 @@ def shape_report(stored: StoredReport) -> AdapterStatus:
     )
 
 
-def _shape_condition(condition: Condition, otherwise: datetime) -> ReportedCondition:
-    return ReportedCondition(
+def _shape_condition(condition: Condition, otherwise: datetime) -> CompatReportedCondition:
+    return CompatReportedCondition(
         condition.type,
         condition.status,
         condition.last_transition_time or otherwise,

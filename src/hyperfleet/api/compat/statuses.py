@@ -10,13 +10,13 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from hyperfleet.api.callers import caller_of
-from hyperfleet.api.compat.intake import read_adapter_report, read_object
+from hyperfleet.api.compat.bodies import read_adapter_report, read_object
 from hyperfleet.api.compat.paging import read_page
-from hyperfleet.api.compat.places import Place, answer, list_places
-from hyperfleet.api.compat.shapes import Envelope, shape_report
+from hyperfleet.api.compat.resource_collections import ResourceCollection, answer, list_collections
+from hyperfleet.api.compat.shapes import CompatPage, shape_report
 from hyperfleet.api.context import Context
 from hyperfleet.model.report import StoredReport
-from hyperfleet.services.reports import REPORT_PREFIX, Submission, TakeReports
+from hyperfleet.services.reports import REPORT_PREFIX, AcceptReports, Submission
 from hyperfleet.services.results import Refusal, Reported
 
 # There a discard is invisible; whoever wonders can see its cause here.
@@ -26,7 +26,7 @@ DISCARDED: Final = "HyperFleet-Discarded"
 def routes(context: Context) -> list[Route]:
     """Return the routes of this module, below the base path."""
     found = []
-    for place in list_places(context):
+    for place in list_collections(context):
         handlers, path = _Statuses(place), f"{place.path}/{{id}}/statuses"
         found += [
             Route(path, handlers.read, methods=["GET"]),
@@ -38,7 +38,7 @@ def routes(context: Context) -> list[Route]:
 class _Statuses(Struct, frozen=True):
     """The handlers below the resources of one place."""
 
-    place: Place
+    place: ResourceCollection
 
     async def read(self, request: Request) -> Response:
         """Return what every adapter last reported, by name."""
@@ -46,7 +46,7 @@ class _Statuses(Struct, frozen=True):
         record = await self.place.find(request)
         reports = [record.reports[name] for name in sorted(record.reports)]
         items = [shape_report(stored) for stored in reports[page.offset : page.offset + page.size]]
-        return answer(Envelope(items, page.number, len(items), len(reports)))
+        return answer(CompatPage(items, page.number, len(items), len(reports)))
 
     async def put(self, request: Request) -> Response:
         """Take in a report."""
@@ -55,14 +55,14 @@ class _Statuses(Struct, frozen=True):
         report = read_adapter_report(body, context.clock.now(), context.redactor)
         target = await self.place.find_reported(request)
         submission = Submission(report, context.new_id(REPORT_PREFIX), generation_key="observed_generation")
-        command = TakeReports(target, (submission,), caller_of(request), answer="report")
+        command = AcceptReports(target, (submission,), caller_of(request), answer="report")
         result = await context.committer.submit(command)
         if isinstance(result, Refusal):
             if result.code == "GenerationAhead":
                 return _answer_discarded(result.code)
             await self.place.find_parent(request)  # if that is not there, it is what was not found
             raise self.place.decline(result, target.id)
-        (verdict,) = result.verdicts
+        (verdict,) = result.results
         if verdict.outcome == "discarded":
             return _answer_discarded(verdict.cause)
         return answer(shape_report(stored_of(result, report.adapter)), 201)
@@ -70,7 +70,7 @@ class _Statuses(Struct, frozen=True):
 
 def stored_of(reported: Reported, adapter: str) -> StoredReport:
     """Return what is stored of an adapter after its report."""
-    stored = reported.heard.stored if reported.heard else None
+    stored = reported.heartbeat.stored if reported.heartbeat else None
     if stored is None and reported.record is not None:
         stored = reported.record.reports.get(adapter)
     if stored is None:

@@ -12,7 +12,7 @@ from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
 
-from hyperfleet.api.compat.problems import BAD_REQUEST, Declined
+from hyperfleet.api.compat.problems import BAD_REQUEST, CompatRefused
 from hyperfleet.documents.wording import quote
 
 MAX_SEARCH: Final = 4096  # bytes
@@ -90,9 +90,9 @@ def parse(text: str) -> Node:
     return node
 
 
-def fail(message: str) -> Declined:
+def fail(message: str) -> CompatRefused:
     """Say what is wrong with a search."""
-    return Declined(BAD_REQUEST, f"search: {message}")
+    return CompatRefused(BAD_REQUEST, f"search: {message}")
 
 
 def _split(text: str) -> list[_Token]:
@@ -216,7 +216,7 @@ class _Parser:
         if not self._accept(keyword):
             raise self._unexpected(keyword)
 
-    def _unexpected(self, wanted: str) -> Declined:
+    def _unexpected(self, wanted: str) -> CompatRefused:
         token = self._next
         found = quote(token.text[:40]) if token.text else "the end"
         return fail(f"found {found} at character {token.at}, expected {wanted}")

@@ -7,16 +7,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
 from typing import Any, Final
 
-import msgspec
 from msgspec import Struct
 
+from hyperfleet.api.description.components import component_name, describe_types, refer
 from hyperfleet.api.description.headers import describe_headers
-from hyperfleet.api.description.operations import Body, Operation, Parameter, Schema, Shape, Success
-from hyperfleet.api.problems import CATALOGUE, MEDIA_TYPE, ProblemDocument
+from hyperfleet.api.description.operations import Operation, Parameter, RequestBody, Schema, Shape, Success
+from hyperfleet.api.problems import CATALOGUE, MEDIA_TYPE, ProblemDocumentBody
 from hyperfleet.api.wire import ALIASES, BASE
 
 _DATA: Final = ("example", "examples", "enum", "const")  # keys below which nothing is a schema
-_REF: Final = "#/components/schemas/{name}"
 _ALWAYS: Final = ("UriTooLong", "InternalError", "Overloaded", "StoreUnavailable", "Timeout")  # whatever is asked
 _CALLERS: Final = ("InvalidRequest", "Unauthenticated", "InvalidToken", "Forbidden", "IssuerUnavailable")
 _SCHEME: Final = "bearer"
@@ -41,12 +40,12 @@ are camelCase. Every error is a problem document (RFC 9457) with a stable `code`
 """
 
 
-def describe(operations: Sequence[Operation], *, is_asking: bool = False) -> Schema:
-    """Return the OpenAPI document of `operations`, whose paths are complete; `is_asking`: callers need a token."""
-    _, schemas = msgspec.json.schema_components(_find_types(operations), ref_template=_REF)
+def describe(operations: Sequence[Operation], *, has_authentication: bool = False) -> Schema:
+    """Return the OpenAPI document of `operations`, whose paths are complete."""
+    schemas = describe_types(_find_types(operations))
     paths: dict[str, Schema] = defaultdict(dict)
     for operation in operations:
-        paths[operation.path][operation.method] = _hoist(_describe_operation(operation, is_asking), schemas)
+        paths[operation.path][operation.method] = _hoist(_describe_operation(operation, has_authentication), schemas)
     return {
         "openapi": "3.1.0",
         "info": {"title": "HyperFleet", "version": version("hyperfleet"), "description": _ABOUT},
@@ -56,7 +55,7 @@ def describe(operations: Sequence[Operation], *, is_asking: bool = False) -> Sch
         "components": {
             "parameters": _share_parameters(operations),
             "schemas": dict(sorted(schemas.items())),
-            **({"securitySchemes": {_SCHEME: _BEARER}} if is_asking else {}),
+            **({"securitySchemes": {_SCHEME: _BEARER}} if has_authentication else {}),
         },
     }
 
@@ -64,12 +63,12 @@ def describe(operations: Sequence[Operation], *, is_asking: bool = False) -> Sch
 def _find_types(operations: Iterable[Operation]) -> list[type[Struct]]:
     """Return the types that operations answer, each once."""
     shapes = [success.shape for operation in operations for success in operation.successes]
-    groups = [shape if isinstance(shape, tuple) else (shape,) for shape in (*shapes, ProblemDocument)]
+    groups = [shape if isinstance(shape, tuple) else (shape,) for shape in (*shapes, ProblemDocumentBody)]
     return list(dict.fromkeys(shape for group in groups for shape in group if isinstance(shape, type)))
 
 
-def _describe_operation(operation: Operation, is_asking: bool) -> Schema:
-    is_guarded = is_asking and operation.role is not None
+def _describe_operation(operation: Operation, has_authentication: bool) -> Schema:
+    is_guarded = has_authentication and operation.role is not None
     refusals = (*_refusals_of_callers(operation), *operation.refusals) if is_guarded else operation.refusals
     described: Schema = {
         "operationId": operation.id,
@@ -134,7 +133,7 @@ def _describe_parameter(parameter: Parameter) -> Schema:
     return described
 
 
-def _describe_body(body: Body) -> Schema:
+def _describe_body(body: RequestBody) -> Schema:
     content = {"schema": _refer(body.shape), "example": body.example}
     return {"required": body.is_required, "content": dict.fromkeys(body.content_types, content)}
 
@@ -164,7 +163,7 @@ def _describe_problems(status: int, codes: Sequence[str]) -> Schema:
     return {
         "description": "\n\n".join(lines),
         "headers": describe_headers(_PROBLEM_HEADERS.get(status, ())),
-        "content": {MEDIA_TYPE: {"schema": _refer(ProblemDocument)}},
+        "content": {MEDIA_TYPE: {"schema": _refer(ProblemDocumentBody)}},
     }
 
 
@@ -172,7 +171,7 @@ def _refer(shape: Shape) -> dict[str, Any]:
     """Return a schema as it stands, or a reference to the component of a type."""
     if isinstance(shape, tuple):
         return {"anyOf": [_refer(each) for each in shape]}
-    return {"$ref": _REF.format(name=shape.__name__)} if isinstance(shape, type) else shape
+    return refer(component_name(shape)) if isinstance(shape, type) else shape
 
 
 def _hoist(value: Any, schemas: dict[str, Schema]) -> Any:
@@ -185,4 +184,4 @@ def _hoist(value: Any, schemas: dict[str, Schema]) -> Any:
     if not isinstance(value.get("title"), str):
         return hoisted
     schemas[value["title"]] = hoisted
-    return {"$ref": _REF.format(name=value["title"])}
+    return refer(value["title"])

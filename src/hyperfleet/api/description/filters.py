@@ -11,8 +11,8 @@ from hyperfleet.model.condition import STATUSES, TYPE_PATTERN
 from hyperfleet.model.phase import PHASES
 from hyperfleet.model.report import ADAPTER_PATTERN
 from hyperfleet.model.status import ADAPTER_STATES
+from hyperfleet.services.field_masks import MAX_DEPTH, MAX_PATHS
 from hyperfleet.services.filters import MAX_GROUPS, MAX_TERMS
-from hyperfleet.services.masks import MAX_DEPTH, MAX_PATHS
 from hyperfleet.services.search import DEFAULT_LIMIT, MAX_LIMIT, ORDERS
 from hyperfleet.services.selectors import MAX_VALUES
 from hyperfleet.services.transitions import CAUSES, VALUES

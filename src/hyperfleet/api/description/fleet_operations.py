@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from hyperfleet.api.description.filters import AT, FILTERS, GROUP_BY, LIMIT, PAGES, TREND
+from hyperfleet.api.description.kind_paths import KindPaths, noun_of
 from hyperfleet.api.description.operations import HTML, Operation, Parameter, Success
-from hyperfleet.api.description.places import Place, noun_of
 from hyperfleet.api.description.policy_operations import policy_operations
 from hyperfleet.api.description.resource_operations import IF_NONE_MATCH, NOT_MODIFIED
 from hyperfleet.api.description.status_operations import ADAPTER
@@ -16,11 +16,11 @@ from hyperfleet.api.shapes import (
     AdapterList,
     Catalogue,
     CatalogueEntry,
-    Liveness,
-    Readiness,
+    LivenessBody,
+    ReadinessBody,
     ResourceList,
     SharedCauses,
-    Summary,
+    SummaryBody,
 )
 from hyperfleet.api.streams import EVENT_STREAM
 from hyperfleet.api.wire import BASE
@@ -30,7 +30,7 @@ _SERVER: Final = "Server"
 _READING: Final = ("InvalidQuery", "InvalidHeader")
 
 
-def lists_of(place: Place) -> list[Operation]:
+def lists_of(place: KindPaths) -> list[Operation]:
     """Return the lists and summaries of a kind: of all its resources and, if it has a parent, of those below one."""
     name, tag, nouns, fleet = place.kind.name, place.tag, place.nouns, f"{BASE}/{place.kind.plural}"
     if place.parent is None:
@@ -63,7 +63,7 @@ def _lists(path: str, name: str, tag: str, what: str, above: tuple[Parameter, ..
             f"summarize{name}s",
             tag,
             f"Count the {what} by what they have in common",
-            (Success(200, "The groups, the largest first.", Summary, ("ETag",)), NOT_MODIFIED),
+            (Success(200, "The groups, the largest first.", SummaryBody, ("ETag",)), NOT_MODIFIED),
             "Of now or, with `at`, of a moment of the past; with `trend`, of many. The past is counted back from the "
             "present by undoing what happened since, so a moment costs as much as has changed since then.",
             (*above, GROUP_BY, AT, *TREND, *FILTERS, IF_NONE_MATCH),
@@ -131,12 +131,12 @@ def server_operations() -> list[Operation]:
     code = Parameter("code", "path", "The code of a problem.", example="NotFound")
     html = {"type": "string"}
     return [
-        _plain("/healthz", "getLiveness", "Ask whether the process lives", (Success(200, "It does.", Liveness),)),
+        _plain("/healthz", "getLiveness", "Ask whether the process lives", (Success(200, "It does.", LivenessBody),)),
         _plain(
             "/readyz",
             "getReadiness",
             "Ask whether the server can do its work",
-            (Success(200, "It can.", Readiness), Success(503, "It cannot, for these reasons.", Readiness)),
+            (Success(200, "It can.", ReadinessBody), Success(503, "It cannot, for these reasons.", ReadinessBody)),
         ),
         _plain("/openapi.json", "getDescription", "Read this document", (Success(200, "It.", {"type": "object"}),)),
         _plain("/docs", "getDocs", "Read this document as a page", (Success(200, "It.", html, content_type=HTML),)),

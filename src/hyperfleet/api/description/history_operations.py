@@ -13,8 +13,8 @@ from hyperfleet.api.description.filters import (
     SPAN,
     SUBJECT,
 )
+from hyperfleet.api.description.kind_paths import KindPaths
 from hyperfleet.api.description.operations import TEXT, Operation, Success
-from hyperfleet.api.description.places import Place
 from hyperfleet.api.description.resource_operations import IF_NONE_MATCH, NOT_MODIFIED
 from hyperfleet.api.description.watch_operations import TOLD, WATCHING
 from hyperfleet.api.difference_wire import Differences
@@ -24,7 +24,7 @@ from hyperfleet.api.streams import EVENT_STREAM
 from hyperfleet.api.wire import BASE
 
 
-def operations_on(place: Place) -> list[Operation]:
+def operations_on(place: KindPaths) -> list[Operation]:
     """Return the operations on the past and the present of resources of a kind."""
     refusals = ("InvalidQuery", "InvalidHeader", "NotFound")
     return [

@@ -30,7 +30,7 @@ class Parameter(Struct, frozen=True):
     is_required: bool = False  # of a header or in the query; in a path all are
 
 
-class Body(Struct, frozen=True):
+class RequestBody(Struct, frozen=True):
     """The body of a request: what fits it, one that works, and under which content types it may come."""
 
     shape: Shape
@@ -62,6 +62,6 @@ class Operation(Struct, frozen=True):
     successes: tuple[Success, ...]
     description: str = ""
     parameters: tuple[Parameter, ...] = ()
-    body: Body | None = None
+    body: RequestBody | None = None
     refusals: tuple[str, ...] = ()
     role: Role | None = "reader"  # that a caller needs; None: everybody may

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from hyperfleet.api.description import requests
+from hyperfleet.api.description import request_schemas
 from hyperfleet.api.description.examples import POLICY
 from hyperfleet.api.description.filters import CONTINUE, FILTERS, LIMIT, REPLAY
-from hyperfleet.api.description.operations import TEXT, Body, Operation, Parameter, Success
+from hyperfleet.api.description.operations import TEXT, Operation, Parameter, RequestBody, Success
 from hyperfleet.api.description.resource_operations import IF_NONE_MATCH, NOT_MODIFIED
 from hyperfleet.api.policy import MEDIA_TYPES
-from hyperfleet.api.shapes import PolicyCheck, PolicyInForce, PolicyVersionAnswer, PolicyVersionList
+from hyperfleet.api.shapes import PolicyCheckBody, PolicyInForce, PolicyVersionAnswer, PolicyVersionList
 from hyperfleet.api.simulation_wire import SimulationAnswer
 from hyperfleet.api.streams import EVENT_STREAM
 from hyperfleet.api.wire import BASE
@@ -20,7 +20,7 @@ _POLICY_IF_MATCH: Final = Parameter(
     "If-Match",
     "header",
     'Which version it replaces: the ETag of `GET /policy`, or the version alone, as in `"3"`; `*` for any.',
-    requests.ENTITY_TAGS,
+    request_schemas.ENTITY_TAGS,
     "*",
     is_required=True,
 )
@@ -89,12 +89,12 @@ def _changing() -> list[Operation]:
             "putPolicy",
             _FLEET,
             "Put another policy in force",
-            (Success(200, _RECOMPUTED, (PolicyInForce, PolicyCheck), ("ETag?",)),),
+            (Success(200, _RECOMPUTED, (PolicyInForce, PolicyCheckBody), ("ETag?",)),),
             "The policy gets the checks of a policy file. One with errors changes nothing; each error is told with its "
             "line and column. A policy that says what the one in force says makes no new version. It stays in force "
             "over restarts until somebody replaces it, or changes a policy file that a server is started with.",
             (_POLICY_IF_MATCH, _DRY_RUN),
-            Body(requests.POLICY, POLICY, MEDIA_TYPES),
+            RequestBody(request_schemas.POLICY, POLICY, MEDIA_TYPES),
             refusals=_CHANGING,
             role="admin",
         ),
@@ -108,7 +108,7 @@ def _changing() -> list[Operation]:
             "Makes a new version with the text of an old one, after the same checks: a version that this server can no "
             "longer compile is refused with its errors.",
             (_POLICY_IF_MATCH,),
-            Body(requests.ROLLBACK, {"version": 1}),
+            RequestBody(request_schemas.ROLLBACK, {"version": 1}),
             refusals=("NotFound", *_CHANGING),
             role="admin",
         ),
@@ -142,6 +142,6 @@ def _simulating() -> Operation:
         "tried. With `Accept: text/event-stream` the answer comes as events: `progress` several times a second, "
         "then `result`, or `failed` with a problem document; the limit of time for requests does not hold then.",
         (*FILTERS, LIMIT, REPLAY),
-        Body(requests.POLICY, POLICY, MEDIA_TYPES),
+        RequestBody(request_schemas.POLICY, POLICY, MEDIA_TYPES),
         refusals=("InvalidBody", "RequestTimeout", "InvalidPolicy", "BodyTooLarge", "UnsupportedMediaType"),
     )

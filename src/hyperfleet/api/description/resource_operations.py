@@ -4,38 +4,38 @@ from __future__ import annotations
 
 from typing import Final
 
-from hyperfleet.api.description import examples, requests
+from hyperfleet.api.description import examples, request_schemas
 from hyperfleet.api.description.filters import AT, FIELDS
-from hyperfleet.api.description.operations import JSON, MERGE_PATCH, Body, Operation, Parameter, Success
-from hyperfleet.api.description.places import Place
+from hyperfleet.api.description.kind_paths import KindPaths
+from hyperfleet.api.description.operations import JSON, MERGE_PATCH, Operation, Parameter, RequestBody, Success
 from hyperfleet.api.description.watch_operations import TOLD, WATCHING
 from hyperfleet.api.shapes import RESOURCE_OR_PARTS
 from hyperfleet.api.streams import EVENT_STREAM
 from hyperfleet.api.wire import ResourceAnswer
 
 IF_MATCH: Final = Parameter(
-    "If-Match", "header", "Do it only if the resource still has one of these ETags.", requests.ENTITY_TAGS, "*"
+    "If-Match", "header", "Do it only if the resource still has one of these ETags.", request_schemas.ENTITY_TAGS, "*"
 )
 IF_NONE_MATCH: Final = Parameter(
-    "If-None-Match", "header", "Answer 304 if it still has one of these ETags.", requests.ENTITY_TAGS, '"1"'
+    "If-None-Match", "header", "Answer 304 if it still has one of these ETags.", request_schemas.ENTITY_TAGS, '"1"'
 )
 IDEMPOTENCY_KEY: Final = Parameter(
     "Idempotency-Key",
     "header",
     "A word of your own for this request: sent again with it, the request is answered again but not done again.",
-    requests.IDEMPOTENCY_KEY,
+    request_schemas.IDEMPOTENCY_KEY,
     "8e03978e-40d5-43dd-bc93-6894a57f9324",
 )
 NOT_MODIFIED: Final = Success(304, "It is still the one you know.", None, ("ETag",))
 WRITING: Final = ("InvalidBody", "InvalidHeader", "RequestTimeout", "BodyTooLarge", "UnsupportedMediaType")
 
 
-def operations_on(place: Place) -> list[Operation]:
+def operations_on(place: KindPaths) -> list[Operation]:
     """Return the operations on resources of a kind."""
     return [_create(place), _read(place), _replace(place), _patch(place), _delete(place), _force_delete(place)]
 
 
-def _create(place: Place) -> Operation:
+def _create(place: KindPaths) -> Operation:
     kind = place.kind
     return Operation(
         "post",
@@ -54,7 +54,7 @@ def _create(place: Place) -> Operation:
         ),
         "The name must be free among those of the same kind and parent; that of a resource which is being deleted is.",
         (*place.collection_parameters, IDEMPOTENCY_KEY),
-        Body(requests.creation(kind), examples.creation_of(kind)),
+        RequestBody(request_schemas.creation(kind), examples.creation_of(kind)),
         (
             *WRITING,
             "InvalidLabels",
@@ -67,7 +67,7 @@ def _create(place: Place) -> Operation:
     )
 
 
-def _read(place: Place) -> Operation:
+def _read(place: KindPaths) -> Operation:
     return Operation(
         "get",
         place.item,
@@ -91,7 +91,7 @@ def _read(place: Place) -> Operation:
     )
 
 
-def _replace(place: Place) -> Operation:
+def _replace(place: KindPaths) -> Operation:
     return Operation(
         "put",
         place.item,
@@ -102,7 +102,9 @@ def _replace(place: Place) -> Operation:
         "What GET answered can be sent back with changes; what only the server sets is ignored. "
         "A `generation` in the body must be that of the resource.",
         (*place.item_parameters, IF_MATCH),
-        Body(requests.replacement(place.kind), {"spec": examples.spec_of(place.kind), "labels": examples.LABELS}),
+        RequestBody(
+            request_schemas.replacement(place.kind), {"spec": examples.spec_of(place.kind), "labels": examples.LABELS}
+        ),
         (
             *WRITING,
             "InvalidLabels",
@@ -116,7 +118,7 @@ def _replace(place: Place) -> Operation:
     )
 
 
-def _patch(place: Place) -> Operation:
+def _patch(place: KindPaths) -> Operation:
     return Operation(
         "patch",
         place.item,
@@ -127,7 +129,7 @@ def _patch(place: Place) -> Operation:
         "A JSON merge patch (RFC 7396): objects merge, null takes away, everything else replaces. "
         "A `generation` in the body must be that of the resource.",
         (*place.item_parameters, IF_MATCH),
-        Body(requests.patch(place.kind), {"labels": {"team": "payments"}}, (MERGE_PATCH, JSON)),
+        RequestBody(request_schemas.patch(place.kind), {"labels": {"team": "payments"}}, (MERGE_PATCH, JSON)),
         (
             *WRITING,
             "InvalidLabels",
@@ -141,7 +143,7 @@ def _patch(place: Place) -> Operation:
     )
 
 
-def _delete(place: Place) -> Operation:
+def _delete(place: KindPaths) -> Operation:
     return Operation(
         "delete",
         place.item,
@@ -157,7 +159,7 @@ def _delete(place: Place) -> Operation:
     )
 
 
-def _force_delete(place: Place) -> Operation:
+def _force_delete(place: KindPaths) -> Operation:
     return Operation(
         "post",
         f"{place.item}/force-delete",
@@ -167,7 +169,7 @@ def _force_delete(place: Place) -> Operation:
         (Success(204, "It is gone, and what was below it."),),
         "What adapters made may remain. History keeps who did it and why.",
         place.item_parameters,
-        Body(requests.FORCE_DELETE, {"reason": "the cloud account was closed"}),
+        RequestBody(request_schemas.FORCE_DELETE, {"reason": "the cloud account was closed"}),
         (*WRITING, "NotFound", "NotBeingDeleted"),
         role="admin",
     )

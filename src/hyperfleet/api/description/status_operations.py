@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from hyperfleet.api.description import examples, requests
+from hyperfleet.api.description import examples, request_schemas
 from hyperfleet.api.description.filters import AT
-from hyperfleet.api.description.operations import JSON, MERGE_PATCH, Body, Operation, Parameter, Success
-from hyperfleet.api.description.places import Place
+from hyperfleet.api.description.kind_paths import KindPaths
+from hyperfleet.api.description.operations import JSON, MERGE_PATCH, Operation, Parameter, RequestBody, Success
 from hyperfleet.api.description.resource_operations import IF_NONE_MATCH, NOT_MODIFIED, WRITING
-from hyperfleet.api.wire import BASE, AdapterStatus, BatchAnswer, BriefReportAnswer, ReportAnswer, StatusObject
+from hyperfleet.api.wire import BASE, AdapterStatus, BatchAnswer, BriefReportAnswer, ReportAnswerBody, StatusObject
 
-ADAPTER: Final = Parameter("adapter", "path", "The name of the adapter.", requests.ADAPTER_NAME, "dns")
+ADAPTER: Final = Parameter("adapter", "path", "The name of the adapter.", request_schemas.ADAPTER_NAME, "dns")
 PREFER: Final = Parameter(
     "Prefer",
     "header",
@@ -29,12 +29,12 @@ _TAKEN: Final = "What became of each report is in `outcomes`: a discarded one is
 _REFUSALS: Final = (*WRITING, "NotFound", "GenerationAhead", "TooManyAdapters")
 
 
-def operations_on(place: Place) -> list[Operation]:
+def operations_on(place: KindPaths) -> list[Operation]:
     """Return the operations on the reports about resources of a kind."""
     return [*_whole_object(place), *_one_adapter(place)]
 
 
-def _whole_object(place: Place) -> list[Operation]:
+def _whole_object(place: KindPaths) -> list[Operation]:
     path, kind, tag = f"{place.item}/statuses", place.kind.name, f"{place.kind.name} reports"
     status_id = Parameter("statusId", "path", "The id of the status object.", example=f"status-{place.example_id}")
     return [
@@ -62,7 +62,7 @@ def _whole_object(place: Place) -> list[Operation]:
             "Always the same request, be it the first report or not. Several reports under `adapterStatuses` are "
             "taken in together, or none of them.",
             (*place.item_parameters, PREFER),
-            Body(requests.REPORT_OR_REPORTS, examples.REPORT),
+            RequestBody(request_schemas.REPORT_OR_REPORTS, examples.REPORT),
             _REFUSALS,
             role="reporter",
         ),
@@ -86,14 +86,14 @@ def _whole_object(place: Place) -> list[Operation]:
             (_taken(place, 200, "Taken in."),),
             "The same as POST for those who know the id of the status object; before the first report there is none.",
             (*place.item_parameters, status_id, PREFER),
-            Body(requests.REPORT_OR_REPORTS, examples.REPORT, (JSON, MERGE_PATCH)),
+            RequestBody(request_schemas.REPORT_OR_REPORTS, examples.REPORT, (JSON, MERGE_PATCH)),
             _REFUSALS,
             role="reporter",
         ),
     ]
 
 
-def _one_adapter(place: Place) -> list[Operation]:
+def _one_adapter(place: KindPaths) -> list[Operation]:
     path, kind, tag = f"{place.item}/statuses/adapters/{{adapter}}", place.kind.name, f"{place.kind.name} reports"
     unnamed = {key: value for key, value in examples.REPORT.items() if key != "adapter"}
     return [
@@ -117,7 +117,7 @@ def _one_adapter(place: Place) -> list[Operation]:
             (_taken(place, 200, "Taken in."),),
             "",
             (*place.item_parameters, ADAPTER, PREFER),
-            Body(requests.REPORT_OF_NAMED, unnamed),
+            RequestBody(request_schemas.REPORT_OF_NAMED, unnamed),
             ("InvalidRequest", *_REFUSALS),
             role="reporter",
         ),
@@ -148,17 +148,17 @@ def batch_operation(most: int) -> Operation:
         (Success(200, "What became of each report, in the order they were sent.", BatchAnswer),),
         f"Up to {most} reports; each is taken in or refused as if it had come alone.",
         (),
-        Body(requests.batch(most), {"reports": [report]}),
+        RequestBody(request_schemas.batch(most), {"reports": [report]}),
         WRITING,
         role="reporter",
     )
 
 
-def _taken(place: Place, status: int, description: str) -> Success:
+def _taken(place: KindPaths, status: int, description: str) -> Success:
     return Success(
         status,
         f"{description} {_TAKEN}",
-        (ReportAnswer, BriefReportAnswer),
+        (ReportAnswerBody, BriefReportAnswer),
         ("Preference-Applied?", *(("Location",) if status == 201 else ())),
         links=place.report_links,
     )

@@ -10,15 +10,15 @@ from hyperfleet.api.description import (
     status_operations,
     watch_operations,
 )
+from hyperfleet.api.description.kind_paths import KindPaths
 from hyperfleet.api.description.operations import Operation
-from hyperfleet.api.description.places import Place
 
 
 def list_operations(context: Context) -> list[Operation]:
     """Return the operations on every kind there is, then those on the fleet and on the server."""
     operations: list[Operation] = []
     for kind in context.kinds:
-        place = Place(kind, context.kinds)
+        place = KindPaths(kind, context.kinds)
         operations += fleet_operations.lists_of(place)
         operations += resource_operations.operations_on(place)
         operations += watch_operations.operations_on(place)

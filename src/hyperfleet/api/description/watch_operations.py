@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
+from hyperfleet.api.description.kind_paths import KindPaths
 from hyperfleet.api.description.operations import Operation, Parameter, Success
-from hyperfleet.api.description.places import Place
 from hyperfleet.api.shapes import WaitAnswer
 from hyperfleet.api.streams import EVENT_STREAM
 from hyperfleet.documents.durations import PATTERN, format_duration
-from hyperfleet.services.wishes import DEFAULT_TIMEOUT, MAX_TERMS, MAX_TIMEOUT, WISH_PATTERN
+from hyperfleet.services.wait_query import DEFAULT_TIMEOUT, MAX_TERMS, MAX_TIMEOUT, WAIT_CONDITION_PATTERN
 
 WATCH: Final = Parameter(
     "watch",
@@ -33,7 +33,7 @@ TOLD: Final = "With `watch=true`: a stream of events, see `docs/watch.md`."
 
 
 def _wishes(name: str, description: str, example: str | None = None) -> Parameter:
-    item = {"type": "string", "pattern": rf"^(?:{WISH_PATTERN})$"}
+    item = {"type": "string", "pattern": rf"^(?:{WAIT_CONDITION_PATTERN})$"}
     return Parameter(name, "query", description, {"type": "array", "items": item, "maxItems": MAX_TERMS}, example)
 
 
@@ -61,7 +61,7 @@ _PARAMETERS: Final = (
 )
 
 
-def operations_on(place: Place) -> list[Operation]:
+def operations_on(place: KindPaths) -> list[Operation]:
     """Return the operation that waits for a resource of a kind."""
     return [
         Operation(

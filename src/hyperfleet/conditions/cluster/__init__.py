@@ -1,10 +1,10 @@
-"""The status of a Cluster, computed from what is known of the objects it is made of.
+"""The status of a Cluster, computed from the objects it consists of.
 
 A tour, in the order a newcomer meets it:
 
     scope           what is looked at: the Cluster, its providers' objects, its descendants, the connection
     objects         reads Kubernetes objects into these values
-    status          the story on one screen: every decision, in order
+    status          every decision, in order, on one screen
     availability    `Available`, and the availability gates (gates)
     infrastructure, control_plane    what providers say (provided: the table both share)
     workers, machines, operations    what machines say (rollup: how they are aggregated)

@@ -1,7 +1,7 @@
-"""`Available`: is the cluster in working order? A summary of its siblings and of the availability gates.
+"""`Available`: whether the cluster works. A summary of the other conditions and of the availability gates.
 
-Two rules bend the usual priorities: what is gone while the Cluster is being deleted is no issue, nor is a
-topology that is merely not done yet (an upgrade, a hook).
+Two exceptions to the usual priorities: parts that are gone while the Cluster is being deleted are not an issue, nor is
+a topology that is only unfinished (an upgrade, a hook).
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def available(view: ClusterView) -> Condition:
     cluster = Source(kind="Cluster", conditions=tuple(use_wire_reason(c) for c in view.conditions))
     try:
         return summarize(cluster, _summary(view))
-    except MergeError:  # only a gate named Available gets here; `lint_gates` tells its author
+    except MergeError:  # only a gate named Available gets here; `lint_gates` reports it
         return internal_error(AVAILABLE)
 
 

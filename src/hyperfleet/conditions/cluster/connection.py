@@ -29,7 +29,7 @@ def remote_connection_probe(view: ClusterView) -> Condition:
 
 
 def _never_connected(view: ClusterView) -> Condition:
-    """Stay with what was said before, also across a restart of the controller, until patience ends."""
+    """Keep the previous condition, also across a restart of the controller, until the time is up."""
     if view.scope.probe.consecutive_failures >= _PATIENCE:
         return _failed("Remote connection probe failed")
     previous = get(view.conditions, REMOTE_CONNECTION_PROBE)

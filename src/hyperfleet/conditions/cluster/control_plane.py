@@ -42,7 +42,7 @@ def control_plane_available(view: ClusterView) -> Condition:
 
 
 def _machines_available(view: ClusterView) -> Condition:
-    """Let stand-alone control plane machines speak for themselves, as no provider's object does."""
+    """Use stand-alone control plane machines, as there is no provider's object."""
     descendants = view.scope.descendants
     if descendants is None:
         return not_listed(view, CONTROL_PLANE_AVAILABLE)
@@ -52,7 +52,7 @@ def _machines_available(view: ClusterView) -> Condition:
 
 
 def control_plane_initialized(view: ClusterView) -> Condition:
-    """Decide `ControlPlaneInitialized`; once True it is never taken back."""
+    """Decide `ControlPlaneInitialized`; once True it stays True."""
     previous = get(view.conditions, CONTROL_PLANE_INITIALIZED)
     if previous is not None and previous.status == TRUE:
         return previous

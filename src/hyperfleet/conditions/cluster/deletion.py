@@ -1,4 +1,4 @@
-"""`Deleting`: how far the deletion of a Cluster has come.
+"""`Deleting`: the progress of the deletion of a Cluster.
 
 Hooks go first, then all that depends on the control plane, then the control plane, then the infrastructure.
 """
@@ -58,7 +58,7 @@ def _remaining(scope: ClusterScope, descendants: Descendants) -> Iterator[str]:
 
 
 def _wait_for(provider: Provider | Absence, reference: Reference, reason: str) -> Condition | None:
-    """Wait for a provider's object, or admit that it cannot be read; None when it is gone."""
+    """Wait for a provider's object, or report that it cannot be read; None when it is gone."""
     if not reference.is_defined or provider is Absence.NOT_FOUND:
         return None
     if provider is Absence.UNREAD:

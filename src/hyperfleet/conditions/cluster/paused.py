@@ -1,4 +1,4 @@
-"""`Paused`: nobody is to touch this object."""
+"""`Paused`: controllers must not change this object."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def paused_object(cluster: ClusterObject, kind: str, *, has_annotation: bool) ->
 
 
 def pause_causes(cluster: ClusterObject, kind: str, *, has_annotation: bool) -> str:
-    """Say what pauses an object: the Cluster's spec, its own annotation, or both."""
+    """Describe what pauses an object: the Cluster's spec, its own annotation, or both."""
     causes = (
         (cluster.is_paused, "Cluster spec.paused is set to true"),
         (has_annotation, f"{kind} has the cluster.x-k8s.io/paused annotation"),

@@ -1,7 +1,7 @@
 """The phase of a Cluster: one word for people. Programs decide by conditions.
 
-Two vocabularies: `core_phase` is Cluster API's, and stands wherever its core controller runs; `capt_phase` is
-the CAPT design's, for Clusters whose status our operator owns.
+There are two: `core_phase` is Cluster API's, used wherever its core controller runs; `capt_phase` is that of the CAPT
+design, for Clusters whose status our operator owns.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """One table, two conditions: what a provider's object says about the part of the cluster it provides.
 
-`InfrastructureReady` and `ControlPlaneAvailable` differ only in the words of a `ProvidedPart`.
+`InfrastructureReady` and `ControlPlaneAvailable` differ only in the texts of a `ProvidedPart`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class ProvidedPart(Struct, frozen=True, kw_only=True):
     target: str  # the condition of the Cluster
     source_type: str  # the condition of the provider's object; also the reason when all is well
     not_reason: str
-    was_provided: bool  # the Cluster's own flag, which is never taken back
+    was_provided: bool  # the Cluster's own flag, which is never reset
     flag_field: str
     reference: Reference
     object: Provider | Absence

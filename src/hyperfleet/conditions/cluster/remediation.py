@@ -31,7 +31,7 @@ def remediating(view: ClusterView) -> Condition:
 
 
 def _left_alone(unhealthy: Sequence[Machine]) -> str:
-    """Name the machines that are not well and that nobody will replace."""
+    """List the unhealthy machines that will not be replaced."""
     if not unhealthy:
         return ""
     names = sorted(machine.name for machine in unhealthy)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def not_listed(view: ClusterView, target: str) -> Condition:
-    """Say why nothing is known of the descendants: they are not due yet, or listing them failed."""
+    """Explain why descendants are unknown: it is too early, or listing them failed."""
     if view.cluster.awaits_topology and not view.cluster.is_deleting:
         return Condition(target, UNKNOWN, OBJECT_DOES_NOT_EXIST, AWAITING_TOPOLOGY)
     return internal_error(target)

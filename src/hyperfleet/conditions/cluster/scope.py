@@ -62,7 +62,7 @@ class ClusterObject(Struct, frozen=True, kw_only=True):
     infrastructure_ref: Reference = Reference()
     control_plane_ref: Reference = Reference()
     control_plane_endpoint: ControlPlaneEndpoint = ControlPlaneEndpoint()
-    infrastructure_provisioned: bool = False  # status.initialization, never taken back
+    infrastructure_provisioned: bool = False  # status.initialization, never reset
     control_plane_initialized: bool = False
     availability_gates: tuple[AvailabilityGate, ...] | None = None  # None: not given, so those of the class count
 
@@ -114,7 +114,7 @@ class Machine(Source, frozen=True, kw_only=True):
     kind: str = "Machine"
     created: datetime | None = None
     has_node_ref: bool = False
-    is_pool_member: bool = False  # made by a MachinePool, which speaks for it
+    is_pool_member: bool = False  # made by a MachinePool, which represents it
     is_owned_by_cluster: bool = False
     version: str = ""
 
@@ -163,7 +163,7 @@ class Descendants(Struct, frozen=True, kw_only=True):
 
     @property
     def stand_alone_machine_sets(self) -> tuple[MachineGroup, ...]:
-        """The MachineSets that no MachineDeployment speaks for."""
+        """The MachineSets without a MachineDeployment."""
         return tuple(group for group in self.machine_sets if group.is_owned_by_cluster)
 
 

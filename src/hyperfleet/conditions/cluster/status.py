@@ -87,6 +87,6 @@ def compute_status(scope: ClusterScope, previous: ClusterStatus, now: datetime) 
 
 
 def _decide(view: ClusterView, decision: Decision) -> ClusterView:
-    """Make one decision and write it down, so that the next one sees it."""
+    """Make one decision and record it, so that the next one sees it."""
     conditions = set_condition(view.conditions, decision(view), now=view.now, generation=view.cluster.generation)
     return replace(view, conditions=conditions)

@@ -1,7 +1,7 @@
 """`TopologyReconciled`: has everything the topology asks for been written to the objects of the cluster?
 
 The topology controller writes this condition, not `compute_status`: it must be in the list before `Available`
-is decided. An upgrade in progress is told step by step in the message.
+is decided. The message shows an upgrade in progress step by step.
 """
 
 from collections.abc import Iterator

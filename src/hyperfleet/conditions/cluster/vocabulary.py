@@ -1,7 +1,6 @@
-"""The words of a Cluster's status: condition types, reasons and the fixed texts, as they go over the wire.
+"""The constants of a Cluster's status: condition types, reasons and fixed texts, as on the wire.
 
-Reasons have shorter names on the wire than in the transition table people know from the documentation; those
-names are accepted as aliases on input and never written.
+Some reasons have longer names in the documentation of Cluster API; those are accepted as aliases and never written.
 """
 
 from __future__ import annotations
@@ -84,5 +83,5 @@ def use_wire_reason(condition: Condition) -> Condition:
 
 
 def internal_error(type_: str) -> Condition:
-    """Make the condition that admits we could not find out."""
+    """Make the condition for a state that could not be determined."""
     return Condition(type_, UNKNOWN, INTERNAL_ERROR, CHECK_LOGS)

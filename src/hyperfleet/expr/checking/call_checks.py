@@ -1,7 +1,7 @@
 """The checker's rules for calls: of functions and methods, of builtins, of builtins with a predicate.
 
-`checker` lists them in its table. What fits what is decided in `calls` and `predicates`; here arguments are checked
-in the order in which the original reports, and the messages are placed.
+`checker` lists them in its table. What fits what is decided in `calls` and `predicates`; here arguments are
+checked in the order in which the original reports errors, and messages get their places.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class _Arguments:
-    """The arguments of a call, each of which is checked when it is first asked for."""
+    """The arguments of a call, each checked on first use."""
 
     def __init__(self, walker: Walker, nodes: tuple[ExprNode, ...]) -> None:
         self._walker = walker
@@ -42,7 +42,7 @@ class _Arguments:
         _make_float(self._nodes[index])
 
     def rest(self) -> tuple[ExprNode, ...]:
-        """Return the arguments that nobody has asked for."""
+        """Return the arguments that have not been checked yet."""
         return self._nodes[self._seen :]
 
 
@@ -59,7 +59,7 @@ def _make_float(node: ExprNode) -> bool:
 
 
 def check_call(walker: Walker, node: Call) -> Type:
-    """Check a call of what is no builtin; the arguments of an unknown function are not checked."""
+    """Check a call of something that is not a builtin; the arguments of an unknown function are not checked."""
     callee = node.callee
     if isinstance(callee, Identifier) and callee.name == "$env":
         walker.error(node, f"{walker.environment.name} is not callable")

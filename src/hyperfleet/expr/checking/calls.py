@@ -1,7 +1,7 @@
 """The types of calls: whether arguments fit a function, and what it returns.
 
-The checker hands over the arguments as `Arguments`, which types each one when it is first asked for: an argument
-that does not fit is reported before a later one is looked at, as in the original.
+The checker hands over the arguments as `Arguments`, which types each one on first use: an argument that
+does not fit is reported before a later one is checked, as in the original.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Arguments(Protocol):
         """Return how many there are."""
 
     def type_of(self, index: int) -> Type:
-        """Return the type of one, which is checked now if it was not before."""
+        """Return the type of an argument, checking it if necessary."""
 
     def make_float(self, index: int) -> None:
         """Read the integer literals of one as floating-point numbers."""
@@ -110,7 +110,7 @@ def _wrong_count(name: str, function: Func, count: int) -> Misfit | None:
 
 
 def _misfit(name: str, arguments: Arguments, index: int, parameter: Type) -> Misfit | None:
-    """Tell why an argument does not fit its parameter."""
+    """Describe why an argument does not fit its parameter."""
     found = arguments.type_of(index)
     if is_integer(found):
         if is_float(parameter):
@@ -131,7 +131,7 @@ def _misfit(name: str, arguments: Arguments, index: int, parameter: Type) -> Mis
 
 
 def _name_of(found: Type) -> str:
-    """Return the name of an argument's type in complaints; the original has none for nil."""
+    """Return the name of an argument's type for messages; the original has none for nil."""
     return "%!s(<nil>)" if is_nil(found) else printed(found).name
 
 

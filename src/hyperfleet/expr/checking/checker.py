@@ -1,8 +1,8 @@
-"""Types for every node of a tree, or all the errors that can be found without guessing.
+"""Set the type of every node of a tree, or report all errors that can be found without guessing.
 
-The front door calls `check` after parsing. Each node gets its `type`; a node in error counts as unknown, so that
+`compile` calls `check` after parsing. Each node gets its `type`; a node in error counts as unknown, so that
 one mistake is reported once. The first error is the original's, and it carries the further ones. The rules are in
-`operators`, `calls` and `predicates`; this module and its two `checker_…` siblings walk and place the messages.
+`operators`, `calls` and `predicates`; this module walks the tree and places the messages.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def _check_identifier(walker: Walker, node: Identifier) -> Type:
 
 
 def _check_pointer(walker: Walker, node: Pointer) -> Type:
-    """Find what `#` or `#name` stands for."""
+    """Find the type of `#` or `#name`."""
     if not walker.loops:
         return walker.error(node, "cannot use pointer accessor outside predicate")
     collection, pointers = walker.loops[-1]

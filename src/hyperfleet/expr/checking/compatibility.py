@@ -1,6 +1,6 @@
-"""What types have to do with each other: questions that the checker and its rule tables ask.
+"""Relations between types, for the checker and its rule tables.
 
-Nothing here reports: the caller words the error.
+Nothing here reports errors; the caller does.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def is_bytes(found: Type) -> bool:
 
 
 def through(found: Type) -> Type:
-    """Look through nullable types at what they hold."""
+    """Return the type inside a nullable type."""
     while isinstance(found, Nullable):
         found = found.target
     return found
@@ -77,11 +77,11 @@ def printed(found: Type) -> Type:
 
 
 def is_assignable(found: Type, wanted: Type) -> bool:
-    """Tell whether a value of one type may stand where the other is declared."""
+    """Tell whether a value of one type may be used where the other is declared."""
     if found.kind == "nil":
         return wanted.kind in _TAKE_NIL and wanted.name != "unknown"
     if "unknown" in (found.name, wanted.name):
-        return False  # nothing is known, so nothing can be promised
+        return False  # nothing is known about it
     return wanted.kind == "any" or (found.kind == wanted.kind and found.name == wanted.name)
 
 

@@ -1,4 +1,4 @@
-"""What an expression may name, as the checker looks it up and the parser needs to know."""
+"""The names that an expression may use, for the checker and the parser."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Environment:
         return name in BUILTINS and name not in self.disabled
 
     def allows_unknown(self) -> bool:
-        """Tell whether a name that is nowhere declared is no error."""
+        """Tell whether undeclared names are allowed."""
         return self.schema is None or not self.is_strict
 
     def overridden(self) -> frozenset[str]:

@@ -1,4 +1,4 @@
-"""The types of operators: what `left op right` gives, or why it cannot be.
+"""The types of operators: what `left op right` gives, or why it is invalid.
 
 The checker calls `binary_type` and `unary_type` with the types of the operands. A rule is a function of both
 types; the simple ones are rows of `_RESULTS`.
@@ -61,7 +61,7 @@ def binary_type(operator: str, left: Type, right: Type) -> Type | str:
 
 
 def _class_of(found: Type) -> str:
-    """Return how arithmetic and order see a type; empty when they have no use for it."""
+    """Return how arithmetic and order see a type; empty if they do not apply to it."""
     if found.kind in ("int", "float"):
         return "number" if is_number(found) else ""
     return found.kind if found.kind in ("any", "string", "time", "duration") else ""

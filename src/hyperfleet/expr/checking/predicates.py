@@ -1,6 +1,6 @@
 """The types of builtins that take a predicate: what `#name` may be inside, and what comes out.
 
-The checker walks; this table says what each of the fifteen wants and gives.
+The checker walks the tree; this table has what each of the fifteen takes and returns.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The walk of the checker: its state, and what every rule needs.
+"""The state of the checker, and what every rule needs.
 
 `checker` makes one for a tree; its rules are functions of the walker and a node, one for each class of node.
 """
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
     Rules: TypeAlias = Mapping[type[ExprNode], Callable[["Walker", Any], Type]]
 
-MOST_ERRORS = 20  # more help nobody, and each one quotes the text
+MAX_ERRORS = 20  # more would not help, and each one quotes the text
 
 
 class Walker:
-    """One check under way: the errors so far, the `let` variables, and the predicates around the node.
+    """One check in progress: the errors so far, the `let` variables, and the predicates around the node.
 
     A predicate in scope is the type of its collection, and the types of the names after `#`.
     """
@@ -40,7 +40,7 @@ class Walker:
         self.errors: list[ExprTypeError] = []
         self.variables: NameScope[Type] = NameScope()
         self.loops: list[tuple[Type, Mapping[str, Type]]] = []
-        self.patterns = ALLOWANCE  # what is left for constant patterns
+        self.patterns = ALLOWANCE  # the remaining allowance for constant patterns
         self._rules = rules
 
     def visit(self, node: ExprNode) -> Type:
@@ -51,7 +51,7 @@ class Walker:
 
     def error(self, node: ExprNode, message: str) -> Type:
         """Record an error at a node, whose type is unknown then."""
-        if len(self.errors) < MOST_ERRORS:
+        if len(self.errors) < MAX_ERRORS:
             found = error_at(ExprTypeError, self.text, node.offset, message)
             if all(str(found) != str(known) for known in self.errors):
                 self.errors.append(found)
@@ -77,5 +77,5 @@ class Walker:
         del self.errors[known:]
 
     def undeclared(self, node: ExprNode, name: str) -> Type:
-        """Return what a name is that nothing declares."""
+        """Return the type of an undeclared name."""
         return UNKNOWN if self.environment.allows_unknown() else self.error(node, f"unknown name {name}")

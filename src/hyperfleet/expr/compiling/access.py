@@ -47,7 +47,7 @@ def emit_identifier(emitter: Emitter, node: Identifier) -> ast.expr:
 
 
 def _emit_environment(emitter: Emitter) -> ast.expr:
-    """Emit `$env`, which is made once in an evaluation."""
+    """Emit `$env`, which is built once per evaluation."""
     if not any(isinstance(declared, Func) for declared in (emitter.schema or {}).values()):
         return py.name(py.ENVIRONMENT)
     emitter.whole = emitter.whole or emitter.fresh("w")
@@ -74,7 +74,7 @@ def emit_pointer(emitter: Emitter, node: Pointer) -> ast.expr:
 
 
 def emit_let(emitter: Emitter, node: Let) -> ast.expr:
-    """Emit a declaration and what it is good for; a long row of them is a loop."""
+    """Emit a declaration and its body; iterative, for long chains of them."""
     depth = len(emitter.variables)
     body: ExprNode = node
     while isinstance(body, type(node)):
@@ -104,7 +104,7 @@ def emit_chain(emitter: Emitter, node: Chain, *, plain: bool = True) -> ast.expr
 
 
 def _plain_nil(value: Value) -> Value:
-    """Return nil for a list or map that was never made."""
+    """Return nil for a nil list or map."""
     return None if is_nil(value) else value
 
 

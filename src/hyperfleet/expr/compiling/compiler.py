@@ -1,7 +1,7 @@
 """From a checked tree to a Python function.
 
-The front door calls `compile_tree` last. Each kind of node has one rule, here or in the three `compiler_…` modules;
-types decide which Python a rule emits. What it emits is limited by `emission`.
+`compile` calls `compile_tree` last. Each kind of node has one rule, here or in the sibling modules; types decide which
+Python a rule emits. `emission` limits what it can emit.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def compile_tree(
     now: Callable[..., Value],
     recover: Callable[[Mapping[str, Value], Exception, Budget | None], Value],
 ) -> Callable[[Mapping[str, Value]], Value]:
-    """Return a function of the environment; what goes wrong in it goes through `recover`, whose answer counts.
+    """Return a function of the environment; its failures go to `recover`, which returns the result or raises.
 
     `recover` gets the environment, the failure, and what is left of the account if one was opened.
     """
@@ -97,7 +97,7 @@ def _recovery(error: ast.expr, account: ast.expr) -> ast.stmt:
 
 
 def _cast(emitter: Emitter, tree: ExprNode, value: ast.expr, expect: Type | None) -> ast.expr:
-    """Give the result the type that the caller asked for, if the checker could not promise it."""
+    """Convert the result to the expected type, if the checker could not prove it."""
     if expect is None or (tree.type == expect and emitter.is_sure(tree)):
         return value
     cast = cast_to(expect)
@@ -165,7 +165,7 @@ def _emit_builtin(emitter: Emitter, node: Builtin) -> ast.expr:
 
 
 def _branded(emitter: Emitter, node: ExprNode, value: ast.expr) -> ast.expr:
-    """Emit a value that knows of which struct it is."""
+    """Emit a struct value."""
     if not has_structs(node.type):
         return value
     return emitter.call(values.brand, [value, emitter.shared(node.type)], node.offset)

@@ -24,7 +24,7 @@ _STORE = ast.Store()
 
 
 class Position(TypedDict):
-    """The attributes of a node that say where it stands."""
+    """The attributes of a node for its position."""
 
     lineno: int
     col_offset: int
@@ -33,7 +33,7 @@ class Position(TypedDict):
 
 
 def at(offset: int) -> Position:
-    """Return the position that stands for an offset of the expression."""
+    """Return the position for an offset of the expression."""
     return {"lineno": 1, "col_offset": offset, "end_lineno": 1, "end_col_offset": offset}
 
 
@@ -106,7 +106,7 @@ _OPPOSITES: dict[type[ast.cmpop], type[ast.cmpop]] = {
 
 
 def negate(test: ast.expr) -> ast.expr:
-    """Write the opposite of a truth."""
+    """Write the negation of a boolean."""
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         return test.operand
     if isinstance(test, ast.Compare) and len(test.ops) == 1 and type(test.ops[0]) in _OPPOSITES:
@@ -160,7 +160,7 @@ def leave() -> ast.stmt:
 
 
 def discard(value: ast.expr) -> ast.stmt:
-    """Evaluate something for its faults alone."""
+    """Evaluate something only for its faults."""
     return ast.Expr(value, **NOWHERE)
 
 

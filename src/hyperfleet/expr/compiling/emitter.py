@@ -94,7 +94,7 @@ class Emitter:
         return known if known is not None else self.rules[type(node)](self, node)
 
     def knows(self, node: ExprNode, value: ast.expr) -> None:
-        """Take note that a node has been emitted already; its next use gets this value."""
+        """Record that a node has been emitted; its next use gets this value."""
         self.emitted[id(node)] = value
 
     def fresh(self, prefix: str) -> str:
@@ -130,7 +130,7 @@ class Emitter:
         self.block.append(statement)
 
     def keep(self, value: ast.expr) -> ast.expr:
-        """Return something that can be read later, and more than once, without evaluating `value` again."""
+        """Return an expression that can be read repeatedly without evaluating `value` again."""
         if isinstance(value, (ast.Constant, ast.Name)):
             return value
         identifier = self.fresh("t")
@@ -139,7 +139,7 @@ class Emitter:
 
     @contextmanager
     def apart(self) -> Iterator[Block]:
-        """Collect the statements of a branch, to be put somewhere else."""
+        """Collect the statements of a branch, to be placed elsewhere."""
         outer, self.block = self.block, []
         branch = self.block
         try:
@@ -148,7 +148,7 @@ class Emitter:
             self.block = outer
 
     def operands(self, nodes: Iterable[ExprNode]) -> list[ast.expr]:
-        """Emit several nodes; what comes first is evaluated first, also if a later one needs statements."""
+        """Emit several nodes, evaluated in order even if a later one needs statements."""
         found: list[ast.expr] = []
         kept = 0
         for node in nodes:
@@ -218,7 +218,7 @@ class Emitter:
             return self.call(is_nil, [value], node.offset)
         return py.compare(value, ast.Is(), py.constant(None))
 
-    # Paying
+    # Charging
 
     @property
     def is_cheap(self) -> bool:

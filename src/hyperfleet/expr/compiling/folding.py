@@ -1,8 +1,8 @@
 """A simpler tree that means the same: constants are computed, and some patterns are written more cheaply.
 
-Called by the front door between checker and compiler. The original does the same, and it shows: `x && false` is
+Called by `compile` between checker and compiler. The original does the same, and it is visible: `x && false` is
 false even if `x` fails, `7 % 0` does not compile, `n in 1..1000000` makes no list. So this is part of the
-language, not a luxury. The tree that the parser made is left as it is.
+language, not an optimisation. The tree of the parser is not changed.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ _PARTS: dict[type[ExprNode], tuple[str, ...]] = {
 
 
 def fold(tree: ExprNode) -> ExprNode:
-    """Compute what is constant. Raises a `EvaluationFault` with its place for what cannot be computed."""
+    """Compute what is constant. Raises an `EvaluationFault` with its place for what cannot be computed."""
     return _rebuild(tree, _fold_one)
 
 
@@ -174,7 +174,7 @@ _ARITHMETIC = {
 
 
 def _fold_binary(node: Binary) -> ExprNode:
-    """Compute an operation on literals, and `and`/`or` if one side settles it."""
+    """Compute an operation on literals, and `and`/`or` if one side decides it."""
     left, right, operator = node.left, node.right, node.operator
     if operator in ("and", "&&", "or", "||"):
         return _fold_logic(node, neutral=operator in ("and", "&&"))
@@ -204,7 +204,7 @@ def _fold_modulo(node: Binary, left: Integer, right: Integer) -> ExprNode:
 
 
 def _fold_logic(node: Binary, *, neutral: bool) -> ExprNode:
-    """Drop the side that changes nothing; the other value of a literal settles the matter."""
+    """Drop a side without effect; a literal of the other value decides the result."""
     for literal, other in ((node.left, node.right), (node.right, node.left)):
         if isinstance(literal, Boolean) and literal.value is neutral:
             return _placed(copy.copy(other), node, other.type)
@@ -256,7 +256,7 @@ def _is_loop(node: ExprNode, name: str) -> bool:
 
 
 def _simplify_count(node: Binary, count: ExprNode, number: int) -> ExprNode:
-    """Stop counting when the comparison is settled: `count(…) > 0` is `any(…)`, others need so many."""
+    """Stop counting when the comparison is decided: `count(…) > 0` is `any(…)`, others need so many."""
     enough = {">": number + 1, ">=": number, "<": number, "<=": number + 1}.get(node.operator, 0)
     if (node.operator, enough) in ((">", 1), (">=", 1)):
         return _placed(_changed(count, name="any"), node, BOOL)

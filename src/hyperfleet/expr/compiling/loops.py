@@ -57,7 +57,7 @@ def emit_loop(emitter: Emitter, node: Builtin) -> ast.expr:
 
 
 def _items(emitter: Emitter, node: Builtin) -> ast.expr:
-    """Emit what a loop goes through, and the payment for it."""
+    """Emit what a loop iterates over, and the charge for it."""
     collection = node.arguments[0]
     if isinstance(collection, Binary) and collection.operator == "..":
         bounds = emitter.operands((collection.left, collection.right))
@@ -72,7 +72,7 @@ def _items(emitter: Emitter, node: Builtin) -> ast.expr:
 
 
 def _is_open(emitter: Emitter, collection: ExprNode) -> bool:
-    """Tell whether only run time knows what a loop goes through."""
+    """Tell whether what a loop iterates over is known only at run time."""
     return collection.type.kind != "array" or not emitter.is_sure(collection)
 
 
@@ -114,7 +114,7 @@ def _go_backwards(
 
 
 def _quantifier(*, found: bool, stops_at: bool) -> Callable[[Emitter, Builtin], ast.expr]:
-    """Return the rule of a loop that stops at the first element that settles the matter."""
+    """Return the rule of a loop that stops at the first decisive element."""
 
     def emit(emitter: Emitter, node: Builtin) -> ast.expr:
         result = emitter.fresh("r")

@@ -1,4 +1,4 @@
-"""How operators are compiled: plain Python where static types settle the matter, a call where they do not."""
+"""How operators are compiled: plain Python where static types decide, a call where they do not."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SHORT_TEXT = 256
 """Characters of a literal that any text is compared with for free."""
 
 SMALL_PATTERN = 64
-"""Instructions of a pattern that costs about as much per character as any other look at a text."""
+"""Instructions of a pattern that costs about as much per character as other operations on text."""
 
 _AND = frozenset({"and", "&&"})
 _OR = frozenset({"or", "||"})
@@ -123,7 +123,7 @@ def _emit_coalesce(emitter: Emitter, node: Binary, left: ast.expr | None) -> ast
 
 
 def _emit_side(emitter: Emitter, node: ExprNode) -> ast.expr:
-    """Emit a side of `??`, where a list that was never made stays one."""
+    """Emit a side of `??`, where a nil list stays nil."""
     return emit_chain(emitter, node, plain=False) if isinstance(node, Chain) else emitter.emit(node)
 
 
@@ -268,7 +268,7 @@ def _matches(emitter: Emitter, node: Binary) -> ast.expr | None:
     try:
         pattern = compile_pattern(node.right.value)
     except PatternError:
-        return None  # of constants that folding put together; run time will say so
+        return None  # folding made it from constants; it fails at run time
     emitter.patterns -= pattern.price()
     text = emitter.emit(node.left)
     if pattern.size <= SMALL_PATTERN and node.left.type == STRING and _is_read_once(emitter, node.left):

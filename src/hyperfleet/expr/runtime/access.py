@@ -1,7 +1,7 @@
-"""Reaching into values: members, indices, slices, `in`, and calls.
+"""Access to values: members, indices, slices, `in`, and calls.
 
-Nothing here touches a Python attribute of a value. What a name can reach is in a list, a dict, or one of the
-tables of methods; whatever a host's object may offer beyond that does not exist for an expression.
+Nothing here reads a Python attribute of a value. A name reaches only elements of lists and dicts and the tables of
+methods; other attributes of a host's object do not exist for an expression.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """How many arguments the functions of the language take.
 
-The checker knows, but there are places where it does not look, because the original does not: the arguments of an
+The checker knows, but does not check some places, because the original does not: the arguments of an
 unknown function, the key of `$env[…]`. There a wrong number is a fault of run time, for the compiler and the plain
 evaluator alike.
 """
@@ -32,7 +32,7 @@ def misfit(node: Builtin) -> str:
 
 @cache
 def _arity(name: str) -> tuple[int, int | None]:
-    """Return how many arguments a function needs, and how many it takes; None is as many as you like."""
+    """Return the least and the most arguments of a function; None: no maximum."""
     if name not in FUNCTIONS:
         return 0, None
     if name in BRANDED:

@@ -2,7 +2,7 @@
 
 Memory is counted in cells as the original does (an element of a list, a byte of a repeated string). Work is ours:
 the original has no limit, so nested loops over small ranges could run for hours. Generated code, the plain
-evaluator and the functions pay from the same account; nobody measures time.
+evaluator and the functions are charged to the same account; time is not measured.
 """
 
 from __future__ import annotations

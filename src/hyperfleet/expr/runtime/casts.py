@@ -1,4 +1,4 @@
-"""How a result becomes what the caller of `compile` expects, where the checker could not promise it.
+"""Convert a result to the type that the caller of `compile` expects, where the checker could not prove it.
 
 Generated code and the plain evaluator share the table, so that both refuse the same results.
 """

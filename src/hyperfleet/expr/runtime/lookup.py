@@ -63,7 +63,7 @@ def as_function(value: Value, declared: Type) -> Value:
 
 
 def fetch_or_zero(mapping: Value, key: str, declared: Type) -> Value:
-    """Return an entry of a dict, or else a new zero value: what is handed out may be changed by whoever gets it."""
+    """Return an entry of a dict, or else a new zero value: the caller may change what is returned."""
     found = dict.get(mapping, key, _ABSENT)
     return values.zero(declared) if found is _ABSENT else found
 

@@ -1,4 +1,4 @@
-"""What the builtins with a predicate loop over, what a round costs, and how their results are put together.
+"""What the builtins with a predicate iterate over, what a round costs, and how results are collected.
 
 Shared by generated code and the plain evaluator, which write the loops themselves.
 """

@@ -1,6 +1,6 @@
 """Arithmetic as the language has it: int64 that wraps around, floats that never fail, `/` and `**` always float.
 
-Called by generated code and by the plain evaluator where static types do not settle the matter.
+Called by generated code and by the plain evaluator where static types do not decide.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ def to_float(value: Value) -> float:
 
 
 def to_bool(value: Value) -> bool:
-    """Return the truth that the caller of an expression asked for; nil counts as false."""
+    """Return the boolean result that the caller expects; nil counts as false."""
     if value is None:
         return False
     if type(value) is bool:

@@ -1,8 +1,8 @@
 """Regular expressions with the original's syntax and linear time, by RE2.
 
 Called by `matches` and by the checker, which refuses a bad constant pattern. RE2 says the same as the original
-does about a bad pattern, in other words; `_REASONS` translates. What a pattern costs goes by the size of the machine
-that RE2 makes of it, never by whether it is still in a cache: outcomes must not depend on what ran before.
+does about a bad pattern, in other words; `_REASONS` translates. The cost of a pattern is the size of the machine that
+RE2 makes of it, whether or not it is cached: results must not depend on what ran before.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def compile_pattern(pattern: str) -> Pattern:
 
 
 def _explain(error: re2.error) -> str:
-    """Say what is wrong with a pattern in the original's words."""
+    """Describe the error of a pattern with the original's message."""
     reason, colon, fragment = error.args[0].decode("utf-8", "replace").partition(": ")
     shown = f": `{fragment}`" if colon else ": ``" if reason == "trailing \\" else ""
     return f"error parsing regexp: {_REASONS.get(reason, reason)}{shown}"

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from hyperfleet.expr.runtime.budget import Budget
 
 Value: TypeAlias = Any
-"""What an expression works on. Its class is only known at run time, so the type checker is not asked."""
+"""A value of an expression. Its class is known only at run time, so mypy does not check it."""
 
 
 class StructValue(dict[str, Value]):
@@ -56,13 +56,13 @@ class Function:
 
 
 class NilSlice(list[Value]):
-    """The list that was never made: empty, and nil to `??` and `== nil`."""
+    """The nil slice: an empty list that is nil to `??` and `== nil`."""
 
     __slots__ = ()
 
 
 class NilMap(dict[Value, Value]):
-    """The map that was never made: empty, and nil to `??` and `== nil`."""
+    """The nil map: an empty map that is nil to `??` and `== nil`."""
 
     __slots__ = ()
 
@@ -81,8 +81,8 @@ class _Twin(NamedTuple):
 class AnyMap(dict[Value, Value]):
     """A map with keys of any type, where `1`, `1.0` and `true` are three keys, though Python takes them for one.
 
-    The first of them is stored as it is, a later one in the place of a `_Twin`; whoever reads the map, by a key or
-    one key after the other, only meets the keys themselves.
+    The first of them is stored as it is, a later one under a `_Twin`; reading or
+    iterating over the map only shows the keys themselves.
     """
 
     __slots__ = ("_classes",)
@@ -212,7 +212,7 @@ def adopt(value: Value) -> Value:
 
 
 def is_nil(value: Value) -> bool:
-    """Tell whether `value` is nil; the slice and the map that were never made are too."""
+    """Tell whether `value` is nil; the nil slice and the nil map are too."""
     return value is None or type(value) in (NilSlice, NilMap)
 
 
@@ -330,12 +330,12 @@ def _same(left: Value, right: Value, budget: Budget) -> bool:
 
 
 def equal_integers(left: Value, right: Value, _: Budget) -> bool:
-    """Compare what the checker promised to be integers; nil, for one, is none."""
+    """Compare values that the checker typed as integers; nil is not one."""
     return bool(expect(left, int, "int") == expect(right, int, "int"))
 
 
 def equal_strings(left: Value, right: Value, budget: Budget) -> bool:
-    """Compare what the checker promised to be strings; nil, for one, is none."""
+    """Compare values that the checker typed as strings; nil is not one."""
     first, second = expect(left, str, "string"), expect(right, str, "string")
     scan(budget, len(first))
     return bool(first == second)

@@ -41,7 +41,7 @@ _CODES = re.compile(
 OFFSETS = tuple(sign + digits for sign in "-Z" for digits in ("0700", "07:00", "07", "070000", "07:00:00"))
 
 
-_LONG = 256  # layouts beyond this are nobody's, so they are not kept
+_LONG = 256  # longer layouts are not cached
 
 
 def elements(layout: str) -> tuple[LayoutElement, ...]:

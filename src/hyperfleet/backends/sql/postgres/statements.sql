@@ -35,7 +35,7 @@ from unnest($1::text[], $2::text[], $3::text[], $4::text[]) as wanted (tenant, k
 join resources r on r.kind = wanted.kind and r.name = wanted.name and not r.is_deleting
     and coalesce(r.parent_id, '') = wanted.parent_id and (r.parent_id is not null or r.tenant = wanted.tenant);
 
--- name: read_remembered
+-- name: read_idempotency_records
 select key, digest, resource_id, answer, time
 from idempotency where key = any ($1::text[]);
 
@@ -252,7 +252,7 @@ insert into facets (token, number)
 select new.token, r.number from unnest($1::text[], $2::text[]) as new (id, token) join resources r on r.id = new.id
 on conflict do nothing;
 
--- name: insert_remembered
+-- name: insert_idempotency_records
 insert into idempotency (key, digest, resource_id, answer, time)
 select * from unnest($1::text[], $2::text[], $3::text[], $4::bytea[], $5::timestamptz[]);
 
@@ -342,7 +342,7 @@ where t.resource_id = $1 and ($2::text[] is null or t.subject = any ($2))
     ) = any ($8))
 order by t.position desc, t.ordinal desc limit $7;
 
--- name: remembers
+-- name: existed
 -- The newest event with an answer tells; that of a living resource is never pruned.
 select true
 from (
@@ -690,14 +690,3 @@ create table if not exists schema_migrations (
 
 -- name: record_migration
 insert into schema_migrations (version, name) values ($1, $2);
-
--- ── migrations with rows that are converted (`conversions`) ────────────────────────────────────────────────────────
-
--- name: read_report_rows
-select b.resource_id, b.adapter, b.body, r.pulse from report_bodies b join resources r on r.id = b.resource_id
-
--- name: write_report_rows
-insert into reports (resource_id, adapter, generation, digest, report_id, effective_time, last_heard, is_calm)
-select * from unnest(
-    $1::text[], $2::text[], $3::bigint[], $4::bytea[], $5::text[], $6::timestamptz[], $7::timestamptz[], $8::boolean[]
-);

@@ -43,7 +43,7 @@ select id from resources
 where kind = ?2 and name = ?4 and not is_deleting
     and coalesce(parent_id, '') = ?3 and (parent_id is not null or tenant = ?1);
 
--- name: read_remembered
+-- name: read_idempotency_records
 select key, digest, resource_id, answer, time from idempotency
 where key in (select value from json_each(?));
 
@@ -162,7 +162,7 @@ on conflict (tenant, adapter) do update set
     unknown_after_first = unknown_after_first + excluded.unknown_after_first,
     generation_ahead = generation_ahead + excluded.generation_ahead;
 
--- name: remember
+-- name: insert_idempotency_record
 insert into idempotency (key, digest, resource_id, answer, time) values (?, ?, ?, ?, ?);
 
 -- ── reading ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -231,7 +231,7 @@ where t.resource_id = ?1 and (?2 is null or t.subject in (select value from json
 order by t.position desc, t.ordinal desc limit ?7;
 
 -- The newest event with an answer tells; that of a living resource is never pruned.
--- name: remembers
+-- name: existed
 select 1 from (select kind, parent_id, tenant from events
                where resource_id = ?1 order by position desc limit 1)
 where kind = ?2 and (?3 is null or parent_id = ?3)
@@ -496,13 +496,3 @@ delete from readers where name = ?;
 
 -- name: drop_reader
 update readers set dropped_time = ?2 where name = ?1 and dropped_time is null;
-
--- ── migrations with rows that are converted (`conversions`) ─────────────────────────────────────────────────────
-
--- name: read_report_rows
-select b.resource_id, b.adapter, cast(b.body as blob), r.pulse
-from report_bodies b join resources r on r.id = b.resource_id;
-
--- name: write_report_rows
-insert into reports (resource_id, adapter, generation, digest, report_id, effective_time, last_heard, is_calm)
-values (?, ?, ?, ?, ?, ?, ?, ?);

@@ -1,0 +1,178 @@
+"""What request bodies of the dialect mean: snake_case, and lenient where the original is. Handlers call this.
+
+What a name, a label or a condition may be is decided where it is for everybody: in `api.intake` and
+`aggregation.body`. Here is only what the dialect asks for otherwise.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from msgspec import UNSET, UnsetType
+from starlette.requests import Request
+
+from hyperfleet.aggregation import BodyProblem, read_report
+from hyperfleet.api.compat.problems import BAD_REQUEST, INVALID, MALFORMED, CompatRefused, FieldError
+from hyperfleet.api.compat.shapes import METADATA
+from hyperfleet.api.context import RequestLimits
+from hyperfleet.api.problems import Refused, from_body
+from hyperfleet.api.requests import read_json
+from hyperfleet.api.resource_bodies import MAX_FORCE_REASON, NewResource, name_type, read_creation
+from hyperfleet.model.condition import MAX_REASON
+from hyperfleet.model.kind import Kind
+from hyperfleet.model.report import REQUIRED_CONDITIONS, Report
+from hyperfleet.services.redaction import Redactor
+from hyperfleet.services.results import ResourceEdit
+
+# How far the clock of an adapter may be off.
+BEHIND: Final = timedelta(minutes=30)
+AHEAD: Final = timedelta(minutes=5)
+
+_REPORT_KEYS: Final = ("adapter", "observed_generation", "observed_time", "conditions", "data", "metadata")
+_CONDITION_KEYS: Final = ("type", "status", "reason", "message")
+_NEW_KEYS: Final = ("name", "spec", "labels")
+_PATCH_KEYS: Final = ("spec", "labels", "references")
+MAX_GENERATION: Final = 2**31 - 1
+_NOT_OF_REASON: Final = re.compile(r"[^A-Za-z0-9_,:]+")
+
+
+async def read_object(request: Request, limits: RequestLimits) -> dict[str, Any]:
+    """Read a JSON object, of whatever media type it is said to be."""
+    said = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    body = await read_json(request, limits, (said,))
+    if not isinstance(body, dict):
+        raise CompatRefused(INVALID, f"the body must be an object, not {name_type(body)}")
+    return body
+
+
+def read_kind(body: Mapping[str, Any]) -> str:
+    """Read the kind of a resource to be made."""
+    kind = body.get("kind")
+    if kind is None or kind == "":
+        raise _invalid("kind", "kind is required", "required")
+    if not isinstance(kind, str):
+        raise _invalid("kind", "field 'kind' must be a string", "type")
+    return kind
+
+
+def read_new(body: Mapping[str, Any], kind: Kind) -> NewResource:
+    """Read a resource to be made; whatever is not asked for is ignored, as is what only the server sets."""
+    if read_kind(body) != kind.name:
+        raise _invalid("kind", f"kind must be '{kind.name}'", "enum")
+    _refuse_references(body)
+    given = {key: body[key] for key in _NEW_KEYS if key in body}
+    read = read_creation(_without_null_labels(given), kind)
+    _check(read.errors)
+    return read
+
+
+def read_patch(body: Mapping[str, Any], kind: Kind) -> ResourceEdit:
+    """Read what shall be different. What is given replaces the whole, as there; nothing merges."""
+    unknown = [key for key in body if key not in _PATCH_KEYS]
+    if unknown:
+        raise CompatRefused(MALFORMED, f'unknown field "{unknown[0][:80]}"')
+    if not body:
+        raise CompatRefused(BAD_REQUEST, "at least one of spec, labels, references must be given")
+    _refuse_references(body)
+    given = _without_null_labels(body)
+    read = read_creation(
+        {"name": "unchanged", "spec": {}} | {key: given[key] for key in _NEW_KEYS if key in given}, kind
+    )
+    _check(read.errors)
+    spec: dict[str, Any] | UnsetType = read.spec if "spec" in given else UNSET
+    labels: dict[str, Any] | UnsetType = read.labels if "labels" in given else UNSET
+    return ResourceEdit(spec, labels)
+
+
+def read_reason(body: Mapping[str, Any]) -> str:
+    """Read why a resource shall be removed by force."""
+    reason = body.get("reason")
+    if reason is None or reason == "":
+        raise _invalid("reason", "reason is required", "required")
+    if not isinstance(reason, str):
+        raise _invalid("reason", "field 'reason' must be a string", "type")
+    if not reason.strip() or len(reason) > MAX_FORCE_REASON:
+        raise _invalid("reason", f"reason must have 1 to {MAX_FORCE_REASON} characters", "max")
+    return reason
+
+
+# ── reports ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def read_adapter_report(body: Mapping[str, Any], now: datetime, redactor: Redactor) -> Report:
+    """Read what an adapter reports; unknown fields are ignored."""
+    known = redactor.redact({key: body[key] for key in _REPORT_KEYS if key in body}).body
+    metadata, conditions = known.get("metadata"), known.get("conditions")
+    if isinstance(metadata, dict):
+        known["metadata"] = {key: metadata[key] for key in METADATA if key in metadata}
+    if isinstance(conditions, list):
+        _check_mandatory(conditions)
+        known["conditions"] = [_known_part(condition) for condition in conditions]
+    read = read_report(known)
+    _check(read.errors)
+    assert read.report is not None  # noqa: S101  # or it had errors
+    _check_range(read.report, now)
+    return read.report
+
+
+def _known_part(condition: object) -> object:
+    """Return what is read of a condition, with a reason that we can keep."""
+    if not isinstance(condition, dict):
+        return condition
+    known = {key: condition[key] for key in _CONDITION_KEYS if key in condition}
+    if isinstance(known.get("reason"), str):
+        known["reason"] = _mend_reason(known["reason"])
+    return known
+
+
+def _mend_reason(reason: str) -> str:
+    """Make a reason well-formed: nobody minded there, and a report must not be lost for a blank in it."""
+    mended = _NOT_OF_REASON.sub("_", reason.strip()).rstrip(",:")[:MAX_REASON]
+    return mended if not mended or mended[0].isalpha() else f"Reason_{mended}"[:MAX_REASON]
+
+
+def _check_mandatory(conditions: list[object]) -> None:
+    """Refuse a report in which one is missing, in the words that adapters may look for."""
+    types = [each.get("type") for each in conditions if isinstance(each, dict)]
+    for type_ in REQUIRED_CONDITIONS:
+        if type_ not in types:
+            wanted = ", ".join(REQUIRED_CONDITIONS)
+            raise _invalid("conditions", f"missing mandatory condition '{type_}': a report has {wanted}", "required")
+
+
+def _check_range(report: Report, now: datetime) -> None:
+    if report.observed_generation > MAX_GENERATION:
+        raise _invalid("observed_generation", f"observed_generation must be at most {MAX_GENERATION}", "max")
+    observed = report.observed_time
+    if observed is not None and not now - BEHIND <= observed <= now + AHEAD:
+        message = "observed_time must be within 30 minutes before and 5 minutes after the server's time"
+        raise _invalid("observed_time", message, "min" if observed < now else "max")
+
+
+# ── steps ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _without_null_labels(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Leave out labels that are null: to a Go program that is the same."""
+    return {key: value for key, value in body.items() if key != "labels" or value is not None}
+
+
+def _refuse_references(body: Mapping[str, Any]) -> None:
+    """Refuse references to other resources: no kind here has any, so every type of them is unknown."""
+    references = body.get("references")
+    if references is not None and not isinstance(references, dict):
+        raise _invalid("references", "field 'references' must be an object", "type")
+    for type_ in references or ():
+        raise _invalid(f"references[{type_}]", f"unknown reference type '{type_}'", "enum")
+
+
+def _check(errors: tuple[BodyProblem, ...]) -> None:
+    if errors:
+        raise Refused(from_body(errors))
+
+
+def _invalid(field: str, message: str, constraint: str) -> CompatRefused:
+    return CompatRefused(INVALID, message, (FieldError(field, message, constraint),))

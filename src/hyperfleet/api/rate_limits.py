@@ -1,0 +1,123 @@
+"""Rate limits of callers: a number of requests per second, and a burst.
+
+`authentication` asks here for every request except probes. Authenticated callers are limited by name, all others by
+address, so that tokens cannot be guessed quickly. A refusal is an ordinary problem. Each process counts on its own.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import lru_cache
+from ipaddress import IPv4Address, ip_address
+from math import ceil
+from typing import Final
+
+from starlette.types import Scope
+
+from hyperfleet.api.problems import Problem
+from hyperfleet.services.callers import Caller
+
+CODE: Final = "RateLimited"
+
+_MAX_NAMES: Final = 20_000  # callers or addresses; a few hundred bytes each, so a few MB
+_ROUNDING: Final = 1e-6  # seconds; shorter waits are rounding errors
+_IPV6_HOST_BITS: Final = 64  # a customer usually gets a whole /64 network
+
+
+class TokenBuckets:
+    """Token buckets by name. Of each, only the time when it will be full again is kept; a full bucket is not kept."""
+
+    def __init__(self, rate: int, burst: int, now: Callable[[], float] = time.monotonic) -> None:
+        """Allow `rate` requests a second, and `burst` of them at once."""
+        self._interval = 1 / rate
+        self._slack = (burst - 1) / rate
+        self._now = now
+        self._full_at: dict[str, float] = {}  # ordered by last request
+
+    def __len__(self) -> int:
+        """Return the number of buckets that are kept."""
+        return len(self._full_at)
+
+    def take(self, name: str) -> float:
+        """Take a token and return 0; if there is none, take nothing and return the seconds until there is one."""
+        now = self._now()
+        full_at = max(self._full_at.pop(name, now), now)
+        wait = self._wait(full_at - now)
+        self._full_at[name] = full_at if wait else full_at + self._interval
+        self._drop_oldest(now)
+        return wait
+
+    def wait_for(self, name: str) -> float:
+        """Return the seconds until there is a token."""
+        now = self._now()
+        return self._wait(self._full_at.get(name, now) - now)
+
+    def _wait(self, until_full: float) -> float:
+        wait = until_full - self._slack
+        return wait if wait > _ROUNDING else 0.0
+
+    def _drop_oldest(self, now: float) -> None:
+        """Drop up to two of the least recently used buckets, so that more are dropped than added."""
+        for _ in range(2):
+            oldest = next(iter(self._full_at))
+            if self._full_at[oldest] > now and len(self._full_at) <= _MAX_NAMES:
+                return
+            del self._full_at[oldest]
+            if not self._full_at:
+                return
+
+
+class RateLimiter:
+    """Refuses requests of callers who exceed the rate limit."""
+
+    def __init__(self, rate: int, burst: int | None = None, now: Callable[[], float] = time.monotonic) -> None:
+        """Allow each caller `rate` requests per second, and bursts of `burst`; by default, those of two seconds."""
+        self._rate = rate
+        self._burst = burst or 2 * rate
+        self._callers = TokenBuckets(rate, self._burst, now)
+        self._addresses = TokenBuckets(rate, self._burst, now)
+
+    def admit(self, found: Caller | Problem, scope: Scope, *, is_known: bool = True) -> Caller | Problem:
+        """Count a request; return `found` or, above the limit, a problem. `is_known`: callers have names."""
+        if isinstance(found, Problem):
+            return found if found.code == CODE else self._take(self._addresses, _address_of(scope)) or found
+        if not is_known:
+            return self._take(self._addresses, _address_of(scope)) or found
+        return self._take(self._callers, found.name) or found
+
+    def refuse_guess(self, scope: Scope) -> Problem | None:
+        """Refuse to look up an unknown token if too many bad ones came from its address."""
+        wait = self._addresses.wait_for(_address_of(scope))
+        return self._refuse(wait) if wait else None
+
+    def _take(self, allowance: TokenBuckets, name: str) -> Problem | None:
+        wait = allowance.take(name)
+        return self._refuse(wait) if wait else None
+
+    def _refuse(self, wait: float) -> Problem:
+        seconds, window = ceil(wait), ceil(self._burst / self._rate)
+        message = f"the limit is {self._rate} requests per second; retry after {wait:.3f} s"
+        headers = {  # RateLimit-*: the IETF draft on rate limit headers
+            "Retry-After": str(seconds),
+            "RateLimit-Policy": f'"requests";q={self._burst};w={window}',
+            "RateLimit": f'"requests";r=0;t={seconds}',
+        }
+        return Problem(CODE, message, headers=headers)
+
+
+def _address_of(scope: Scope) -> str:
+    client = scope.get("client")
+    return _network_of(str(client[0])) if client else ""
+
+
+@lru_cache(maxsize=4096)
+def _network_of(text: str) -> str:
+    """Return what an address is limited by: an IPv6 address by its network, because one customer has many."""
+    try:
+        address = ip_address(text.partition("%")[0])
+    except ValueError:
+        return text
+    if isinstance(address, IPv4Address):
+        return text
+    return str(address.ipv4_mapped or int(address) >> _IPV6_HOST_BITS)
