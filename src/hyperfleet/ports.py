@@ -85,7 +85,7 @@ class IdempotencyRecord(Struct, frozen=True):
 CauseKind = Literal["report", "deadline", "spec", "created", "deletion", "policy", "retired", "child"]
 
 
-class ChangeCause(Struct, frozen=True, gc=False):
+class StatusCause(Struct, frozen=True, gc=False):
     """Why a status was computed: `ref` is the id of the report, the adapter retired or the child that moved."""
 
     kind: CauseKind
@@ -97,7 +97,7 @@ class RecordedTransition(Struct, frozen=True):
 
     position: int
     transition: Transition
-    cause: ChangeCause
+    cause: StatusCause
     policy: str
     ordinal: int = 0  # its place among those that share the position
     since: datetime | None = None  # when the state before it began; None: there was none, or that is forgotten
@@ -178,7 +178,7 @@ class NewEvent(Struct, frozen=True, gc=False):
     time: datetime
     answer: bytes | None  # None: it is gone
     transitions: tuple[Transition, ...] = ()
-    cause: ChangeCause = ChangeCause("report")
+    cause: StatusCause = StatusCause("report")
     policy: str = ""  # version of the policy in force
     facets: FacetChange | None = None  # None: they did not change
 

@@ -17,7 +17,7 @@ from hyperfleet.model.phase import PHASE_TRAITS, WORST_FIRST, Phase
 from hyperfleet.model.report import StoredReport
 from hyperfleet.model.resource import Resource
 from hyperfleet.model.status import Status
-from hyperfleet.ports import AdapterRecord, CauseKind, ChangeCause, RecordedTransition
+from hyperfleet.ports import AdapterRecord, CauseKind, RecordedTransition, StatusCause
 
 # The counters of an adapter: what a tally calls them, and the columns of `adapters` that hold them.
 COUNTERS: Final[Mapping[str, str]] = {
@@ -125,5 +125,5 @@ class TransitionRow(msgspec.Struct, frozen=True):
     def recorded(self) -> RecordedTransition:
         """Return it as history tells it."""
         transition = Transition(self.subject, self.before, self.after, self.time, self.reason, self.message)
-        cause = ChangeCause(self.cause, self.ref)
+        cause = StatusCause(self.cause, self.ref)
         return RecordedTransition(self.position, transition, cause, self.policy, self.ordinal, self.since)
