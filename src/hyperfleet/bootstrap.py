@@ -1,6 +1,6 @@
-"""The composition root: the only place that knows which backend stands behind which port.
+"""The composition root: the only module that knows which backend implements which port.
 
-`serving.serve` runs what is put together here; tests and the command line take single parts.
+`serving.serve` runs the system that is built here; tests and the command line use single parts.
 """
 
 from __future__ import annotations
@@ -52,16 +52,16 @@ if TYPE_CHECKING:
     from hyperfleet.backends.telemetry import Telemetry
 
 BUILT_IN: Final = "built in"
-# PostgreSQL commits for several at once; the flush of one batch hides the computing of the next.
+# PostgreSQL commits concurrently: one batch is computed while another is flushed. More would only make batches smaller.
 _POSTGRES_WRITERS: Final = 2
-_LAST_SPANS: Final = 3.0  # seconds that a collector has at the end to take what is left
+_LAST_SPANS: Final = 3.0  # seconds to export the remaining spans at the end, within the grace period of a pod
 
 
 class MigratableStore(Store, Protocol):
     """A store with tables that can be brought up to date."""
 
     async def migrate(self) -> list[str]:
-        """Bring the tables up to date; return the names of what was done."""
+        """Bring the tables up to date; return the names of the applied migrations."""
         ...
 
     async def schema_version(self) -> int:
@@ -73,9 +73,9 @@ class System:
     """A server without its sockets: store, committer, loops and the application, started and stopped together."""
 
     def __init__(self, settings: Settings, board: MetricsBoard | None = None, *, clock: Clock | None = None) -> None:
-        """Put the parts together; nothing runs yet. On the `board` workers tell each other what they have counted.
+        """Build the parts; nothing runs yet. Workers share their metrics through the `board`.
 
-        The `clock` is that of the machine unless a past is made up.
+        The `clock` is that of the machine, except when a past is generated.
         """
         kinds = Kinds()
         self.store = open_store(settings.database, settings.pool_size, clock)
@@ -85,17 +85,17 @@ class System:
         self.committer = committer(self.store, self.policies, _capacity(settings))
         recomputation = Recomputation(self.store, self.committer, self.policies)
         self.policies.on_change = recomputation.loop.nudge
-        timekeeper = DeadlineTimer(self.store, self.committer)
+        deadlines = DeadlineTimer(self.store, self.committer)
         self.tail = LogTail(self.store, settings.limits.max_watches, _watches_of_each(settings))
         self.committer.on_commit = self.tail.nudge
         retention = Retention(self.store, _prunings(settings), settings.retention.max_reader_lag)
-        self._loops = [timekeeper.loop, recomputation.loop, retention.loop, self.tail.loop]
+        self._loops = [deadlines.loop, recomputation.loop, retention.loop, self.tail.loop]
         measures = Measures(settings.metrics.max_adapters)
         measures.observe(self.committer, self.tail)
         measures.observe_upkeep(self._loops, retention)
-        tallies = WorkerTotals(measures, read_process, board)
+        totals = WorkerTotals(measures, read_process, board)
         if board is not None:
-            self._loops.append(tallies.loop)
+            self._loops.append(totals.loop)
         self._authenticator = build_authenticator(settings)
         self._telemetry = open_telemetry(settings)
         if self._telemetry is not None:
@@ -115,7 +115,7 @@ class System:
             journal=self._journal,
             journals_reports=settings.audit.reports,
             measures=measures,
-            tallies=tallies,
+            tallies=totals,
             metrics=_metrics(settings),
             tenancy=Tenancy(settings.tenancy.label),
             authenticator=self._authenticator,
@@ -128,7 +128,7 @@ class System:
         self._has_policy_file = settings.policy is not None
 
     async def start(self, *, adopts_policy: bool = False) -> None:
-        """Open the store, put our policy in force, or adopt the one that is, set everything going."""
+        """Open the store, put our policy in force or adopt the active one, and start everything."""
         await self.store.open()
         await (self.policies.adopt() if adopts_policy else self.policies.activate())
         self.committer.start()
@@ -136,26 +136,26 @@ class System:
             loop.start()
         if self._authenticator is not None:
             self._authenticator.start()
-        if self._has_policy_file and not adopts_policy:  # else somebody else was told
+        if self._has_policy_file and not adopts_policy:  # otherwise another process has logged them
             self.policies.look_for_warnings()
 
     def reload_access(self) -> None:
-        """Look at once whether tokens or keys have changed."""
+        """Check at once whether tokens or keys have changed."""
         if self._authenticator is not None:
             self._authenticator.reload()
 
     def reopen_journal(self) -> None:
-        """Write the audit log to where it is to be now: its file may have been moved away."""
+        """Open the audit log again: its file may have been rotated."""
         if self._journal is not None:
             self._journal.reopen()
 
     def record_event(self, event: str, *, is_done: bool) -> None:
-        """Tell the audit log of something that no request asked for."""
+        """Record an event in the audit log that no request asked for."""
         if self._journal is not None:
             self._journal.write([describe_event(event, self.context.clock.now(), is_done=is_done)])
 
     async def stop(self) -> None:
-        """Finish what was accepted, then let go."""
+        """Finish the accepted work, then close everything."""
         if self._authenticator is not None:
             await self._authenticator.stop()
         for loop in self._loops:
@@ -167,7 +167,7 @@ class System:
 
 
 def make_board(workers: int) -> SharedBoard:
-    """Return a board for workers that are still to be made."""
+    """Return shared memory for the metrics of workers; call it before they are forked."""
     from hyperfleet.backends.shared_board import SharedBoard
 
     return SharedBoard(workers)
@@ -195,7 +195,7 @@ def open_tables(url: str, pool_size: int = 10, clock: Clock | None = None) -> Mi
 
 
 def build_authenticator(settings: Settings) -> TokenAuthenticator | None:
-    """Return who asks callers for their tokens, if anybody is to; the files that the settings name are read."""
+    """Return the authenticator, if authentication is enabled; reads the files that the settings name."""
     auth = settings.auth
     if not auth.is_enabled:
         return None
@@ -205,7 +205,7 @@ def build_authenticator(settings: Settings) -> TokenAuthenticator | None:
 
 
 def open_journal(settings: Settings) -> Journal | None:
-    """Return where the audit log is kept, if anywhere: by default in the log, once callers are asked who they are."""
+    """Return the journal of the audit log, if there is one: by default the log, if authentication is enabled."""
     from hyperfleet.backends.journal import FileJournal, LogJournal
 
     to = settings.audit.to or ("log" if settings.auth.is_enabled else "none")
@@ -231,7 +231,7 @@ def check_tls(settings: Settings) -> tuple[DocumentProblem, ...]:
 
 
 def open_telemetry(settings: Settings) -> Telemetry | None:
-    """Return what sends traces, if somebody collects them. Has a thread, so no process may be forked afterwards."""
+    """Return the tracer, if a collector is configured. It has a thread, so the process must not fork afterwards."""
     tracing = settings.tracing
     if tracing.endpoint is None:
         return None
@@ -241,7 +241,7 @@ def open_telemetry(settings: Settings) -> Telemetry | None:
 
 
 def _observe(app: ASGIApp, settings: Settings, telemetry: Telemetry | None) -> ASGIApp:
-    """Put what looks at every request around the application; the span is outermost, so that the log can name it."""
+    """Wrap the application in its observers; the span is outermost, so that the log can name it."""
     from hyperfleet.api.access_log import AccessLog
     from hyperfleet.api.tracing import Tracing
 
@@ -251,7 +251,7 @@ def _observe(app: ASGIApp, settings: Settings, telemetry: Telemetry | None) -> A
 
 
 def read_policy(file: str | None) -> PolicyText:
-    """Read a policy file; without one, the policy that is built in."""
+    """Read a policy file; without one, the built-in policy."""
     if file is None:
         text = importlib.resources.files("hyperfleet").joinpath("policies/default.yaml").read_text("utf-8")
         return PolicyText(text, BUILT_IN, is_built_in=True)
@@ -293,7 +293,7 @@ def _schema_check(kind: str, file: str, redactor: Redactor) -> Callable[[Mapping
 
 
 def _describe_mismatch(error: ValidationError, redactor: Redactor) -> str:
-    """Say why a spec does not fit; the library's words quote the value, so not if that is or has a secret."""
+    """Describe why a spec does not fit; the library's message quotes the value, so not if it contains a secret."""
     if any(map(redactor.is_sensitive, error.path)) or redactor.redact(error.instance).notes:
         return f"does not fit {error.validator!r} of the schema; the value is not shown, as it looks like a secret"
     return str(error.message)
@@ -349,7 +349,7 @@ def _rate_limiter(settings: Settings) -> RateLimiter | None:
 
 
 def _watches_of_each(settings: Settings) -> int | None:
-    """Return how many watches one caller may have; where nobody is asked who they are, all are one caller."""
+    """Return how many watches one caller may have; without authentication, all requests are of one caller."""
     return settings.limits.max_watches_per_caller if settings.auth.is_enabled else None
 
 

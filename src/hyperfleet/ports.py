@@ -1,7 +1,7 @@
-"""What the system needs of the outside: a store, a clock, ids. Backends implement it, services use it.
+"""The ports: a store and a clock, and the values that cross them. Backends implement them, services use them.
 
-A store knows nothing of rules. It loads what a write needs, hands it to a pure function and writes what that
-function returns, all in one transaction; and it answers reads with what is stored, computing nothing.
+A store knows nothing about rules. It loads what a write needs, passes it to a pure function and writes what that
+returns, all in one transaction. Reads return what is stored and compute nothing.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from hyperfleet.model.report import StoredReport
 from hyperfleet.model.resource import Resource
 from hyperfleet.model.status import Status
 
-# ── who may see what ─────────────────────────────────────────────────────────────────────────────────────────────
+# ── visibility ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 class Scope(Struct, frozen=True):
-    """Whose resources a caller may see; without `tenants`: everybody's. Every read and write takes one."""
+    """The tenants whose resources a caller may see; None: all. Every read and write takes a scope."""
 
     tenants: frozenset[str] | None = None
 
@@ -34,22 +34,22 @@ class Scope(Struct, frozen=True):
 EVERYTHING: Final = Scope()
 
 
-# ── what is stored ───────────────────────────────────────────────────────────────────────────────────────────────
+# ── stored values ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 class Record(Struct, frozen=True, gc=False):
-    """A resource with all that a write must know of it."""
+    """A resource with everything that a write needs."""
 
     resource: Resource
     status: Status
     reports: Mapping[str, StoredReport] = field(default_factory=dict)  # the last accepted of each adapter
-    answer: bytes = b""  # what a GET returns, made when it was written
+    answer: bytes = b""  # what a GET returns, rendered when it was written
     revision: int = 0  # the position of its last event, which made this version; 0: not stored yet
     policy_version: int = 0
 
 
 class StoredAnswer(Struct, frozen=True, gc=False):
-    """The stored answer of one resource. `key` is its place in the order that a list was asked for."""
+    """The stored answer of one resource. `key` is its sort key in a list."""
 
     id: str
     body: bytes
@@ -58,9 +58,9 @@ class StoredAnswer(Struct, frozen=True, gc=False):
 
 
 class NameKey(Struct, frozen=True):
-    """Where a name must be unique: among the living resources of a kind and tenant or, for children, of a parent."""
+    """Where a name must be unique: among the resources of a kind and tenant or, for children, of a parent."""
 
-    tenant: str  # empty for children: they are their parent's
+    tenant: str  # empty for children, which have the tenant of their parent
     kind: str
     parent_id: str
     name: str
@@ -73,10 +73,10 @@ class NameKey(Struct, frozen=True):
 
 
 class IdempotencyRecord(Struct, frozen=True):
-    """What was answered to a request with an idempotency key, so that a repetition gets the same."""
+    """The answer to a request with an idempotency key, which a repetition gets again."""
 
-    key: str  # includes whose it is and where it was sent
-    digest: str  # of the request: another request with the same key is a mistake
+    key: str  # includes the caller and the path
+    digest: str  # of the request: another request with the same key is an error
     resource_id: str
     answer: bytes
     time: datetime
@@ -85,26 +85,26 @@ class IdempotencyRecord(Struct, frozen=True):
 CauseKind = Literal["report", "deadline", "spec", "created", "deletion", "policy", "retired", "child"]
 
 
-class ChangeCause(Struct, frozen=True, gc=False):
-    """Why a status was computed: `ref` is the id of the report, the adapter retired or the child that moved."""
+class StatusCause(Struct, frozen=True, gc=False):
+    """Why a status was computed: `ref` is the id of the report, the retired adapter or the child that changed."""
 
     kind: CauseKind
     ref: str = ""
 
 
 class RecordedTransition(Struct, frozen=True):
-    """A transition as history keeps it. One write may move several subjects: they share a position."""
+    """A transition in the history. The transitions of one write share a position."""
 
     position: int
     transition: Transition
-    cause: ChangeCause
+    cause: StatusCause
     policy: str
-    ordinal: int = 0  # its place among those that share the position
-    since: datetime | None = None  # when the state before it began; None: there was none, or that is forgotten
+    ordinal: int = 0  # among those that share the position
+    since: datetime | None = None  # when the state before it began; None: there was none, or it was pruned
 
 
 class FacetChange(Struct, frozen=True):
-    """The tokens of a resource around one event: by those before and after it, watches know who came and who left."""
+    """The tokens of a resource before and after one event; watches with filters depend on them."""
 
     kept: tuple[str, ...] = ()
     gained: tuple[str, ...] = ()
@@ -112,7 +112,7 @@ class FacetChange(Struct, frozen=True):
 
 
 class LoggedEvent(Struct, frozen=True):
-    """An event as the log keeps it."""
+    """An event of the log."""
 
     position: int
     type: EventType
@@ -122,27 +122,27 @@ class LoggedEvent(Struct, frozen=True):
     tenant: str
     generation: int
     time: datetime
-    answer: bytes | None  # what a GET returned from then on; None: Removed
+    answer: bytes | None  # what a GET returned from then on; None: it was removed
     facets: FacetChange | None  # None: they did not change, or the event is older than this column
 
 
 class EventPage(Struct, frozen=True):
-    """A stretch of the event log, in the order of positions, and the position that the log had reached."""
+    """Events in order of positions, and the head of the log when they were read."""
 
     entries: tuple[LoggedEvent, ...]
     head: int
 
 
 class PastReport(Struct, frozen=True):
-    """A report of the log: when it came, and what it said. Its times are those before the next change of the adapter's
-    report, or now.
+    """A report of the log, and when it was received. Its times are those from just before the adapter's next change, or
+    the present ones.
     """
 
     received_time: datetime
     stored: StoredReport
 
 
-# ── what a write does ────────────────────────────────────────────────────────────────────────────────────────────
+# ── writes ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _wants_none(_: Resource) -> bool:
@@ -150,55 +150,55 @@ def _wants_none(_: Resource) -> bool:
 
 
 class Needs(Struct, frozen=True):
-    """What a transaction must find loaded. Parents of `ids` are always locked and loaded with them, first."""
+    """What must be loaded for a transaction. Parents of `ids` are always locked and loaded too, before them."""
 
     ids: frozenset[str] = frozenset()
     names: frozenset[NameKey] = frozenset()
     keys: frozenset[str] = frozenset()
-    wants_children: Callable[[Resource], bool] = _wants_none  # asked of each record that was loaded
+    wants_children: Callable[[Resource], bool] = _wants_none  # called for each loaded record
     reporting: frozenset[tuple[str, str]] = frozenset()  # (resource id, adapter): heartbeats of these must wait
 
 
 class Loaded(Struct, frozen=True):
-    """What a transaction found, locked until it ends."""
+    """What a transaction loaded, locked until it ends."""
 
     now: datetime  # the database's clock, read after the locks were taken
-    policy_version: int  # of the policy that is in force
+    policy_version: int  # of the policy in force
     records: Mapping[str, Record]
-    children: Mapping[str, tuple[Record, ...]]  # by parent, for those of which they were wanted; in the order of ids
-    names: Mapping[NameKey, str]  # names that are taken, and by which id
+    children: Mapping[str, tuple[Record, ...]]  # by parent, if they were needed; in order of ids
+    names: Mapping[NameKey, str]  # names that are taken → id
     idempotency_records: Mapping[str, IdempotencyRecord]
 
 
 class NewEvent(Struct, frozen=True, gc=False):
-    """One event to be. Its position is known when the transaction commits: base + 1 + place in `WriteSet.events`."""
+    """An event to be written. It gets its position at the commit: base + 1 + index in `WriteSet.events`."""
 
     type: EventType
     resource: Resource
     time: datetime
-    answer: bytes | None  # None: it is gone
+    answer: bytes | None  # None: the resource is removed
     transitions: tuple[Transition, ...] = ()
-    cause: ChangeCause = ChangeCause("report")
+    cause: StatusCause = StatusCause("report")
     policy: str = ""  # version of the policy in force
     facets: FacetChange | None = None  # None: they did not change
 
 
 class LoggedReport(Struct, frozen=True, gc=False):
-    """An accepted report that says something new, for the log, and the report that it replaces.
+    """An accepted report with new content, for the log, and the report that it replaces.
 
-    Heartbeats are not logged: when the replaced report was last heard is kept with the one that replaces it.
+    Heartbeats are not logged: the last times of the replaced report are kept with the one that replaces it.
     """
 
     resource_id: str
     stored: StoredReport
-    event: int | None  # the place of its event in `Changes.events`, if it made one
+    event: int | None  # the index of its event in `WriteSet.events`, if it made one
     replaced: StoredReport | None = None
 
 
 class CalmChange(Struct, frozen=True, gc=False):
-    """A report that is otherwise as it was, but whose `is_calm` changes.
+    """A report of which only `is_calm` changes.
 
-    Clearing it must not meet a heartbeat on its way: the times must still be those that were read.
+    Clearing it must not race with a heartbeat: the times must still be those that were read.
     """
 
     resource_id: str
@@ -206,7 +206,7 @@ class CalmChange(Struct, frozen=True, gc=False):
 
 
 class AdapterCounts(Struct, frozen=True):
-    """What to add to the record of one adapter of one tenant."""
+    """What to add to the counters of one adapter of one tenant."""
 
     tenant: str
     adapter: str
@@ -217,21 +217,21 @@ class AdapterCounts(Struct, frozen=True):
 
 
 class WriteSet(Struct, frozen=True):
-    """All that a transaction writes; of each resource only its last state.
+    """Everything that a transaction writes; of each resource only its last state.
 
-    `revisions` names those of `updated` that got events. The others keep the revision they have.
+    `revisions` has those of `updated` that got events. The others keep their revision.
     """
 
     inserted: Sequence[Record] = ()
     updated: Sequence[Record] = ()
     removed: Sequence[Resource] = ()
-    revisions: Mapping[str, int] = field(default_factory=dict)  # resource id → place of its last event in `events`
-    edited: frozenset[str] = frozenset()  # which of `updated` have another resource, not only another status
-    # Of these only the next deadline and the policy version are saved: nothing that anybody sees has changed.
+    revisions: Mapping[str, int] = field(default_factory=dict)  # resource id → index of its last event in `events`
+    edited: frozenset[str] = frozenset()  # those of `updated` whose resource changed, not only the status
+    # Only the next deadline and the policy version of these are saved: nothing visible has changed.
     rescheduled: Sequence[Record] = ()
-    reports: Sequence[tuple[str, StoredReport]] = ()  # (resource id, report): the last of its adapter now
+    reports: Sequence[tuple[str, StoredReport]] = ()  # (resource id, report): the new last one of its adapter
     calm: Sequence[CalmChange] = ()  # of other reports
-    retired: Sequence[tuple[str, str]] = ()  # (resource id, adapter): no longer there
+    retired: Sequence[tuple[str, str]] = ()  # (resource id, adapter): to be deleted
     log: Sequence[LoggedReport] = ()
     events: Sequence[NewEvent] = ()
     facets_added: Sequence[tuple[str, str]] = ()  # (resource id, token)
@@ -260,11 +260,11 @@ Work = Callable[[Loaded], WriteSet]
 
 
 class Heartbeat(Struct, frozen=True, gc=False):
-    """A report that may say what is stored. Which it is, the store finds out."""
+    """A report that may repeat the stored one; the store decides whether it does."""
 
     kind: str
     resource_id: str
-    parent_id: str | None  # None: whatever it is below
+    parent_id: str | None  # None: any parent
     scope: Scope
     adapter: str
     generation: int
@@ -274,19 +274,19 @@ class Heartbeat(Struct, frozen=True, gc=False):
 
 
 class RecordedHeartbeat(Struct, frozen=True, gc=False):
-    """A heartbeat that was recorded: two times have moved, and nothing else of the resource."""
+    """A heartbeat that was recorded: it changed two times of the report, and nothing else."""
 
-    name: str  # of the resource, as the next three
+    name: str  # of the resource, like the next four
     parent_id: str | None
     tenant: str
     revision: int
     phase: Phase
     report_id: str
-    skew: timedelta  # how far the adapter's clock runs ahead of ours
-    stored: StoredReport | None = None  # if it was wanted
+    skew: timedelta  # how far the adapter's clock is ahead of ours
+    stored: StoredReport | None = None  # if it was requested
 
 
-# ── what a read asks ─────────────────────────────────────────────────────────────────────────────────────────────
+# ── reads ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 OrderField = Literal["name", "createdAt", "updatedAt", "severity"]
 
@@ -296,7 +296,7 @@ class TokenTerm(Struct, frozen=True):
 
     tokens: tuple[str, ...]
     is_negated: bool = False
-    is_prefix: bool = False  # a token need only begin so
+    is_prefix: bool = False  # `tokens` are prefixes
 
 
 class Query(Struct, frozen=True):
@@ -309,37 +309,37 @@ class Query(Struct, frozen=True):
     updated_since: datetime | None = None
     order: OrderField = "name"
     is_descending: bool = False
-    after: tuple[str | int, str] | None = None  # the key and id of the last one seen
+    after: tuple[str | int, str] | None = None  # the key and id of the last one on the previous page
     offset: int = 0
     limit: int = 100
 
 
 class HistoryQuery(Struct, frozen=True):
-    """Which transitions of a resource; the newest come first."""
+    """Which transitions of a resource, newest first."""
 
     resource_id: str
     scope: Scope
     subjects: frozenset[str] = frozenset()  # none: all of them
     since: datetime | None = None  # from then on …
     until: datetime | None = None  # … and before then
-    before: tuple[int, int] | None = None  # position and ordinal of the last one seen
+    before: tuple[int, int] | None = None  # position and ordinal of the last one on the previous page
     limit: int = 100
 
 
 class GroupCount(Struct, frozen=True):
-    """How many resources share these values; None: they have no such token."""
+    """The number of resources with these values; None: they have no such token."""
 
     values: tuple[str | None, ...]
     count: int
 
     @property
     def rank(self) -> tuple[int, tuple[tuple[bool, str], ...]]:
-        """Return what orders groups: the largest first, then by their values; none comes last."""
+        """Return the sort key of groups: the largest first, then by values; None comes last."""
         return -self.count, tuple((value is None, value or "") for value in self.values)
 
 
 class AdapterRecord(Struct, frozen=True):
-    """What is known of one adapter over all resources that the asker may see."""
+    """What is stored about one adapter, over all tenants that the caller may see."""
 
     name: str
     last_seen: datetime
@@ -352,13 +352,13 @@ PolicySource = Literal["file", "api", "built-in"]
 
 
 class NewPolicy(Struct, frozen=True):
-    """A policy that somebody wants to put in force."""
+    """A policy to be put in force."""
 
     digest: str
     text: str
     file: str  # where it was read; empty if it came through the API
     source: PolicySource = "file"
-    author: str = ""  # the caller who asked for it; empty: not known, or a server did at its start
+    author: str = ""  # the caller; empty: unknown, or a server at its start
     restores: int | None = None  # the version that a rollback goes back to
 
     def numbered(self, version: int, time: datetime) -> PolicyVersion:
@@ -380,12 +380,12 @@ class PolicyVersion(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """Return what stands for it where a file would be named."""
+        """Return its file, or a description in place of one."""
         return self.file or f"policy version {self.version}"
 
 
-# Asked, while no other version can come between, whether a new policy may replace the one in force. Gets that one, and
-# the digest of the last policy that came from a file (empty: none did). What it raises ends the activation.
+# Decides, while no other version can be activated, whether a new policy may replace the one in force. Gets that one,
+# and the digest of the last policy that came from a file (empty: none did). An error ends the activation.
 AdmitPolicy = Callable[[PolicyVersion, str], bool]
 
 
@@ -395,14 +395,14 @@ def admit_always(active: PolicyVersion, file_digest: str) -> bool:
 
 
 class DueResources(Struct, frozen=True):
-    """Resources whose time has come, and when the next one's will."""
+    """Resources whose deadline has come, and the next deadline."""
 
     now: datetime
     ids: tuple[str, ...]
     next_wake: datetime | None
 
 
-# ── changes, for those who follow the log ────────────────────────────────────────────────────────────────────────
+# ── reading the log ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
 class LoggedChange(Struct, frozen=True):
@@ -414,7 +414,7 @@ class LoggedChange(Struct, frozen=True):
     resource_id: str
     parent_id: str | None
     tenant: str
-    name: str  # empty: the resource is gone, and what knew its name is pruned
+    name: str  # empty: the resource was removed, and the answers with its name are pruned
     generation: int
     time: datetime
     facets: FacetChange | None
@@ -422,7 +422,7 @@ class LoggedChange(Struct, frozen=True):
 
 
 class TransitionFilter(Struct, frozen=True):
-    """Which transitions; an empty set stands for any value."""
+    """Which transitions; an empty set matches any value."""
 
     subjects: frozenset[str] = frozenset()
     before: frozenset[str] = frozenset()
@@ -430,7 +430,7 @@ class TransitionFilter(Struct, frozen=True):
     causes: frozenset[str] = frozenset()
 
     def admits(self, recorded: RecordedTransition) -> bool:
-        """Tell whether a transition is one of these."""
+        """Tell whether a transition matches."""
         moved = recorded.transition
         return (
             (not self.subjects or moved.subject in self.subjects)
@@ -441,7 +441,7 @@ class TransitionFilter(Struct, frozen=True):
 
 
 class ChangeQuery(Struct, frozen=True):
-    """Which changes of the log, in the order of positions or newest first."""
+    """Which changes of the log, in order of positions or newest first."""
 
     after: int | None = None  # only higher positions; None: from the oldest one after which none is missing
     upto: int | None = None  # only positions up to this one; None: up to the head
@@ -456,7 +456,7 @@ class ChangeQuery(Struct, frozen=True):
 
 
 class ChangePage(Struct, frozen=True):
-    """Changes of a query, and which positions were searched for them: above `after`, up to `upto`."""
+    """Changes of a query, and the positions that were searched: above `after`, up to `upto`."""
 
     changes: tuple[LoggedChange, ...]
     after: int
@@ -465,7 +465,7 @@ class ChangePage(Struct, frozen=True):
 
 
 class CurrentCounts(Struct, frozen=True):
-    """A summary of the present, and the position of the log that it belongs to."""
+    """A summary of the present, and its position in the log."""
 
     groups: tuple[GroupCount, ...]
     total: int
@@ -473,13 +473,13 @@ class CurrentCounts(Struct, frozen=True):
 
 
 class TokenQuery(Struct, frozen=True):
-    """Events of a range of positions that moved tokens of resources of a query, or let them come or go."""
+    """Events of a range of positions that changed tokens of a query's resources, or created or removed them."""
 
     after: int
     upto: int
     since: datetime  # only later than this
-    query: Query  # only kind, scope and parent count
-    terms: tuple[TokenTerm, ...]  # whose tokens; an event that moved none of them is left out
+    query: Query  # only kind, scope and parent matter
+    terms: tuple[TokenTerm, ...]  # an event that changed no token of these is left out
 
 
 class TokenMove(Struct, frozen=True):
@@ -503,7 +503,7 @@ class LogReader(Struct, frozen=True):
 
 
 class LogGap(Struct, frozen=True):
-    """Changes that a reader can never read: those above `after` and up to `upto` were pruned, at least in part."""
+    """Changes that a reader has missed: those above `after` and up to `upto` were pruned, at least in part."""
 
     after: int
     upto: int
@@ -523,7 +523,7 @@ class ReaderPage(Struct, frozen=True):
 
 
 class Clock(Protocol):
-    """Where a store without a clock of its own gets the time."""
+    """The clock of stores without one of their own."""
 
     def now(self) -> datetime:
         """Return the time, with zone UTC."""
@@ -531,13 +531,13 @@ class Clock(Protocol):
 
 
 class Store(Protocol):
-    """Durable storage of resources, reports and what became of them.
+    """Durable storage of resources, reports and their history.
 
-    Raises `StoreUnavailable` when it cannot be reached; `Contended` when another writer was in the way and the
-    same call may succeed if repeated. Nothing is written unless `transact` returns.
+    Raises `StoreUnavailable` when it cannot be reached; `Contended` when a call conflicted with another writer and may
+    succeed if repeated. Nothing is written unless `transact` returns.
 
-    Whatever is read of a resource is asked for with a `Scope`: to those who may not see it, it is not there. Only
-    `read_events`, which everybody's watches share, and what upkeep does for all are without one.
+    Every read of a resource takes a `Scope`: a resource outside it does not exist for the caller. Only `read_events`,
+    which all watches share, and upkeep have none.
     """
 
     async def open(self) -> None:
@@ -545,7 +545,7 @@ class Store(Protocol):
         ...
 
     async def close(self) -> None:
-        """Finish what is running and let go of every connection."""
+        """Finish what is running and close every connection."""
         ...
 
     async def check(self) -> None:
@@ -553,33 +553,33 @@ class Store(Protocol):
         ...
 
     async def record_heartbeats(self, heartbeats: Sequence[Heartbeat]) -> list[RecordedHeartbeat | None]:
-        """Record those that say what a calm stored report says, at a later time; None: it is not one of these.
+        """Record those that repeat a calm stored report at a later time; None: it is not one of these.
 
-        One small update, durable when this returns; each heartbeat is of another adapter or resource. What is not
-        recorded has changed nothing, and is for `transact`.
+        One small update, durable when this returns; no two heartbeats are of the same adapter and resource. What is not
+        recorded has changed nothing, and needs `transact`.
         """
         ...
 
     async def transact(self, needs: Needs, work: Work) -> int:
         """Lock and load, call `work`, write what it returns, commit; return the position before the first event.
 
-        `work` may run in another thread and must not await. What it raises ends the transaction unwritten. It may be
-        called again, with more or newer records; the last call counts.
+        `work` may run in another thread and must not await. An error that it raises rolls back. It may be called again,
+        with more or newer records; the last call counts.
         """
         ...
 
     # reads
 
     async def read_answer(self, kind: str, id_: str, scope: Scope, parent_id: str | None = None) -> StoredAnswer | None:
-        """Return the stored answer of one resource; the hottest read there is."""
+        """Return the stored answer of one resource; the most frequent read."""
         ...
 
     async def read_record(self, kind: str, id_: str, scope: Scope, parent_id: str | None = None) -> Record | None:
-        """Return one resource with its status and reports, as of one moment."""
+        """Return one resource with its status and reports, from one snapshot."""
         ...
 
     async def read_records(self, ids: Collection[str], scope: Scope) -> tuple[Record, ...]:
-        """Return the resources of ids, in the order of ids; those that are gone or not visible are left out."""
+        """Return the resources of ids, in order of ids; those that do not exist or are not visible are left out."""
         ...
 
     async def read_children(self, parent_id: str, scope: Scope) -> tuple[Record, ...]:
@@ -595,19 +595,19 @@ class Store(Protocol):
         ...
 
     async def count(self, query: Query) -> int:
-        """Count the resources of a query, without regard to its page."""
+        """Count the resources of a query, ignoring its page."""
         ...
 
     async def summarize(self, query: Query, prefixes: tuple[str, ...]) -> tuple[GroupCount, ...]:
-        """Count the resources of a query by what follows each token prefix; the largest group first."""
+        """Count the resources of a query by the rest of a token after each prefix; the largest group first."""
         ...
 
     async def count_now(self, query: Query, prefixes: tuple[str, ...]) -> CurrentCounts:
-        """Summarize and count the resources of a query, as of one position of the log."""
+        """Summarize and count the resources of a query at one position of the log."""
         ...
 
     async def adapters(self, scope: Scope) -> tuple[AdapterRecord, ...]:
-        """Return every adapter that was ever heard of, by name."""
+        """Return every adapter that has ever reported, by name."""
         ...
 
     async def read_transitions(self, query: HistoryQuery) -> tuple[RecordedTransition, ...]:
@@ -615,60 +615,60 @@ class Store(Protocol):
         ...
 
     async def existed(self, kind: str, id_: str, scope: Scope, parent_id: str | None = None) -> bool:
-        """Tell whether a resource is there or was: as long as one of its events is kept, that knows whose it was."""
+        """Tell whether a resource exists, or existed and one of its events is still kept."""
         ...
 
     # the past
 
     async def position(self) -> int:
-        """Return the position of the last event; 0: there was none yet. Asked several times a second."""
+        """Return the position of the last event; 0: there was none yet. Called several times a second."""
         ...
 
     async def read_events(self, after: int, limit: int) -> EventPage:
-        """Return the events of all resources after a position; raise `Forgotten` if one of them was pruned."""
+        """Return the events of all resources after a position; raise `HistoryPruned` if one of them was pruned."""
         ...
 
     async def read_changes(self, query: ChangeQuery) -> ChangePage:
-        """Return changes with their transitions; raise `Forgotten` if the log is no longer whole there."""
+        """Return changes with their transitions; raise `HistoryPruned` if some of them were pruned."""
         ...
 
     async def read_version(
         self, kind: str, id_: str, scope: Scope, at: datetime, parent_id: str | None = None
     ) -> LoggedEvent | None:
-        """Return the event that made a resource what it was; None: it was not there yet.
+        """Return the event that was a resource's latest at a time; None: it did not exist yet.
 
-        Raise `Forgotten` if that can no longer be told.
+        Raises `HistoryPruned` if that is no longer known.
         """
         ...
 
     async def read_versions(self, resource_id: str, scope: Scope, since: datetime) -> tuple[LoggedEvent, ...]:
-        """Return a resource's events with an answer, from the one in force at `since` on, as far as they are kept."""
+        """Return a resource's events with an answer, from the latest at `since` on, as far as they are kept."""
         ...
 
     async def read_reports_past(self, resource_id: str, scope: Scope, at: datetime) -> tuple[StoredReport, ...]:
-        """Return the last report of each adapter that was received until then; raise `Forgotten` as above."""
+        """Return the last report of each adapter received until then; raise `HistoryPruned` as above."""
         ...
 
     async def read_report_log(self, resource_id: str, scope: Scope, since: datetime) -> tuple[PastReport, ...]:
-        """Return accepted reports in their order: the last of each adapter before `since`, then all from then on."""
+        """Return accepted reports in order: the last of each adapter before `since`, then all later ones."""
         ...
 
     async def walk(self, after: str, limit: int, scope: Scope) -> tuple[Record, ...]:
-        """Return the resources of all kinds whose ids come after one, in the order of ids."""
+        """Return the resources of all kinds whose ids come after one, in order of ids."""
         ...
 
     async def position_before(self, time: datetime) -> int:
-        """Return a position up to which no event is later than a time; raise `Forgotten` if later ones were pruned."""
+        """Return a position up to which no event is later than a time; raise `HistoryPruned` if that is unknown."""
         ...
 
     async def read_token_moves(self, query: TokenQuery) -> tuple[TokenMove, ...]:
-        """Return events by what they did to tokens, in the order of positions."""
+        """Return events with the tokens that they changed, in order of positions."""
         ...
 
     # named readers of the log
 
     async def open_reader(self, name: str) -> LogReader:
-        """Return a reader; one that is new starts at the head. Pruning waits for it from now on."""
+        """Return a reader; a new one starts at the head. Pruning waits for it from now on."""
         ...
 
     async def readers(self) -> tuple[LogReader, ...]:
@@ -680,7 +680,7 @@ class Store(Protocol):
         ...
 
     async def advance_reader(self, name: str, expected: int, position: int) -> bool:
-        """Move a reader forward from `expected`; False: it was not there, or would go back or beyond the head."""
+        """Move a reader forward from `expected`; False: it was not at `expected`, or would go back or past the head."""
         ...
 
     async def close_reader(self, name: str) -> bool:
@@ -698,11 +698,11 @@ class Store(Protocol):
         ...
 
     async def outdated(self, policy_version: int, limit: int) -> tuple[tuple[str, ...], int]:
-        """Return ids of resources computed under an earlier policy version, and how many there are in all."""
+        """Return ids of resources computed under an earlier policy version, and their total number."""
         ...
 
     async def claim(self, task: str) -> Claim | None:
-        """Take a task that one replica at a time may do; None: another one is at it."""
+        """Take a task that one replica at a time may do; None: another one has it."""
         ...
 
     async def activate_policy(self, policy: NewPolicy, admit: AdmitPolicy = admit_always) -> PolicyVersion:
@@ -726,12 +726,12 @@ class Store(Protocol):
         ...
 
     async def prune(self, task: Pruning, limit: int) -> int:
-        """Delete up to `limit` rows of a log that are past their time; return how many went."""
+        """Delete up to `limit` rows of a log that are past their retention; return their number."""
         ...
 
 
 class Claim(Protocol):
-    """A task taken; released by `async with`, and by the store when the process dies."""
+    """A claimed task; released by `async with`, and by the store when the process dies."""
 
     async def __aenter__(self) -> Self: ...
 
@@ -739,7 +739,7 @@ class Claim(Protocol):
 
 
 class Pruning(Struct, frozen=True):
-    """Which log, and how long its rows are kept. What the present still needs is never pruned."""
+    """Which log, and how long its rows are kept. Rows that the present state needs are never pruned."""
 
     log: Literal["events", "reports", "transitions", "keys"]
     keep: timedelta

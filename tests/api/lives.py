@@ -8,7 +8,7 @@ from random import Random
 from typing import Any, NamedTuple
 
 from hyperfleet.backends.postgres import PostgresStore
-from hyperfleet.ports import ChangeCause, Store
+from hyperfleet.ports import StatusCause, Store
 from hyperfleet.services.upkeep import Recompute
 from tests.api.fleet import Fleet, path_of
 from tests.world import body
@@ -181,7 +181,7 @@ class Life:
 
     def _wake(self) -> None:
         id_ = self._resource()["id"]
-        self.client.run(self.client.committer.submit(Recompute(id_, ChangeCause("deadline"))))
+        self.client.run(self.client.committer.submit(Recompute(id_, StatusCause("deadline"))))
 
     def _change_policy(self) -> None:
         self.client.policy = policy_for(self.client.store, reads_times=self._random.random() < 0.5)

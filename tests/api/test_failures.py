@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hyperfleet.backends.memory import MemoryStore
-from hyperfleet.ports import EVERYTHING, ChangeCause, Query
+from hyperfleet.ports import EVERYTHING, Query, StatusCause
 from hyperfleet.services.failure_search import search_failures
 from hyperfleet.services.upkeep import Recompute
 from tests.api.fleet import Fleet, HandClock, errors_of, open_fleet, path_of
@@ -107,7 +107,7 @@ def test_those_that_are_silent(clock: HandClock, limits: Any) -> None:
         cluster = client.create()
         client.report(cluster, "validation")
         client.clock.pass_time(timedelta(minutes=11))
-        client.run(client.committer.submit(Recompute(cluster["id"], ChangeCause("deadline"))))
+        client.run(client.committer.submit(Recompute(cluster["id"], StatusCause("deadline"))))
         assert client.get(path_of(cluster)).json()["status"]["phase"] == "Failed"
         assert [(each["adapter"], each["reason"], each["since"]) for each in problems(client)] == [
             ("dns", "Missing", "2025-10-17T12:10:00Z"),

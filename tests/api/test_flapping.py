@@ -12,7 +12,7 @@ import pytest
 from hyperfleet.api.context import RequestLimits
 from hyperfleet.backends.memory import MemoryStore
 from hyperfleet.backends.sqlite import SqliteStore
-from hyperfleet.ports import ChangeCause, Store
+from hyperfleet.ports import StatusCause, Store
 from hyperfleet.services.upkeep import recompute_all
 from tests.api.fleet import POLICY, Fleet, HandClock, errors_of, open_fleet, path_of
 
@@ -46,7 +46,7 @@ def wake(client: Fleet) -> None:
     """Do what the timer does."""
 
     async def recompute() -> None:
-        await recompute_all(client.committer, (await client.store.due(100)).ids, ChangeCause("deadline"))
+        await recompute_all(client.committer, (await client.store.due(100)).ids, StatusCause("deadline"))
 
     client.run(recompute())
 
@@ -124,7 +124,7 @@ def test_another_policy_takes_the_marks_away_and_that_is_news_but_no_transition(
 
 
 async def recompute(client: Fleet, resource: dict[str, Any]) -> None:
-    await recompute_all(client.committer, [resource["id"]], ChangeCause("policy"))
+    await recompute_all(client.committer, [resource["id"]], StatusCause("policy"))
 
 
 async def last_event(client: Fleet, id_: str) -> tuple[str, bytes | None]:

@@ -11,7 +11,7 @@ from hyperfleet.api.app import create_app
 from hyperfleet.api.context import RequestLimits
 from hyperfleet.backends.memory import MemoryStore
 from hyperfleet.errors import StoreUnavailable
-from hyperfleet.ports import ChangeCause, Needs, Work
+from hyperfleet.ports import Needs, StatusCause, Work
 from hyperfleet.services.upkeep import Recompute
 from tests.api.fleet import ROOT, Fleet, HandClock, open_fleet
 
@@ -84,7 +84,7 @@ async def ask_while_writes_pile_up(fleet: Fleet, store: LostStore) -> httpx.Resp
     """Ask for readiness when no more writes are taken, then let them go."""
     writes = []
     while not fleet.committer.is_full:
-        writes.append(asyncio.ensure_future(fleet.committer.submit(Recompute("cls-none", ChangeCause("deadline")))))
+        writes.append(asyncio.ensure_future(fleet.committer.submit(Recompute("cls-none", StatusCause("deadline")))))
         await asyncio.sleep(0)
     async with httpx.AsyncClient(transport=httpx.ASGITransport(create_app(fleet.context))) as http:
         answer = await http.get(f"{ROOT}/readyz")

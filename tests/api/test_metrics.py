@@ -20,7 +20,7 @@ from hyperfleet.api.request_metrics import RequestInfo
 from hyperfleet.backends.memory import MemoryStore
 from hyperfleet.errors import StoreUnavailable
 from hyperfleet.model.phase import PHASES
-from hyperfleet.ports import ChangeCause, GroupCount, Query, Scope, StoredAnswer
+from hyperfleet.ports import GroupCount, Query, Scope, StatusCause, StoredAnswer
 from hyperfleet.services.callers import Caller, Rejection, Role
 from hyperfleet.services.upkeep import recompute_all
 from tests.api.fleet import ROOT, Fleet, HandClock, open_fleet, path_of
@@ -161,7 +161,7 @@ def test_stale_flapping_and_overdue(clock: HandClock) -> None:
 
 async def keep_deadlines(fleet: Fleet) -> None:
     """Compute what is due, as the timekeeper does."""
-    await recompute_all(fleet.committer, (await fleet.store.due(100)).ids, ChangeCause("deadline"))
+    await recompute_all(fleet.committer, (await fleet.store.due(100)).ids, StatusCause("deadline"))
 
 
 def test_a_scrape_without_its_store(clock: HandClock) -> None:

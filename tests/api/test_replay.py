@@ -14,7 +14,7 @@ from hyperfleet.api.answer_decoding import answer_decoder
 from hyperfleet.api.context import RequestLimits
 from hyperfleet.backends.postgres import PostgresStore
 from hyperfleet.model.kind import CLUSTER, NODE_POOL
-from hyperfleet.ports import EVERYTHING, ChangeCause, HistoryQuery, Pruning, Store
+from hyperfleet.ports import EVERYTHING, HistoryQuery, Pruning, StatusCause, Store
 from hyperfleet.services.replay import ComparedTimelines, Replay, ReplayRange
 from hyperfleet.services.simulation import candidate_rules
 from hyperfleet.services.timelines import ResourceTimeline
@@ -72,7 +72,7 @@ def pass_time(client: Fleet, duration: timedelta) -> None:
     async def wake() -> None:
         while (due := await client.store.due(100)).next_wake or due.ids:
             if due.ids:
-                await recompute_all(client.committer, due.ids, ChangeCause("deadline"))
+                await recompute_all(client.committer, due.ids, StatusCause("deadline"))
             elif due.next_wake is not None and due.next_wake <= until:
                 client.clock.time = due.next_wake
             else:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hyperfleet.ports import ChangeCause
+from hyperfleet.ports import StatusCause
 from hyperfleet.services.upkeep import recompute_all
 from tests.api.fleet import POLICY, Fleet, errors_of, path_of, problem_of
 from tests.candidates import (
@@ -39,7 +39,7 @@ def put_in_force(client: Fleet, policy: str) -> None:
 
     async def recompute() -> None:
         while ids := (await client.store.outdated(version, 3))[0]:
-            await recompute_all(client.committer, ids, ChangeCause("policy"))
+            await recompute_all(client.committer, ids, StatusCause("policy"))
 
     client.run(recompute())
 

@@ -17,7 +17,7 @@ from hyperfleet.model.phase import Phase
 from hyperfleet.model.report import Report, StoredReport
 from hyperfleet.model.resource import Resource
 from hyperfleet.model.status import AdapterSummary, Memory, Status
-from hyperfleet.ports import EVERYTHING, ChangeCause, Loaded, Needs, NewEvent, Pruning, Record, Store, Work, WriteSet
+from hyperfleet.ports import EVERYTHING, Loaded, Needs, NewEvent, Pruning, Record, StatusCause, Store, Work, WriteSet
 
 START = datetime(2025, 10, 17, 12, 0, 0, 123456, tzinfo=UTC)
 
@@ -119,7 +119,7 @@ def make_draft(
     fields: dict[str, Any] = {
         "time": START,
         "answer": b"{}",
-        "cause": ChangeCause("report", "rep-1"),
+        "cause": StatusCause("report", "rep-1"),
         "policy": "digest",
     }
     return NewEvent(type_, resource, transitions=transitions, **(fields | more))

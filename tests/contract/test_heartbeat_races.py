@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from hyperfleet.backends.postgres_transactions import record_heartbeats
 from hyperfleet.model.kind import CLUSTER
 from hyperfleet.model.report import StoredReport
-from hyperfleet.ports import EVERYTHING, ChangeCause, HistoryQuery, Record
+from hyperfleet.ports import EVERYTHING, HistoryQuery, Record, StatusCause
 from hyperfleet.services.callers import ANONYMOUS
 from hyperfleet.services.reports import AcceptReports, Submission
 from hyperfleet.services.resources import Create, Delete, Edit
@@ -224,7 +224,7 @@ async def test_a_timer_marks_no_adapter_whose_heartbeat_came_meanwhile(barred: B
     await servers.beat("apply")
     await servers.time.advance(MINUTE)
     async with barrier.held(HEAD):
-        timer = await behind(barrier, servers.second.committer.submit(Recompute("cls-a", ChangeCause("deadline"))))
+        timer = await behind(barrier, servers.second.committer.submit(Recompute("cls-a", StatusCause("deadline"))))
         await servers.beat()
     await timer
     record = await servers.read()
@@ -239,7 +239,7 @@ async def test_a_heartbeat_that_waited_for_a_timer_wakes_its_adapter_up(barred: 
     servers, barrier = barred
     await servers.time.advance(6 * MINUTE)
     async with barrier.held(REPORT):
-        timer = await behind(barrier, servers.second.committer.submit(Recompute("cls-a", ChangeCause("deadline"))))
+        timer = await behind(barrier, servers.second.committer.submit(Recompute("cls-a", StatusCause("deadline"))))
         beat = await behind(barrier, servers.report(), 2)
     await timer
     assert (await beat).results[0].outcome == "aggregated"
@@ -312,7 +312,7 @@ async def test_another_policy_is_computed_from_the_times_of_heartbeats_that_came
     await servers.time.advance(2 * MINUTE)
     await servers.second.use(IMPATIENT)
     async with barrier.held(HEAD):
-        again = await behind(barrier, servers.second.committer.submit(Recompute("cls-a", ChangeCause("policy"))))
+        again = await behind(barrier, servers.second.committer.submit(Recompute("cls-a", StatusCause("policy"))))
         await servers.beat()
     await again
     stale = {summary.name: summary.stale for summary in (await servers.read()).status.adapters}

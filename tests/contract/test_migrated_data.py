@@ -29,13 +29,13 @@ from hyperfleet.model.report import StoredReport
 from hyperfleet.ports import (
     EVERYTHING,
     AdapterRecord,
-    ChangeCause,
     HistoryQuery,
     LoggedEvent,
     Needs,
     Pruning,
     Record,
     RecordedTransition,
+    StatusCause,
 )
 from hyperfleet.services.callers import ANONYMOUS
 from hyperfleet.services.committer import Committer
@@ -243,7 +243,7 @@ async def test_everything_is_computed_again_and_then_heartbeats_take_the_short_w
         version = policies.rules.policy_version
         ids, _ = await old.store.outdated(version, 100)
         assert set(ids) == {id_ for id_, told in old.told.resources.items() if told.record is not None}
-        await recompute_all(committer, ids, ChangeCause("policy"))
+        await recompute_all(committer, ids, StatusCause("policy"))
         assert (await old.store.outdated(version, 100))[0] == ()
         assert [finding async for finding in Verification(old.store, policies.rules).run()] == []
         first = await committer.submit(beat(2))  # it was stale

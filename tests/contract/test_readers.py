@@ -12,7 +12,6 @@ from msgspec.structs import replace
 from hyperfleet.errors import HistoryPruned
 from hyperfleet.model.event import Transition
 from hyperfleet.ports import (
-    ChangeCause,
     ChangeQuery,
     FacetChange,
     LogGap,
@@ -20,6 +19,7 @@ from hyperfleet.ports import (
     Needs,
     Record,
     Scope,
+    StatusCause,
     Store,
     TransitionFilter,
     WriteSet,
@@ -86,7 +86,7 @@ async def a_small_fleet(store: Store) -> list[datetime]:
         store, one, times[3], moved("phase", "Pending", "Failed", times[3]), moved("Ready", None, "False", times[3])
     )
     await change(store, one, times[4], type_="SpecChanged")
-    await change(store, pool, times[5], moved("phase", "Pending", "Ready", times[5]), cause=ChangeCause("deadline"))
+    await change(store, pool, times[5], moved("phase", "Pending", "Ready", times[5]), cause=StatusCause("deadline"))
     await change(store, one, times[6], moved("Ready", "False", "True", times[6]))
     await remove(store, pool, times[7], moved("phase", "Ready", None, times[7]))
     return times
@@ -101,7 +101,7 @@ async def test_a_change_has_its_resource_and_all_its_transitions(store: Store) -
     await create(store, pool, start, moved("phase", None, "Pending", start))
     facets = FacetChange(("l:k=ü",), ("p:Ready",), ("p:Pending",))
     moves = (moved("phase", "Pending", "Ready", start + HOUR), moved("Ready", None, "True", start + HOUR))
-    await change(store, pool, start + HOUR, *moves, facets=facets, cause=ChangeCause("report", "rep-5"), policy="12")
+    await change(store, pool, start + HOUR, *moves, facets=facets, cause=StatusCause("report", "rep-5"), policy="12")
     page = await store.read_changes(ChangeQuery(after=1))
     assert (page.after, page.upto) == (1, 2)
     (found,) = page.changes
@@ -111,7 +111,7 @@ async def test_a_change_has_its_resource_and_all_its_transitions(store: Store) -
     assert tuple(each.transition for each in found.transitions) == moves
     assert [each.ordinal for each in found.transitions] == [0, 1]
     assert [each.since for each in found.transitions] == [start, None], "when the state before it began"
-    assert {(each.cause, each.policy) for each in found.transitions} == {(ChangeCause("report", "rep-5"), "12")}
+    assert {(each.cause, each.policy) for each in found.transitions} == {(StatusCause("report", "rep-5"), "12")}
 
 
 async def test_a_resource_that_is_gone_keeps_its_name(store: Store) -> None:

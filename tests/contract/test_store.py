@@ -15,7 +15,6 @@ from hyperfleet.model.report import Discard, StoredReport
 from hyperfleet.ports import (
     EVERYTHING,
     AdapterCounts,
-    ChangeCause,
     HistoryQuery,
     IdempotencyRecord,
     Loaded,
@@ -25,6 +24,7 @@ from hyperfleet.ports import (
     Query,
     RecordedTransition,
     Scope,
+    StatusCause,
     Store,
     StoredAnswer,
     TokenTerm,
@@ -339,14 +339,14 @@ async def test_transitions_are_told_newest_first(store: Store) -> None:
     first = [moved("phase", None, "Pending"), moved("Ready", None, "False")]
     base = await write(
         store,
-        WriteSet(inserted=[record], events=[make_draft(record.resource, *first, cause=ChangeCause("created"))]),
+        WriteSet(inserted=[record], events=[make_draft(record.resource, *first, cause=StatusCause("created"))]),
     )
     second = [moved("Ready", "False", "True", START + timedelta(microseconds=1)), moved("Old", "True", None)]
     await write(store, WriteSet(updated=[record], events=[make_draft(record.resource, *second)]))
     recorded = [
-        RecordedTransition(base + 1, each, ChangeCause("created"), "digest", place) for place, each in enumerate(first)
+        RecordedTransition(base + 1, each, StatusCause("created"), "digest", place) for place, each in enumerate(first)
     ]
-    report = ChangeCause("report", "rep-1")
+    report = StatusCause("report", "rep-1")
     recorded += [
         RecordedTransition(base + 2, second[0], report, "digest", 0, START),
         RecordedTransition(base + 2, second[1], report, "digest", 1),  # what it was before is not known

@@ -16,7 +16,7 @@ from hyperfleet.api.wire import present
 from hyperfleet.backends.memory import MemoryStore
 from hyperfleet.model.kind import CLUSTER, NODE_POOL, Kinds
 from hyperfleet.model.report import Report
-from hyperfleet.ports import EVERYTHING, ChangeCause, Heartbeat, HistoryQuery, Record, RecordedHeartbeat, Store
+from hyperfleet.ports import EVERYTHING, Heartbeat, HistoryQuery, Record, RecordedHeartbeat, StatusCause, Store
 from hyperfleet.services.callers import ANONYMOUS
 from hyperfleet.services.commands import Command
 from hyperfleet.services.committer import Committer
@@ -58,13 +58,13 @@ class Writer:
     async def wake(self, ids: Sequence[str]) -> None:
         """Let the timer compute what is due."""
         due = [id_ for id_ in (await self.store.due(1_000)).ids if id_ in ids]
-        for result in await self.committer.submit_all([Recompute(id_, ChangeCause("deadline")) for id_ in due]):
+        for result in await self.committer.submit_all([Recompute(id_, StatusCause("deadline")) for id_ in due]):
             assert not isinstance(result, BaseException), result
 
     async def recompute(self, ids: Sequence[str]) -> None:
         """Compute again what has another policy."""
         outdated, _ = await self.store.outdated(self.policies.rules.policy_version, 1_000)
-        commands = [Recompute(id_, ChangeCause("policy")) for id_ in sorted(outdated) if id_ in ids]
+        commands = [Recompute(id_, StatusCause("policy")) for id_ in sorted(outdated) if id_ in ids]
         await self.committer.submit_all(commands)
 
     async def verify(self) -> None:

@@ -27,7 +27,7 @@ from hyperfleet.api.wire import present
 from hyperfleet.backends.postgres import PostgresStore
 from hyperfleet.backends.sqlite import SqliteStore
 from hyperfleet.model.kind import CLUSTER, NODE_POOL, Kinds
-from hyperfleet.ports import EVERYTHING, ChangeCause, HistoryQuery
+from hyperfleet.ports import EVERYTHING, HistoryQuery, StatusCause
 from hyperfleet.services.callers import Caller
 from hyperfleet.services.committer import Committer
 from hyperfleet.services.policies import PolicyRegistry, PolicyText
@@ -103,7 +103,7 @@ class History:
 
     async def wake(self):
         for id_ in (await self.store.due(100)).ids:
-            await self.committer.submit(Recompute(id_, ChangeCause("deadline")))
+            await self.committer.submit(Recompute(id_, StatusCause("deadline")))
 
     async def live(self):
         for id_, tenant in (("cls-a", "acme"), ("cls-b", "beta"), ("cls-gone", "acme"), ("cls-going", "beta")):

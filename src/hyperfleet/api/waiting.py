@@ -30,7 +30,7 @@ from hyperfleet.model.kind import Kind
 from hyperfleet.ports import Scope
 from hyperfleet.services.results import Target, not_found
 from hyperfleet.services.tail import LogSegment, LogTail
-from hyperfleet.services.wait_check import UnmetCondition, WaitResult, check_version
+from hyperfleet.services.wait_check import UnmetCondition, WaitCheck, check_version
 from hyperfleet.services.wait_query import FAIL_ON, FOR, WaitQuery, read_wait_query
 from hyperfleet.services.watch_filter import WatchFilter
 
@@ -87,7 +87,7 @@ class _Step(Struct, frozen=True):
     """One version and what it means for the wait."""
 
     version: _Version
-    finding: WaitResult
+    finding: WaitCheck
 
     @property
     def is_last(self) -> bool:

@@ -1,4 +1,4 @@
-"""Reading changes of the log, and named readers: what every store decides alike. No SQL here."""
+"""Changes of the log and named readers: the logic that all stores share. No SQL here."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from hyperfleet.ports import (
     TokenTerm,
 )
 
-# Transactions that overlap take their times in one order and their positions in another. None lasts a minute.
+# Concurrent transactions may get their times in one order and their positions in another. None lasts a minute.
 DISORDER: Final = timedelta(minutes=1)
 
 
@@ -31,13 +31,13 @@ Range = tuple[int, int, bool]
 
 
 class LogState(Struct, frozen=True):
-    """The head of the log, and how far it is whole."""
+    """The head of the log, and how far it has been pruned."""
 
     head: int
     horizon: Horizon
 
     def require(self, query: ChangeQuery) -> None:
-        """Raise `Forgotten` if the changes of a query are no longer all kept."""
+        """Raise `HistoryPruned` if some changes of a query were pruned."""
         if query.after is not None:
             self.horizon.require_position(query.after)
         if query.since is not None:
@@ -57,7 +57,7 @@ class LogState(Struct, frozen=True):
 
 
 def moments_of(query: ChangeQuery) -> tuple[datetime | None, datetime | None]:
-    """Return between which moments the positions of a query lie."""
+    """Return the times between which the positions of a query lie."""
     since, until = query.since, query.until
     is_bounded = until is not None and until < _END_OF_TIME
     return (since - DISORDER if since else None), (until + DISORDER if until and is_bounded else None)
@@ -73,7 +73,7 @@ def page_of_changes(query: ChangeQuery, searched: Range, changes: Sequence[Logge
 
 
 def start_of(reader: LogReader, state: LogState) -> tuple[int, LogGap | None]:
-    """Return after which position a reader reads on, and what it has lost."""
+    """Return the position after which a reader continues, and what it has lost."""
     if reader.position < state.horizon.position:
         return state.horizon.position, LogGap(reader.position, state.horizon.position)
     return reader.position, None
@@ -97,7 +97,7 @@ Moves = Mapping[int, Sequence[RecordedTransition]]  # by position
 
 
 def changes_of(rows: Iterable[Sequence[Any]], moves: Moves, *, is_descending: bool) -> list[LoggedChange]:
-    """Make changes of the rows of `read_changes`, in the order of positions or the other way round."""
+    """Make changes of the rows of `read_changes`, in order of positions or reversed."""
     changes = [_change_of(row, moves) for row in rows]
     return sorted(changes, key=lambda change: change.position, reverse=is_descending)
 
@@ -109,7 +109,7 @@ def _change_of(row: Sequence[Any], moves: Moves) -> LoggedChange:
 
 
 def name_in(answer: bytes | None) -> str:
-    """Return the name of a resource that is gone, from one of its answers."""
+    """Return the name of a removed resource, from one of its answers."""
     try:
         return _decode_name(answer).name if answer is not None else ""
     except msgspec.MsgspecError:
@@ -125,6 +125,6 @@ def by_position(recorded: Iterable[RecordedTransition]) -> dict[int, list[Record
 
 
 def fragments_of(terms: Iterable[TokenTerm]) -> list[str]:
-    """Return what the text of an event's tokens has in it if a token of a term is among them: see `encode_facets`."""
+    """Return what the encoded tokens of an event contain if a token of a term is among them: see `encode_facets`."""
     quoted = [(msgspec.json.encode(token).decode(), term.is_prefix) for term in terms for token in term.tokens]
     return [text[:-1] if is_prefix else text for text, is_prefix in quoted]

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 
 class SystemClock:
-    """Tells the time of this machine."""
+    """The clock of this machine."""
 
     def now(self) -> datetime:
         """Return the time, with zone UTC."""

@@ -1,7 +1,7 @@
-"""Steps of migrations that SQL cannot do: a row is read, converted here and written, in the migration's transaction.
+"""Migration steps that SQL cannot do: a row is read, converted here and written, in the migration's transaction.
 
 The migration `NNNN_name.sql` runs first; then each row of the statement `read_name` is converted by `CONVERSIONS[name]`
-and handed to `write_name`. Both engines do it alike.
+and passed to `write_name`. Both engines work the same way.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Row = tuple[object, ...]
 
 
 class _OldReport(msgspec.Struct, frozen=True):
-    """What is read of a report that schema version 4 (SQLite) or 5 (PostgreSQL) stored."""
+    """The fields read from a report that schema version 4 (SQLite) or 5 (PostgreSQL) stored."""
 
     report: Report
     effective_time: datetime
@@ -32,7 +32,7 @@ _decode_pulse: Final = msgspec.msgpack.Decoder(list[Any]).decode
 
 
 def report_row(resource_id: str, adapter: str, body: str, pulse: bytes | None) -> Row:
-    """Make the row of a report, of which its body may be behind the times in the resource's `pulse`.
+    """Make the row of a report; the resource's `pulse` may have later times than its body.
 
     It is not calm yet: the first write to the resource decides that.
     """

@@ -1,4 +1,4 @@
-"""A claim on a task among the processes of one machine: a locked file, let go by the system when its holder dies."""
+"""A claim on a task among the processes of one machine: a locked file, released by the system when its holder dies."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hyperfleet.errors import StoreUnavailable
 
 
 class FileClaim:
-    """A task taken. The file stays behind: removing it would let two hold it, each a file of its own."""
+    """A claimed task. The file stays: if it were removed, two processes could each lock a file of that name."""
 
     def __init__(self, descriptor: int) -> None:
         """Hold the lock that `descriptor` has."""
@@ -19,7 +19,7 @@ class FileClaim:
 
     @classmethod
     def take(cls, path: Path) -> Self | None:
-        """Lock a file; None: somebody else, in this process or another one, has it."""
+        """Lock a file; None: it is locked already, in this process or another one."""
         try:
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         except OSError as error:
@@ -36,5 +36,5 @@ class FileClaim:
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        """Let it go."""
+        """Release it."""
         os.close(self._descriptor)

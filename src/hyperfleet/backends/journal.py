@@ -9,7 +9,7 @@ from typing import Final
 
 _LOG: Final = logging.getLogger(__name__)
 _AUDIT: Final = logging.getLogger("hyperfleet.audit")
-_MODE: Final = 0o640  # it says who did what: not for everybody
+_MODE: Final = 0o640  # it names callers: not readable for everybody
 _FLAGS: Final = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
 
 
@@ -17,7 +17,7 @@ class LogJournal:
     """Writes records to the log, whatever its level."""
 
     def __init__(self) -> None:
-        """Be heard even where only warnings are."""
+        """Enable the logger at INFO, so that records show even if the server logs warnings only."""
         _AUDIT.setLevel(logging.INFO)
 
     def write(self, lines: Sequence[bytes]) -> None:
@@ -30,17 +30,17 @@ class LogJournal:
 
 
 class FileJournal:
-    """Appends records to a file; several processes may share it. What cannot be written goes to the log, loudly.
+    """Appends records to a file; several processes may share it. What cannot be written is logged as an error.
 
     Each batch of records is one `write`, so no record of another process gets into the midst of it. Nothing waits for
-    the disk: a machine that loses power may lose the last records, not the writes that they tell of.
+    the disk: a machine that loses power may lose the last records, but not the writes that they describe.
     """
 
     def __init__(self, path: str) -> None:
-        """Open the file, which is made if there is none; raise `OSError` if that cannot be."""
+        """Open or create the file; raise `OSError` if that fails."""
         self._path = path
         self._file = os.open(path, _FLAGS, _MODE)
-        self._is_torn = False  # the last record that is in the file is not complete
+        self._is_torn = False  # the last record in the file is incomplete
 
     def write(self, lines: Sequence[bytes]) -> None:
         """Append records."""
@@ -49,18 +49,18 @@ class FileJournal:
             text = b"\n" + text
         try:
             written = os.write(self._file, text)
-            while written < len(text):  # a disk that is nearly full takes some of it
+            while written < len(text):  # a nearly full disk takes a part
                 self._is_torn = True
                 written += os.write(self._file, text[written:])
         except OSError as error:
             _LOG.error("the audit log %s cannot be written: %s", self._path, error.strerror)
             for line in lines:
-                _LOG.error("what it should have: %s", line.decode())
+                _LOG.error("missing audit record: %s", line.decode())
         else:
             self._is_torn = False
 
     def reopen(self) -> None:
-        """Open the file that has the name now; if that cannot be, go on with the one we have."""
+        """Open the file of that name again; if that fails, keep the open one."""
         try:
             opened = os.open(self._path, _FLAGS, _MODE)
         except OSError as error:
@@ -70,5 +70,5 @@ class FileJournal:
         self._file, self._is_torn = opened, False
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         os.close(self._file)

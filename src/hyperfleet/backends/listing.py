@@ -1,9 +1,9 @@
-"""Statements for lists: which resources a query finds, how many, and counted by their tokens.
+"""Builds the statements of lists: the resources of a query, their number, and their numbers by token.
 
-Both SQL stores build theirs here; a `Dialect` holds what the engines spell differently. Every value is a parameter.
-What terms mean is not known here: a resource has tokens, and a term asks for some of them.
+Both SQL stores use it; a `Dialect` has the differences of the engines. Every value is a parameter. The meaning of
+tokens is not known here.
 """
-# ruff: noqa: S608  # statements are put together from the words in this file; what comes from outside is bound
+# ruff: noqa: S608  # statements are built from the texts in this file; values from outside are bound
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ _COLUMNS: Final[dict[OrderField, str]] = {
 
 
 class Dialect(Struct, frozen=True):
-    """What the engines spell differently."""
+    """Where the engines differ."""
 
-    mark: str  # stands before the number of a parameter: `?1`, `$1`
+    mark: str  # precedes the number of a parameter: `?1`, `$1`
     bind_time: Callable[[datetime], object]
     # Where `exists` runs once for each resource, a range of tokens is better collected once.
     collects_ranges: bool = False
-    # Stands before a column by which the engine must not choose an index.
+    # Precedes a column whose index the engine must not use.
     unindexed: str = ""
 
 
@@ -43,7 +43,7 @@ class Statement(Struct, frozen=True):
 
 
 class Latest(Struct, frozen=True):
-    """A walk through events from the newest on down, as far as a position: the order of `updatedAt`, descending."""
+    """A scan of events from the newest down to a position: the order of `updatedAt`, descending."""
 
     floor: int
 
@@ -55,15 +55,15 @@ class Since(Struct, frozen=True):
     time: datetime
 
 
-# What a scan starts from: the resources a positive term selects, those with recent events, or the newest events. None
-# leaves it to the engine, which needs statistics to choose well.
+# Where a scan starts: with the resources of a positive term, those with recent events, or the newest events. None
+# leaves the choice to the engine, which needs statistics for it.
 Start = TokenTerm | Since | Latest | None
 
 
 def build_find(query: Query, dialect: Dialect, start: Start = None) -> Statement:
     """Select the page of a query: id, answer, revision and key of each resource."""
     builder = _Builder(dialect)
-    # The two are equal there; but only in the order of the table it walks through need SQLite not sort.
+    # The two columns are equal there, but SQLite avoids a sort only for the column of the table that it scans.
     column = "e.position" if isinstance(start, Latest) else _COLUMNS[query.order]
     source, conditions = builder.select_from(query, start)
     if query.after is not None:
@@ -77,14 +77,14 @@ def build_find(query: Query, dialect: Dialect, start: Start = None) -> Statement
 
 
 def build_count(query: Query, dialect: Dialect, start: Start = None) -> Statement:
-    """Count the resources of a query, whatever its page."""
+    """Count the resources of a query, ignoring its page."""
     builder = _Builder(dialect)
     source, conditions = builder.select_from(query, start)
     return builder.finish(f"select count(*) from {source} where {' and '.join(conditions)}")
 
 
 def build_summary(query: Query, prefixes: Sequence[str], dialect: Dialect, start: Start = None) -> Statement:
-    """Count the resources of a query by what follows each prefix: the values, then the count."""
+    """Count the resources of a query by the rest of a token after each prefix: the values, then the count."""
     builder = _Builder(dialect)
     groups = [f"g{place}" for place in range(len(prefixes))]
     tables = [
@@ -104,7 +104,7 @@ def build_summary(query: Query, prefixes: Sequence[str], dialect: Dialect, start
 
 
 def build_probe(start: TokenTerm | Since, dialect: Dialect, limit: int) -> Statement:
-    """Count how many rows a scan that starts there would begin with, up to a limit."""
+    """Count the rows that a scan would start with, up to a limit."""
     builder = _Builder(dialect)
     rows = (
         f"facets f where {builder.has_token(start)}"
@@ -129,24 +129,24 @@ def groups_of(rows: Iterable[Sequence[Any]]) -> tuple[GroupCount, ...]:
 
 
 def end_of_range(prefix: str) -> str | None:
-    """Return the least text that is greater than all that begin with a prefix; None: there is no such text."""
+    """Return the smallest text greater than all with a prefix; None: there is none."""
     kept = prefix.rstrip("\U0010ffff")
     if not kept:
         return None
     following = ord(kept[-1]) + 1
-    # Between the two lie surrogates, which no text can hold.
+    # Between the two are surrogates, which no text contains.
     return kept[:-1] + chr(0xE000 if following == 0xD800 else following)
 
 
 class _Builder:
-    """A statement that is being written, and its parameters."""
+    """A statement under construction, and its parameters."""
 
     def __init__(self, dialect: Dialect) -> None:
         self._dialect = dialect
         self._parameters: list[object] = []
 
     def bind(self, value: object) -> str:
-        """Add a parameter and return how the statement names it."""
+        """Add a parameter and return its placeholder."""
         self._parameters.append(value)
         return f"{self._dialect.mark}{len(self._parameters)}"
 
@@ -155,24 +155,24 @@ class _Builder:
         return Statement(sql, self._parameters)
 
     def select_from(self, query: Query, start: Start) -> tuple[str, list[str]]:
-        """Return what to select from, and all conditions but those of the page."""
+        """Return the tables to select from, and all conditions except those of the page."""
         source, conditions = self._source(start)
         if query.parent_id is None:
             conditions.append(f"r.kind = {self.bind(query.kind)}")
-        else:  # a family is small: better sort it than meet it on a walk through all of its kind
+        else:  # children are few: sorting them is cheaper than scanning their whole kind
             conditions.append(f"r.parent_id = {self.bind(query.parent_id)}")
             conditions.append(f"{self._dialect.unindexed}r.kind = {self.bind(query.kind)}")
         if query.scope.tenants is not None:
             conditions.append(self._one_of("r.tenant", sorted(query.scope.tenants)))
         conditions += [self._holds(term) for term in query.terms if term is not start]
         if query.updated_since is not None and not isinstance(start, Since):
-            # The last event of a resource is its newest, so no other need be looked at.
+            # The event of the revision is the newest one of the resource, so no other matters.
             since = self.bind(self._dialect.bind_time(query.updated_since))
             conditions.append(f"exists (select 1 from events e where e.position = r.revision and e.time >= {since})")
         return source, conditions
 
     def follow(self, query: Query, column: str, after: tuple[str | int, str]) -> str:
-        """Return the condition that a resource comes after the last one seen."""
+        """Return the condition that a resource comes after the last one of the previous page."""
         key, id_ = after
         bound = self._dialect.bind_time(from_micros(int(key))) if query.order == "createdAt" else key
         comparison = "<" if query.is_descending else ">"
@@ -195,19 +195,17 @@ class _Builder:
         return f"e.position > {self.bind(start.floor)} and e.time >= {self.bind(self._dialect.bind_time(start.time))}"
 
     def _source(self, start: Start) -> tuple[str, list[str]]:
-        """Return what to select from. A cross join keeps SQLite from turning the two around."""
+        """Return the tables to select from. A cross join keeps SQLite from changing their order."""
         if isinstance(start, TokenTerm):
             started = f"select distinct f.number from facets f where {self.has_token(start)}"
             return f"({started}) s cross join resources r", ["r.number = s.number"]
         if isinstance(start, Latest):
-            # No event of a resource is newer than its revision. With `=` PostgreSQL would expect to find next to
-            # nothing, and read everything for it.
+            # No event of a resource is newer than its revision. With `=` PostgreSQL would expect to find almost
+            # nothing, and scan everything.
             joined = ["r.id = e.resource_id", "r.revision <= e.position"]
             return "events e cross join resources r", [f"e.position > {self.bind(start.floor)}", *joined]
         if isinstance(start, Since):
-            column = (
-                f"{self._dialect.unindexed}e.resource_id"  # or the index is walked that gives ids in order, all of it
-            )
+            column = f"{self._dialect.unindexed}e.resource_id"  # otherwise the whole index by id is scanned
             started = f"select distinct {column} as resource_id from events e where {self.happened(start)}"
             return f"({started}) s cross join resources r", ["r.id = s.resource_id"]
         return "resources r", []

@@ -1,4 +1,4 @@
-"""The store in memory: everything in dictionaries, for tests and dry runs. It behaves as the durable ones do.
+"""The store in memory: everything in dictionaries, for tests and dry runs. It behaves like the durable ones.
 
 Nothing here waits in the middle of a transaction, so in one event loop transactions cannot overlap.
 """
@@ -54,7 +54,7 @@ from hyperfleet.ports import (
 
 
 class MemoryStore:
-    """Keeps everything for as long as the process lives; closing it loses nothing."""
+    """Keeps everything until the process ends; closing it loses nothing."""
 
     def __init__(self, clock: Clock | None = None) -> None:
         """Start empty."""
@@ -66,11 +66,11 @@ class MemoryStore:
     # opening and closing
 
     async def open(self) -> None:
-        """Begin to answer."""
+        """Accept calls."""
         self._is_open = True
 
     async def close(self) -> None:
-        """Answer nothing more."""
+        """Refuse further calls."""
         self._is_open = False
 
     async def check(self) -> None:
@@ -94,7 +94,7 @@ class MemoryStore:
         return base
 
     async def record_heartbeats(self, heartbeats: Sequence[Heartbeat]) -> list[RecordedHeartbeat | None]:
-        """Record those that say what a calm stored report says, at a later time; None: it is not one of these."""
+        """Record those that repeat a calm stored report at a later time; None: it is not one of these."""
         contents, now = self._opened(), self._clock.now()
         return [record_heartbeat(contents, heartbeat, now) for heartbeat in heartbeats]
 
@@ -113,7 +113,7 @@ class MemoryStore:
         return record if parent_id in (None, record.resource.parent_id) else None
 
     async def read_records(self, ids: Collection[str], scope: Scope) -> tuple[Record, ...]:
-        """Return the resources of ids, in the order of ids."""
+        """Return the resources of ids, in order of ids."""
         records = [self._opened().records.get(id_) for id_ in sorted(set(ids))]
         return tuple(record for record in records if record is not None and scope.admits(record.resource.tenant))
 
@@ -134,7 +134,7 @@ class MemoryStore:
         return select_history((each for id_, each in contents.history if id_ == query.resource_id), query)
 
     async def existed(self, kind: str, id_: str, scope: Scope, parent_id: str | None = None) -> bool:
-        """Tell whether a resource is there or was, as far as events are kept."""
+        """Tell whether a resource exists or existed, as far as events are kept."""
         return past.is_known(past.events_of(self._opened(), id_), kind, scope, parent_id)
 
     # reading many
@@ -144,11 +144,11 @@ class MemoryStore:
         return listing.page(self._matching(query), query)
 
     async def count(self, query: Query) -> int:
-        """Count the resources of a query, without regard to its page."""
+        """Count the resources of a query, ignoring its page."""
         return len(list(self._matching(query)))
 
     async def summarize(self, query: Query, prefixes: tuple[str, ...]) -> tuple[GroupCount, ...]:
-        """Count the resources of a query by what follows each token prefix; the largest group first."""
+        """Count the resources of a query by the rest of a token after each prefix; the largest group first."""
         tokens = self._opened().tokens
         return listing.summary((tokens[record.resource.id] for record in self._matching(query)), prefixes)
 
@@ -160,12 +160,12 @@ class MemoryStore:
                 yield record
 
     async def count_now(self, query: Query, prefixes: tuple[str, ...]) -> CurrentCounts:
-        """Summarize and count the resources of a query, as of one position of the log."""
+        """Summarize and count the resources of a query at one position of the log."""
         groups = await self.summarize(query, prefixes)
         return CurrentCounts(groups, await self.count(query), self._opened().position)
 
     async def adapters(self, scope: Scope) -> tuple[AdapterRecord, ...]:
-        """Return every adapter that was ever heard of, by name."""
+        """Return every adapter that has ever reported, by name."""
         rows = self._opened().adapters.items()
         return merge_adapters(row for (tenant, _), row in rows if scope.admits(tenant))
 
@@ -176,51 +176,51 @@ class MemoryStore:
         return self._opened().position
 
     async def read_events(self, after: int, limit: int) -> EventPage:
-        """Return the events of all resources after a position; raise `Forgotten` if one of them was pruned."""
+        """Return the events of all resources after a position; raise `HistoryPruned` if one of them was pruned."""
         return past.read_events(self._opened(), after, limit)
 
     async def read_changes(self, query: ChangeQuery) -> ChangePage:
-        """Return changes with their transitions; raise `Forgotten` if the log is no longer whole there."""
+        """Return changes with their transitions; raise `HistoryPruned` if some of them were pruned."""
         return changes.read_changes(self._opened(), query)
 
     async def read_version(
         self, kind: str, id_: str, scope: Scope, at: datetime, parent_id: str | None = None
     ) -> LoggedEvent | None:
-        """Return the event that made a resource what it was; None: it was not there yet."""
+        """Return the event that was a resource's latest at a time; None: it did not exist yet."""
         contents = self._opened()
         is_known = past.is_known(past.events_of(contents, id_), kind, scope, parent_id)
         return past.read_version(contents, id_, at) if is_known else None
 
     async def read_versions(self, resource_id: str, scope: Scope, since: datetime) -> tuple[LoggedEvent, ...]:
-        """Return a resource's events with an answer from the one in force at `since` on, as far as they are kept."""
+        """Return a resource's events with an answer, from the latest at `since` on, as far as they are kept."""
         return past.read_versions(self._opened(), resource_id, scope, since)
 
     async def read_reports_past(self, resource_id: str, scope: Scope, at: datetime) -> tuple[StoredReport, ...]:
-        """Return the last report of each adapter that was received until then; raise `Forgotten` as above."""
+        """Return the last report of each adapter received until then; raise `HistoryPruned` as above."""
         return past.read_reports(self._opened(), resource_id, scope, at)
 
     async def read_report_log(self, resource_id: str, scope: Scope, since: datetime) -> tuple[PastReport, ...]:
-        """Return accepted reports in their order: the last of each adapter before `since`, then all from then on."""
+        """Return accepted reports in order: the last of each adapter before `since`, then all later ones."""
         return past.read_report_log(self._opened(), resource_id, scope, since)
 
     async def walk(self, after: str, limit: int, scope: Scope) -> tuple[Record, ...]:
-        """Return the resources of all kinds whose ids come after one, in the order of ids."""
+        """Return the resources of all kinds whose ids come after one, in order of ids."""
         records = self._opened().records.items()
         ids = sorted(id_ for id_, record in records if id_ > after and scope.admits(record.resource.tenant))
         return await self.read_records(ids[:limit], scope)
 
     async def position_before(self, time: datetime) -> int:
-        """Return a position up to which no event is later than a time; raise `Forgotten` if later ones were pruned."""
+        """Return a position up to which no event is later than a time; raise `HistoryPruned` if that is unknown."""
         return changes.position_before(self._opened(), time)
 
     async def read_token_moves(self, query: TokenQuery) -> tuple[TokenMove, ...]:
-        """Return events by what they did to tokens, in the order of positions."""
+        """Return events with the tokens that they changed, in order of positions."""
         return changes.read_token_moves(self._opened(), query)
 
     # named readers of the log
 
     async def open_reader(self, name: str) -> LogReader:
-        """Return a reader; one that is new starts at the head."""
+        """Return a reader; a new one starts at the head."""
         return changes.open_reader(self._opened(), name, self._clock.now())
 
     async def readers(self) -> tuple[LogReader, ...]:
@@ -232,7 +232,7 @@ class MemoryStore:
         return changes.read_next(self._opened(), name, limit)
 
     async def advance_reader(self, name: str, expected: int, position: int) -> bool:
-        """Move a reader forward from `expected`; False: it was not there, or would go back or beyond the head."""
+        """Move a reader forward from `expected`; False: it was not at `expected`, or would go back or past the head."""
         return changes.advance_reader(self._opened(), name, expected, position, self._clock.now())
 
     async def close_reader(self, name: str) -> bool:
@@ -255,17 +255,17 @@ class MemoryStore:
         return DueResources(now, ids, following[0][0] if following else None)
 
     async def outdated(self, policy_version: int, limit: int) -> tuple[tuple[str, ...], int]:
-        """Return ids of resources computed under an earlier policy version, and how many there are in all."""
+        """Return ids of resources computed under an earlier policy version, and their total number."""
         records = self._opened().records.items()
         ids = sorted((record.policy_version, id_) for id_, record in records if record.policy_version < policy_version)
         return tuple(id_ for _, id_ in ids[:limit]), len(ids)
 
     async def claim(self, task: str) -> MemoryClaim | None:
-        """Take a task; None: somebody else is at it."""
+        """Take a task; None: another caller has it."""
         return None if task in self._claims else MemoryClaim(self._claims, task)
 
     async def activate_policy(self, policy: NewPolicy, admit: AdmitPolicy = admit_always) -> PolicyVersion:
-        """Put a policy in force if it is admitted, and return what is in force then."""
+        """Put a policy in force if it is admitted, and return the policy in force."""
         contents = self._opened()
         active = contents.policies[-1] if contents.policies else None
         if active is not None and not admit(active, contents.file_digest):
@@ -293,15 +293,15 @@ class MemoryStore:
         return policies[version - 1] if 1 <= version <= len(policies) else None
 
     async def prune(self, task: Pruning, limit: int) -> int:
-        """Delete up to `limit` rows of a log that are past their time; return how many went."""
+        """Delete up to `limit` rows of a log that are past their retention; return their number."""
         return past.prune(self._opened(), task, self._clock.now() - task.keep, limit)
 
 
 class MemoryClaim:
-    """A task taken."""
+    """A claimed task."""
 
     def __init__(self, claims: set[str], task: str) -> None:
-        """Take `task` among the claims there are."""
+        """Add `task` to the set of claims."""
         self._claims = claims
         self._task = task
         claims.add(task)
@@ -311,5 +311,5 @@ class MemoryClaim:
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        """Let it go."""
+        """Release it."""
         self._claims.discard(self._task)

@@ -1,4 +1,4 @@
-"""The log of the memory store for those who follow it, and the named readers among them."""
+"""The change log of the memory store, and its named readers."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def read_changes(contents: MemoryContents, query: ChangeQuery) -> ChangePage:
 
 
 def read_log_state(contents: MemoryContents) -> LogState:
-    """Return the head of the log, and how far it is whole."""
+    """Return the head of the log, and how far it has been pruned."""
     horizons = (contents.horizons["events"], contents.moves_horizon)
     position, time = max(each.position for each in horizons), max(each.time for each in horizons)
     return LogState(contents.position, Horizon(position, time))
 
 
 def _search(contents: MemoryContents, query: ChangeQuery, state: LogState) -> ChangePage:
-    # Times are compared one by one here, so they need no range of positions.
+    # Times are compared one by one, so they need no range of positions.
     searched = low, high, _ = state.range_of(query, 0 if query.since else None, None)
     found = sorted(_changes(contents, query, low, high), key=lambda each: each.position, reverse=query.is_descending)
     return page_of_changes(query, searched, found[: query.limit])
@@ -49,8 +49,8 @@ def _search(contents: MemoryContents, query: ChangeQuery, state: LogState) -> Ch
 
 def _changes(contents: MemoryContents, query: ChangeQuery, low: int, high: int) -> Iterator[LoggedChange]:
     moves = by_position(_history(contents))
-    for position, draft in contents.events.items():
-        change = _change_of(position, draft, tuple(moves.get(position, ())))
+    for position, event in contents.events.items():
+        change = _change_of(position, event, tuple(moves.get(position, ())))
         if low < position <= high and _matches(change, query):
             yield change
 
@@ -72,10 +72,10 @@ def _matches(change: LoggedChange, query: ChangeQuery) -> bool:
     )
 
 
-def _change_of(position: int, draft: NewEvent, moves: tuple[RecordedTransition, ...]) -> LoggedChange:
-    resource = draft.resource
+def _change_of(position: int, event: NewEvent, moves: tuple[RecordedTransition, ...]) -> LoggedChange:
+    resource = event.resource
     identity = (resource.kind, resource.id, resource.parent_id, resource.tenant, resource.name, resource.generation)
-    return LoggedChange(position, draft.type, *identity, draft.time, draft.facets, moves)
+    return LoggedChange(position, event.type, *identity, event.time, event.facets, moves)
 
 
 # ── counting the past ────────────────────────────────────────────────────────────────────────────────────────────
@@ -84,21 +84,21 @@ def _change_of(position: int, draft: NewEvent, moves: tuple[RecordedTransition, 
 def position_before(contents: MemoryContents, time: datetime) -> int:
     """Return a position up to which no event is later than a time."""
     contents.horizons["events"].require_time(time)
-    later = [position for position, draft in contents.events.items() if draft.time > time]
+    later = [position for position, event in contents.events.items() if event.time > time]
     return min(later, default=contents.position + 1) - 1
 
 
 def read_token_moves(contents: MemoryContents, query: TokenQuery) -> tuple[TokenMove, ...]:
-    """Return events by what they did to tokens; here, of all resources of the query."""
+    """Return events with the tokens that they changed; here, all events of the query's resources."""
     wanted = query.query
     return tuple(
-        TokenMove(position, draft.time, draft.type, draft.facets)
-        for position, draft in sorted(contents.events.items())
+        TokenMove(position, event.time, event.type, event.facets)
+        for position, event in sorted(contents.events.items())
         if query.after < position <= query.upto
-        and draft.time > query.since
-        and draft.resource.kind == wanted.kind
-        and wanted.scope.admits(draft.resource.tenant)
-        and wanted.parent_id in (None, draft.resource.parent_id)
+        and event.time > query.since
+        and event.resource.kind == wanted.kind
+        and wanted.scope.admits(event.resource.tenant)
+        and wanted.parent_id in (None, event.resource.parent_id)
     )
 
 
@@ -106,7 +106,7 @@ def read_token_moves(contents: MemoryContents, query: TokenQuery) -> tuple[Token
 
 
 def open_reader(contents: MemoryContents, name: str, now: datetime) -> LogReader:
-    """Return a reader; one that is new starts at the head."""
+    """Return a reader; a new one starts at the head."""
     known = contents.readers.get(name) or LogReader(name, contents.position, now, now)
     contents.readers[name] = replace(known, dropped_time=None)
     return _with_lag(contents, contents.readers[name])
@@ -146,5 +146,5 @@ def drop_readers(contents: MemoryContents, max_lag: timedelta, now: datetime) ->
 
 
 def _with_lag(contents: MemoryContents, reader: LogReader) -> LogReader:
-    unread = (draft.time for position, draft in contents.events.items() if position > reader.position)
+    unread = (event.time for position, event in contents.events.items() if position > reader.position)
     return replace(reader, unread_since=next(unread, None))

@@ -1,4 +1,4 @@
-"""What the memory store holds, and how a transaction loads from it and writes to it."""
+"""The data of the memory store, and how a transaction loads and writes them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from hyperfleet.ports import (
 
 
 class MemoryContents(Struct):
-    """All that a database would hold."""
+    """Everything that a database would contain."""
 
     position: int = 0
     records: dict[str, Record] = field(default_factory=dict)
@@ -84,13 +84,13 @@ def _load_names(contents: MemoryContents, names: frozenset[NameKey]) -> Mapping[
 
 
 def children_of(contents: MemoryContents, parent_id: str) -> list[Record]:
-    """Return the children of a resource, in the order of their ids."""
+    """Return the children of a resource, in order of ids."""
     children = (record for record in contents.records.values() if record.resource.parent_id == parent_id)
     return sorted(children, key=lambda record: record.resource.id)
 
 
 def _names(records: Mapping[str, Record]) -> dict[NameKey, str]:
-    """Return the names of living resources, and whose they are."""
+    """Return the names in use, with the ids of their resources."""
     return {NameKey.of(record.resource): id_ for id_, record in records.items() if not record.resource.is_deleting}
 
 
@@ -98,13 +98,13 @@ def _names(records: Mapping[str, Record]) -> dict[NameKey, str]:
 
 
 def write(contents: MemoryContents, changes: WriteSet) -> None:
-    """Write all changes or, if something is taken, none."""
+    """Write all changes or, if a name, id or key is taken, none."""
     _refuse_duplicates(contents, changes)
     _Writing(contents, changes).run()
 
 
 def _refuse_duplicates(contents: MemoryContents, changes: WriteSet) -> None:
-    """Raise if two would have one name, one id or one key: somebody else was faster."""
+    """Raise if a name, id or key is taken: another writer was first."""
     if any(answer.key in contents.idempotency_records for answer in changes.idempotency_records):
         raise Contended("an idempotency key is taken")
     if not (changes.inserted or changes.edited):
@@ -113,13 +113,13 @@ def _refuse_duplicates(contents: MemoryContents, changes: WriteSet) -> None:
     after = {id_: record for id_, record in contents.records.items() if id_ not in gone}
     after |= {record.resource.id: record for record in changes.updated}
     new = {record.resource.id: record for record in changes.inserted}
-    living = sum(not record.resource.is_deleting for record in (*after.values(), *new.values()))
-    if new.keys() & after.keys() or len(_names(after | new)) < living:
+    named = sum(not record.resource.is_deleting for record in (*after.values(), *new.values()))
+    if new.keys() & after.keys() or len(_names(after | new)) < named:
         raise Contended("a name or an id is taken")
 
 
 class _Writing:
-    """One transaction's changes on their way into the contents."""
+    """Writes the changes of one transaction."""
 
     def __init__(self, contents: MemoryContents, changes: WriteSet) -> None:
         self._contents = contents
@@ -131,8 +131,8 @@ class _Writing:
         self._write_reports()
         self._write_events()
         self._write_facets()
-        for tally in self._changes.adapter_counts:
-            add_tally(self._contents, tally)
+        for counts in self._changes.adapter_counts:
+            add_counts(self._contents, counts)
         self._contents.idempotency_records |= {each.key: each for each in self._changes.idempotency_records}
 
     def _write_resources(self) -> None:
@@ -169,11 +169,11 @@ class _Writing:
             self._contents.log.append(logged)
 
     def _write_events(self) -> None:
-        for position, draft in enumerate(self._changes.events, self._first):
-            self._contents.events[position] = draft
+        for position, event in enumerate(self._changes.events, self._first):
+            self._contents.events[position] = event
             self._contents.history += [
-                (draft.resource.id, RecordedTransition(position, transition, draft.cause, draft.policy, ordinal))
-                for ordinal, transition in enumerate(draft.transitions)
+                (event.resource.id, RecordedTransition(position, transition, event.cause, event.policy, ordinal))
+                for ordinal, transition in enumerate(event.transitions)
             ]
         self._contents.position += len(self._changes.events)
 
@@ -193,7 +193,7 @@ class _Writing:
 
 
 def record_heartbeat(contents: MemoryContents, sent: Heartbeat, now: datetime) -> RecordedHeartbeat | None:
-    """Record a report that says what a calm stored report says, at a later time."""
+    """Record a report that repeats a calm stored report at a later time."""
     record = contents.records.get(sent.resource_id)
     stored = record.reports.get(sent.adapter) if record else None
     effective = min(sent.observed_time, now) if sent.observed_time else now
@@ -202,7 +202,7 @@ def record_heartbeat(contents: MemoryContents, sent: Heartbeat, now: datetime) -
     stored = replace(stored, effective_time=effective, last_heard=max(stored.last_heard, now))
     _put_report(contents.records, sent.resource_id, stored)
     resource, skew = record.resource, sent.observed_time - now if sent.observed_time else timedelta()
-    add_tally(contents, AdapterCounts(resource.tenant, sent.adapter, now, skew, {"aggregated": 1}))
+    add_counts(contents, AdapterCounts(resource.tenant, sent.adapter, now, skew, {"aggregated": 1}))
     return RecordedHeartbeat(
         resource.name,
         resource.parent_id,
@@ -238,11 +238,11 @@ def _put_report(records: dict[str, Record], id_: str, stored: StoredReport) -> N
     records[id_] = replace(records[id_], reports=dict(sorted(reports.items())))
 
 
-def add_tally(contents: MemoryContents, tally: AdapterCounts) -> None:
-    """Add what was counted to an adapter's record."""
-    key = (tally.tenant, tally.adapter)
-    skew = in_micros(tally.skew)
-    new = AdapterRow(tally.adapter, tally.last_seen, skew, tuple(counts_in_order(tally.counts)), tally.last_discard)
+def add_counts(contents: MemoryContents, counts: AdapterCounts) -> None:
+    """Add counts to those of an adapter."""
+    key = (counts.tenant, counts.adapter)
+    skew = in_micros(counts.skew)
+    new = AdapterRow(counts.adapter, counts.last_seen, skew, tuple(counts_in_order(counts.counts)), counts.last_discard)
     before = contents.adapters.get(key)
     contents.adapters[key] = new if before is None else _merge(before, new)
 

@@ -11,13 +11,13 @@ from hyperfleet.ports import HistoryQuery, RecordedTransition
 
 
 def select_history(history: Iterable[RecordedTransition], query: HistoryQuery) -> tuple[RecordedTransition, ...]:
-    """Return what a query asks for of one resource's history, which comes oldest first."""
+    """Return the transitions of a query from one resource's history, which comes oldest first."""
     chosen = [recorded for recorded in with_beginnings(history) if _matches(recorded, query)]
     return tuple(chosen[::-1][: query.limit])
 
 
 def with_beginnings(history: Iterable[RecordedTransition]) -> Iterable[RecordedTransition]:
-    """Tell of each transition when the state before it had begun."""
+    """Add to each transition when the state before it began."""
     began: dict[str, datetime] = {}
     for recorded in history:
         moved = recorded.transition

@@ -1,4 +1,4 @@
-"""Queries of the memory store, answered by looking at every resource."""
+"""Queries of the memory store, by a scan of every resource."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hyperfleet.ports import GroupCount, Query, Record, StoredAnswer, TokenTerm
 
 
 def matches(record: Record, tokens: Collection[str], last_event: datetime | None, query: Query) -> bool:
-    """Tell whether a resource is one that a query asks for."""
+    """Tell whether a resource matches a query."""
     resource = record.resource
     return (
         resource.kind == query.kind
@@ -36,7 +36,7 @@ def page(records: Iterable[Record], query: Query) -> tuple[StoredAnswer, ...]:
 
 
 def summary(resources: Iterable[Collection[str]], prefixes: tuple[str, ...]) -> tuple[GroupCount, ...]:
-    """Count resources, of which the tokens are given, by what follows each prefix."""
+    """Count resources, given as their tokens, by the rest of a token after each prefix."""
     counts: Counter[tuple[str | None, ...]] = Counter()
     for tokens in resources:
         counts.update(product(*(_values(tokens, prefix) for prefix in prefixes)))

@@ -15,24 +15,24 @@ Key = tuple[str, str, int]  # resource, adapter, generation
 
 
 class LoggedRow(Struct, frozen=True):
-    """A logged report and its place in the log."""
+    """A logged report and its sequence number."""
 
     sequence: int
     logged: LoggedReport
 
     @property
     def received_time(self) -> datetime:
-        """Return when it came."""
+        """Return when it was received."""
         return self.logged.stored.last_heard
 
 
 class ReportLog:
-    """Accepted reports, in the order they came, apart for each resource, adapter and generation."""
+    """Accepted reports in order of arrival, by resource, adapter and generation."""
 
     def __init__(self) -> None:
         """Start empty."""
         self._rows: dict[Key, list[LoggedRow]] = {}
-        self._replaced: dict[tuple[str, str], StoredReport] = {}  # by resource and id: as it was when it was replaced
+        self._replaced: dict[tuple[str, str], StoredReport] = {}  # by resource and id: its state when it was replaced
         self._sequence = 0
 
     def append(self, logged: LoggedReport) -> None:
@@ -45,9 +45,9 @@ class ReportLog:
             self._replaced[logged.resource_id, logged.replaced.id] = logged.replaced
 
     def read(self, resource_id: str, current: Mapping[str, StoredReport]) -> list[PastReport]:
-        """Return all that is kept of a resource in its order; `current` are the reports that it has now.
+        """Return all kept reports of a resource in order; `current` are the stored ones.
 
-        Each has the times that it had before the adapter's next report, or has now.
+        Each has the times from just before the adapter's next report, or the present ones.
         """
         rows = [row for (id_, _, _), some in self._rows.items() if id_ == resource_id for row in some]
         found: list[PastReport] = []
@@ -61,7 +61,7 @@ class ReportLog:
         return found
 
     def prune(self, cutoff: datetime, limit: int) -> int:
-        """Delete old rows that another old row has replaced."""
+        """Delete old rows that were replaced by another old row."""
         deleted = 0
         for key, rows in list(self._rows.items()):
             old = [row for row in rows if row.received_time < cutoff]
@@ -71,7 +71,7 @@ class ReportLog:
         return deleted
 
     def drop(self, resource_ids: Iterable[str], limit: int) -> int:
-        """Delete up to `limit` rows of resources that nothing else is known of."""
+        """Delete up to `limit` rows of resources without events."""
         gone, deleted = set(resource_ids), 0
         for key in [key for key in self._rows if key[0] in gone]:
             rows = self._rows[key]

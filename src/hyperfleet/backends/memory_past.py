@@ -1,4 +1,4 @@
-"""The past in the memory store: what happened to a resource, and forgetting it in time."""
+"""The past in the memory store: reading it, and pruning it."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from hyperfleet.ports import EventPage, LoggedEvent, NewEvent, PastReport, Pruni
 
 
 def events_of(contents: MemoryContents, resource_id: str) -> list[LoggedEvent]:
-    """Return the events of a resource that are kept, in their order."""
-    return [_entry(at, draft) for at, draft in contents.events.items() if draft.resource.id == resource_id]
+    """Return the kept events of a resource, in order."""
+    return [_logged_event(at, event) for at, event in contents.events.items() if event.resource.id == resource_id]
 
 
 def is_known(entries: Sequence[LoggedEvent], kind: str, scope: Scope, parent_id: str | None) -> bool:
-    """Tell whether a resource's newest event, if it has one, says that it is this kind's and may be seen."""
+    """Tell whether a resource has events, and the newest one is of this kind and visible."""
     if not entries:
         return False
     newest = entries[-1]
@@ -29,7 +29,7 @@ def is_known(entries: Sequence[LoggedEvent], kind: str, scope: Scope, parent_id:
 
 
 def is_visible(contents: MemoryContents, resource_id: str, scope: Scope) -> bool:
-    """Tell whether what is kept of a resource may be seen: its newest event knows whose it is, and only that."""
+    """Tell whether the past of a resource is visible: only its newest event has the tenant."""
     if scope.tenants is None:
         return True
     entries = events_of(contents, resource_id)
@@ -40,11 +40,11 @@ def read_events(contents: MemoryContents, after: int, limit: int) -> EventPage:
     """Return events after a position."""
     contents.horizons["events"].require_position(after)
     positions = [position for position in contents.events if position > after][:limit]
-    return EventPage(tuple(_entry(at, contents.events[at]) for at in positions), contents.position)
+    return EventPage(tuple(_logged_event(at, contents.events[at]) for at in positions), contents.position)
 
 
 def read_version(contents: MemoryContents, resource_id: str, at: datetime) -> LoggedEvent | None:
-    """Return the event that made a resource, of which there are events, what it was at a moment."""
+    """Return the event that was a resource's latest at a time; the resource has events."""
     entries = events_of(contents, resource_id)
     if not was_there(contents.horizons["events"], (entries[0].type, entries[0].time), at):
         return None
@@ -55,7 +55,7 @@ def read_version(contents: MemoryContents, resource_id: str, at: datetime) -> Lo
 
 
 def read_versions(contents: MemoryContents, resource_id: str, scope: Scope, since: datetime) -> tuple[LoggedEvent, ...]:
-    """Return a resource's events with an answer from the one in force at a moment on."""
+    """Return a resource's events with an answer, from the latest at a time on."""
     events = events_of(contents, resource_id)
     entries = [entry for entry in events if entry.answer is not None and scope.admits(entry.tenant)]
     before = [entry for entry in entries if entry.time <= since]
@@ -71,7 +71,7 @@ def read_reports_at(
 
 
 def read_reports(contents: MemoryContents, resource_id: str, scope: Scope, at: datetime) -> tuple[StoredReport, ...]:
-    """Return the last report of each adapter that was received until a moment, by adapter name."""
+    """Return the last report of each adapter received until a time, by adapter name."""
     contents.horizons["reports"].require_time(at)
     log = _read_log(contents, resource_id, scope)
     return _last_of_adapters(each for each in log if each.received_time <= at)
@@ -80,7 +80,7 @@ def read_reports(contents: MemoryContents, resource_id: str, scope: Scope, at: d
 def read_report_log(
     contents: MemoryContents, resource_id: str, scope: Scope, since: datetime
 ) -> tuple[PastReport, ...]:
-    """Return the last report of each adapter before a moment, then all from then on, in their order."""
+    """Return the last report of each adapter before a time, then all later ones, in order."""
     log = _read_log(contents, resource_id, scope)
     last = {each.stored.report.adapter: each for each in log if each.received_time < since}
     return tuple(each for each in log if each.received_time >= since or last[each.stored.report.adapter] is each)
@@ -98,32 +98,32 @@ def _read_log(contents: MemoryContents, resource_id: str, scope: Scope) -> list[
     return contents.log.read(resource_id, record.reports if record else {})
 
 
-def _entry(position: int, draft: NewEvent) -> LoggedEvent:
-    resource = draft.resource
+def _logged_event(position: int, event: NewEvent) -> LoggedEvent:
+    resource = event.resource
     return LoggedEvent(
         position,
-        draft.type,
+        event.type,
         resource.kind,
         resource.id,
         resource.parent_id,
         resource.tenant,
         resource.generation,
-        draft.time,
-        draft.answer,
-        draft.facets,
+        event.time,
+        event.answer,
+        event.facets,
     )
 
 
-# ── forgetting ───────────────────────────────────────────────────────────────────────────────────────────────────
+# ── pruning ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def prune(contents: MemoryContents, task: Pruning, cutoff: datetime, limit: int) -> int:
-    """Delete up to `limit` rows that are older than `cutoff` and that nothing needs; return how many went."""
+    """Delete up to `limit` rows that are older than `cutoff` and not needed; return their number."""
     match task.log:
         case "events":
             return _prune_events(contents, cutoff, limit)
         case "reports":
-            return _forget(contents, "reports", contents.log.prune(cutoff, limit), cutoff)
+            return _move_horizon(contents, "reports", contents.log.prune(cutoff, limit), cutoff)
         case "keys":
             keys = [key for key, answer in contents.idempotency_records.items() if answer.time < cutoff][:limit]
             for key in keys:
@@ -149,27 +149,27 @@ def _prune_transitions(contents: MemoryContents, cutoff: datetime, limit: int) -
 
 
 def _prune_events(contents: MemoryContents, cutoff: datetime, limit: int) -> int:
-    """Delete events; before the last ones of a removed resource, its reports, which cannot be asked for then."""
+    """Delete events; the reports of a removed resource before its last event, without which they are unreachable."""
     steps = [step for step in expired(_steps(contents.events.items()), cutoff) if step.key <= contents.lowest_reader]
     if orphans := contents.log.drop([step.gone for step in steps if step.gone], limit):
-        return _forget(contents, "events", orphans, cutoff)
+        return _move_horizon(contents, "events", orphans, cutoff)
     walk = choose_victims(steps, 0, limit)
     for position in walk.victims:
         del contents.events[position]
-    return _forget(contents, "events", len(walk.victims), cutoff, max(walk.victims, default=0))
+    return _move_horizon(contents, "events", len(walk.victims), cutoff, max(walk.victims, default=0))
 
 
 def _steps(events: Iterable[tuple[int, NewEvent]]) -> Iterator[WalkStep]:
-    """Yield each event with those that need not be kept once it is past its time."""
+    """Yield each event with those that become obsolete when it expires."""
     last: dict[str, int] = {}
-    for position, draft in events:
-        id_ = draft.resource.id
-        yield event_step(position, draft.time, draft.type, id_, last.get(id_))
+    for position, event in events:
+        id_ = event.resource.id
+        yield event_step(position, event.time, event.type, id_, last.get(id_))
         last[id_] = position
 
 
-def _forget(contents: MemoryContents, log: WalkedLog, deleted: int, cutoff: datetime, position: int = 0) -> int:
-    """Move the horizon, if anything was deleted; return how much."""
+def _move_horizon(contents: MemoryContents, log: WalkedLog, deleted: int, cutoff: datetime, position: int = 0) -> int:
+    """Move the horizon if anything was deleted; return the number."""
     if deleted:
         before = contents.horizons[log]
         contents.horizons[log] = Horizon(max(before.position, position), max(before.time, cutoff))

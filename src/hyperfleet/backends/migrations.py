@@ -1,6 +1,6 @@
-"""The versions of the schema: `sql/<engine>/migrations/0001_initial.sql` and on, applied in order, each once.
+"""The versions of the schema: `sql/<engine>/migrations/0001_initial.sql` and so on, applied in order, each once.
 
-Which are to be applied is decided here; how a script is run, and under which lock, is the backend's business.
+This module decides which to apply; a backend runs the scripts, under its own lock.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _FILE_NAME: Final = re.compile(r"(\d{4})_(\w+)\.sql")
 
 
 class Migration(Struct, frozen=True):
-    """One step of the schema; `name` is its file's name without the ending."""
+    """One step of the schema; `name` is its file name without the suffix."""
 
     version: int
     name: str
@@ -41,7 +41,7 @@ def load_migrations(engine: Engine) -> tuple[Migration, ...]:
 
 
 def pending(known: Sequence[Migration], applied: Collection[int]) -> tuple[Migration, ...]:
-    """Return what a database still lacks; refuse one that has been migrated further than we know."""
+    """Return the migrations that a database lacks; refuse one with migrations that we do not know."""
     newest = known[-1].version
     if unknown := sorted(version for version in applied if version not in {each.version for each in known}):
         raise SchemaMismatch(

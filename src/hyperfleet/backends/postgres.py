@@ -1,7 +1,7 @@
 """The store in a PostgreSQL database, which several replicas share.
 
-A write locks its resources first and the head last, so positions are dense and in the order of commits, whoever
-writes. Writes, point reads, lists and claims have connections of their own, so that none can keep another waiting.
+A write locks its resources first and the head last, so positions are dense and in commit order over all replicas.
+Writes, point reads, lists and claims have connections of their own, so that none of them blocks another.
 """
 
 from __future__ import annotations
@@ -56,19 +56,19 @@ from hyperfleet.ports import (
     admit_always,
 )
 
-_CLAIMS: Final = 8  # tasks that one process may hold at once
-_DAY: Final = 86_400.0  # a migration may take its time
+_CLAIMS: Final = 8  # connections for tasks held at once; a process has three such loops
+_DAY: Final = 86_400.0  # seconds; a migration of a large database may take hours
 
-# For statements that find rows by their keys. Their plans are made once, perhaps while the tables were empty, and must
-# be good for ever: so without statistics, and always by an index where there is one.
+# For statements that find rows by key. Their plans are made once, perhaps while the tables are empty, and must stay
+# good: so they do not depend on statistics, and always use an index.
 _BY_KEY: Final = {
     "plan_cache_mode": "force_generic_plan",
     "enable_seqscan": "off",
     "max_parallel_workers_per_gather": "0",
 }
-# For lists: how rare what they look for is decides where to begin, so each is planned with its values.
+# For lists: the best plan depends on how selective the filters are, so each is planned with its values.
 _BY_VALUE: Final = {"plan_cache_mode": "force_custom_plan"}
-_DURABLE: Final = {"synchronous_commit": "on"}  # whatever the server's default is: a commit that returns is kept
+_DURABLE: Final = {"synchronous_commit": "on"}  # whatever the server's default is: a commit that returns is durable
 
 
 class _Session:
@@ -99,7 +99,7 @@ class PostgresStore:
         pool_size: int = 8,
         timeouts: Timeouts = Timeouts(),  # noqa: B008  # frozen
     ) -> None:
-        """Name the database; `open` connects. A quarter of the connections writes, half of them read lists."""
+        """Remember the URL; `open` connects. A quarter of the connections write, half of them read lists."""
         self._url = url
         self._pool_size = pool_size
         self._timeouts = timeouts
@@ -116,7 +116,7 @@ class PostgresStore:
             self._session = _Session(self._url, self._pool_size, self._timeouts)
 
     async def close(self) -> None:
-        """Finish what is running and let go of every connection."""
+        """Finish what is running and close every connection."""
         session, self._session = self._session, None
         if session is not None:
             await session.close()
@@ -140,7 +140,7 @@ class PostgresStore:
 
     @asynccontextmanager
     async def _visit(self, timeouts: Timeouts) -> AsyncIterator[Connection]:
-        """Connect for a moment."""
+        """Connect briefly."""
         connections = Connections(self._url, 1, timeouts)
         try:
             async with connections.take() as connection:
@@ -161,7 +161,7 @@ class PostgresStore:
             return await transact(connection, needs, work)
 
     async def record_heartbeats(self, heartbeats: Sequence[Heartbeat]) -> list[RecordedHeartbeat | None]:
-        """Record those that say what a calm stored report says, at a later time; None: it is not one of these."""
+        """Record those that repeat a calm stored report at a later time; None: it is not one of these."""
         async with self._opened().writers.take() as connection:
             return await record_heartbeats(connection, heartbeats)
 
@@ -175,14 +175,14 @@ class PostgresStore:
         return StoredAnswer(id_, row.answer, row.revision)
 
     async def read_record(self, kind: str, id_: str, scope: Scope, parent_id: str | None = None) -> Record | None:
-        """Return one resource with its status and reports, as of one moment."""
+        """Return one resource with its status and reports, from one snapshot."""
         record = await self._opened().records.read(id_)
         if record is None or record.resource.kind != kind or not scope.admits(record.resource.tenant):
             return None
         return record if parent_id in (None, record.resource.parent_id) else None
 
     async def read_records(self, ids: Collection[str], scope: Scope) -> tuple[Record, ...]:
-        """Return the resources of ids, in the order of ids."""
+        """Return the resources of ids, in order of ids."""
         async with self._opened().scans.take() as connection:
             return await reading.read_records(connection, ids, scope)
 
@@ -202,7 +202,7 @@ class PostgresStore:
             return await reading.read_transitions(connection, query)
 
     async def existed(self, kind: str, id_: str, scope: Scope, parent_id: str | None = None) -> bool:
-        """Tell whether a resource is there or was, as far as events are kept."""
+        """Tell whether a resource exists or existed, as far as events are kept."""
         async with self._opened().points.take() as connection:
             return await reading.existed(connection, kind, id_, scope, parent_id)
 
@@ -214,22 +214,22 @@ class PostgresStore:
             return await reading.find(connection, query)
 
     async def count(self, query: Query) -> int:
-        """Count the resources of a query, without regard to its page."""
+        """Count the resources of a query, ignoring its page."""
         async with self._opened().scans.take() as connection:
             return await reading.count(connection, query)
 
     async def summarize(self, query: Query, prefixes: tuple[str, ...]) -> tuple[GroupCount, ...]:
-        """Count the resources of a query by what follows each token prefix; the largest group first."""
+        """Count the resources of a query by the rest of a token after each prefix; the largest group first."""
         async with self._opened().scans.take() as connection:
             return await reading.summarize(connection, query, prefixes)
 
     async def count_now(self, query: Query, prefixes: tuple[str, ...]) -> CurrentCounts:
-        """Summarize and count the resources of a query, as of one position of the log."""
+        """Summarize and count the resources of a query at one position of the log."""
         async with self._opened().scans.take() as connection:
             return await log.count_now(connection, query, prefixes)
 
     async def adapters(self, scope: Scope) -> tuple[AdapterRecord, ...]:
-        """Return every adapter that was ever heard of, by name."""
+        """Return every adapter that has ever reported, by name."""
         async with self._opened().scans.take() as connection:
             return await reading.read_adapters(connection, scope)
 
@@ -241,56 +241,56 @@ class PostgresStore:
             return await past.read_position(connection)
 
     async def read_events(self, after: int, limit: int) -> EventPage:
-        """Return the events of all resources after a position; raise `Forgotten` if one of them was pruned."""
+        """Return the events of all resources after a position; raise `HistoryPruned` if one of them was pruned."""
         async with self._opened().points.take() as connection:
             return await past.read_events(connection, after, limit)
 
     async def read_changes(self, query: ChangeQuery) -> ChangePage:
-        """Return changes with their transitions; raise `Forgotten` if the log is no longer whole there."""
+        """Return changes with their transitions; raise `HistoryPruned` if some of them were pruned."""
         async with self._opened().points.take() as connection:
             return await log.read_changes(connection, query)
 
     async def read_version(
         self, kind: str, id_: str, scope: Scope, at: datetime, parent_id: str | None = None
     ) -> LoggedEvent | None:
-        """Return the event that made a resource what it was; None: it was not there yet."""
+        """Return the event that was a resource's latest at a time; None: it did not exist yet."""
         async with self._opened().points.take() as connection:
             return await past.read_version(connection, kind, id_, scope, at, parent_id)
 
     async def read_versions(self, resource_id: str, scope: Scope, since: datetime) -> tuple[LoggedEvent, ...]:
-        """Return a resource's events with an answer from the one in force at `since` on, as far as they are kept."""
+        """Return a resource's events with an answer, from the latest at `since` on, as far as they are kept."""
         async with self._opened().points.take() as connection:
             return await past.read_versions(connection, resource_id, scope, since)
 
     async def read_reports_past(self, resource_id: str, scope: Scope, at: datetime) -> tuple[StoredReport, ...]:
-        """Return the last report of each adapter that was received until then; raise `Forgotten` as above."""
+        """Return the last report of each adapter received until then; raise `HistoryPruned` as above."""
         async with self._opened().points.take() as connection:
             return await past.read_reports(connection, resource_id, scope, at)
 
     async def read_report_log(self, resource_id: str, scope: Scope, since: datetime) -> tuple[PastReport, ...]:
-        """Return accepted reports in their order: the last of each adapter before `since`, then all from then on."""
+        """Return accepted reports in order: the last of each adapter before `since`, then all later ones."""
         async with self._opened().scans.take() as connection:
             return await past.read_report_log(connection, resource_id, scope, since)
 
     async def walk(self, after: str, limit: int, scope: Scope) -> tuple[Record, ...]:
-        """Return the resources of all kinds whose ids come after one, in the order of ids."""
+        """Return the resources of all kinds whose ids come after one, in order of ids."""
         async with self._opened().scans.take() as connection:
             return await past.walk(connection, after, limit, scope)
 
     async def position_before(self, time: datetime) -> int:
-        """Return a position up to which no event is later than a time; raise `Forgotten` if later ones were pruned."""
+        """Return a position up to which no event is later than a time; raise `HistoryPruned` if that is unknown."""
         async with self._opened().scans.take() as connection:
             return await log.position_before(connection, time)
 
     async def read_token_moves(self, query: TokenQuery) -> tuple[TokenMove, ...]:
-        """Return events by what they did to tokens, in the order of positions."""
+        """Return events with the tokens that they changed, in order of positions."""
         async with self._opened().scans.take() as connection:
             return await log.read_token_moves(connection, query)
 
     # named readers of the log
 
     async def open_reader(self, name: str) -> LogReader:
-        """Return a reader; one that is new starts at the head."""
+        """Return a reader; a new one starts at the head."""
         async with self._opened().writers.take() as connection:
             return await log.open_reader(connection, name)
 
@@ -305,7 +305,7 @@ class PostgresStore:
             return await log.read_next(connection, name, limit)
 
     async def advance_reader(self, name: str, expected: int, position: int) -> bool:
-        """Move a reader forward from `expected`; False: it was not there, or would go back or beyond the head."""
+        """Move a reader forward from `expected`; False: it was not at `expected`, or would go back or past the head."""
         async with self._opened().writers.take() as connection:
             return await log.advance_reader(connection, name, expected, position)
 
@@ -327,12 +327,12 @@ class PostgresStore:
             return await reading.read_due(connection, limit)
 
     async def outdated(self, policy_version: int, limit: int) -> tuple[tuple[str, ...], int]:
-        """Return ids of resources computed under an earlier policy version, and how many there are in all."""
+        """Return ids of resources computed under an earlier policy version, and their total number."""
         async with self._opened().scans.take() as connection:
             return await reading.read_outdated(connection, policy_version, limit)
 
     async def claim(self, task: str) -> AdvisoryClaim | None:
-        """Take a task that one replica at a time may do; None: another one is at it."""
+        """Take a task that one replica at a time may do; None: another one has it."""
         async with AsyncExitStack() as stack:
             connection = await stack.enter_async_context(self._opened().claims.take())
             if not await connection.fetchval(SQL["try_claim"], task):
@@ -340,7 +340,7 @@ class PostgresStore:
             return AdvisoryClaim(task, connection, stack.pop_all())
 
     async def activate_policy(self, policy: NewPolicy, admit: AdmitPolicy = admit_always) -> PolicyVersion:
-        """Put a policy in force if it is admitted, and return what is in force then."""
+        """Put a policy in force if it is admitted, and return the policy in force."""
         async with self._opened().writers.take() as connection:
             return await policies.activate(connection, policy, admit)
 
@@ -360,16 +360,16 @@ class PostgresStore:
             return await policies.read_policy(connection, version)
 
     async def prune(self, task: Pruning, limit: int) -> int:
-        """Delete up to `limit` rows of a log that are past their time; return how many went."""
+        """Delete up to `limit` rows of a log that are past their retention; return their number."""
         async with self._opened().scans.take() as connection:
             return await prune(connection, task, limit)
 
 
 class AdvisoryClaim:
-    """A task taken: a lock of a session, so the server lets it go when the session ends, however it ends."""
+    """A claimed task: a session lock, which the server releases when the session ends, however it ends."""
 
     def __init__(self, task: str, connection: Connection, stack: AsyncExitStack) -> None:
-        """Hold the lock that `connection` has; `stack` gives the connection back."""
+        """Hold the lock of `connection`; `stack` returns the connection."""
         self._task = task
         self._connection = connection
         self._stack = stack
@@ -379,7 +379,7 @@ class AdvisoryClaim:
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        """Let it go; if the session has ended, it is gone already."""
+        """Release it; if the session has ended, it is released already."""
         with suppress(StoreUnavailable):
             async with self._stack:
                 await self._connection.execute(SQL["release_claim"], self._task)

@@ -1,4 +1,4 @@
-"""The log as those who follow it ask a PostgreSQL connection for it, and the named readers among them."""
+"""The change log in PostgreSQL, and its named readers."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ async def read_changes(connection: Connection, query: ChangeQuery) -> ChangePage
 
 
 async def read_log_state(connection: Connection) -> LogState:
-    """Return the head of the log, and how far it is whole."""
+    """Return the head of the log, and how far it has been pruned."""
     head, position, time = await connection.fetchrow(SQL["read_log_state"])
     return LogState(head, Horizon(position, time))
 
@@ -87,7 +87,7 @@ def _some(values: Collection[str]) -> list[str] | None:
 
 
 async def count_now(connection: Connection, query: Query, prefixes: tuple[str, ...]) -> CurrentCounts:
-    """Summarize and count the resources of a query, as of one position."""
+    """Summarize and count the resources of a query at one position."""
     async with transaction(connection, SNAPSHOT):
         groups = await reading.summarize(connection, query, prefixes)
         total = await reading.count(connection, query)
@@ -102,7 +102,7 @@ async def position_before(connection: Connection, time: datetime) -> int:
 
 
 async def read_token_moves(connection: Connection, query: TokenQuery) -> tuple[TokenMove, ...]:
-    """Return events by what they did to tokens."""
+    """Return events with the tokens that they changed."""
     wanted = query.query
     parent_id = None if wanted.parent_id is None else as_storable(wanted.parent_id)
     rows = await connection.fetch(
@@ -118,7 +118,7 @@ async def read_token_moves(connection: Connection, query: TokenQuery) -> tuple[T
 
 
 async def open_reader(connection: Connection, name: str) -> LogReader:
-    """Return a reader; one that is new starts at the head."""
+    """Return a reader; a new one starts at the head."""
     async with transaction(connection):
         await connection.execute(SQL["open_reader"], name)
         (reader,) = await read_readers(connection, name)

@@ -1,7 +1,7 @@
-"""Connections to PostgreSQL that heal by themselves, and what its errors mean to us.
+"""A pool of connections to PostgreSQL that replaces broken ones, and translates errors.
 
-The PostgreSQL store takes its connections here and nowhere else. A connection goes back as it is, without the reset
-that asyncpg's own pool sends to the server each time: nobody here changes the settings of a session.
+All connections of the PostgreSQL store come from here. A connection is returned without the reset that asyncpg's own
+pool sends to the server each time: no code here changes session settings.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from msgspec import Struct
 
 from hyperfleet.errors import Contended, StoreError, StoreUnavailable
 
-# SQLSTATE codes, or the classes of them that two characters name. Another writer was in the way:
+# SQLSTATE codes, or classes of two characters. A conflict with another writer:
 _CONTENDED: Final = ("40", "23505", "55P03")  # deadlock or serialization, unique violation, lock timeout
-# The server is away, full, refuses us, cannot be written to, or gave up on a statement:
+# The server is away or full, refuses us, is read-only, or cancelled a statement:
 _UNAVAILABLE: Final = ("08", "28", "3D", "53", "57", "58", "25006", "25P03", "XX001", "XX002")
 
 SNAPSHOT: Final = "begin isolation level repeatable read read only"  # all statements see what the first one saw
@@ -33,10 +33,10 @@ _DRIVER_ERRORS: Final = (
 
 
 class Connection(Protocol):
-    """What we use of a connection of asyncpg, which has no types of its own."""
+    """The methods of an asyncpg connection that we use; asyncpg has no types."""
 
     async def execute(self, query: str, *parameters: object, timeout: float | None = None) -> str:
-        """Run a statement, or a script if there are no parameters; return what was done, as `DELETE 3`."""
+        """Run a statement, or a script if there are no parameters; return the command tag, such as `DELETE 3`."""
         ...
 
     async def fetch(self, query: str, *parameters: object) -> Sequence[Any]:
@@ -52,32 +52,32 @@ class Connection(Protocol):
         ...
 
     def is_closed(self) -> bool:
-        """Tell whether it can no longer be used."""
+        """Tell whether it is closed."""
         ...
 
     def is_in_transaction(self) -> bool:
-        """Tell whether the server said that a transaction is open."""
+        """Tell whether a transaction is open."""
         ...
 
     def terminate(self) -> None:
-        """Cut it."""
+        """Drop the connection at once."""
         ...
 
     async def close(self, *, timeout: float) -> None:  # as asyncpg has it
-        """Take leave of the server."""
+        """Close the connection properly."""
         ...
 
 
 class Timeouts(Struct, frozen=True):
-    """How many seconds to wait before something counts as failed."""
+    """Timeouts in seconds."""
 
     connect: float = 5.0
     statement: float = 15.0
     lock: float = 5.0  # for other transactions, which take milliseconds
-    idle: float = 10.0  # inside a transaction: one whose process froze holds the head, and everybody waits for that
+    idle: float = 10.0  # inside a transaction: a frozen process holds the lock of the head, and all writers wait for it
 
     def as_settings(self) -> dict[str, str]:
-        """Return the settings of a session with which the server keeps to them."""
+        """Return the session settings that make the server enforce them."""
         limits = {
             "statement_timeout": self.statement,
             "lock_timeout": self.lock,
@@ -87,13 +87,13 @@ class Timeouts(Struct, frozen=True):
 
 
 class Connections:
-    """Up to `size` connections, made when they are first needed and replaced when they break."""
+    """Up to `size` connections, opened when first needed and replaced when they break."""
 
     def __init__(self, url: str, size: int, timeouts: Timeouts, settings: Mapping[str, str] | None = None) -> None:
         """Connect to `url` with these settings of the session; nothing is opened yet."""
         self._url = url
         self._timeouts = timeouts
-        # Compiling to machine code takes longer than any statement of ours runs.
+        # JIT compilation takes longer than any of our statements.
         self._settings = {"application_name": "hyperfleet", "jit": "off", **timeouts.as_settings(), **(settings or {})}
         self._places = asyncio.Semaphore(size)
         self._idle: list[Connection] = []
@@ -103,18 +103,18 @@ class Connections:
 
     @asynccontextmanager
     async def take(self) -> AsyncIterator[Connection]:
-        """Lend a connection for a block; what goes wrong with the server leaves the block as a `StoreError`."""
+        """Lend a connection for a block; errors of the server leave the block as a `StoreError`."""
         async with self._places:
             connection = await self._obtain()
             self._taken.add(connection)
             try:
                 yield connection
             except asyncio.CancelledError:
-                connection.terminate()  # the server may still be busy with what nobody waits for
+                connection.terminate()  # the server may still run a cancelled statement
                 raise
             except _DRIVER_ERRORS as error:
                 if not isinstance(error, asyncpg.PostgresError):
-                    connection.terminate()  # it was not the server that answered: nobody knows where the two stand
+                    connection.terminate()  # not an answer of the server: the state of the connection is unknown
                 if (meaning := translate(error)) is None:
                     raise
                 raise meaning from error
@@ -122,7 +122,7 @@ class Connections:
                 self._put_back(connection)
 
     async def close(self) -> None:
-        """Wait for those that are taken, as long as a statement may run, then let go of all, for good."""
+        """Wait for lent connections as long as a statement may run, then close all for good."""
         self._closing.set()
         if self._taken:
             try:
@@ -151,7 +151,7 @@ class Connections:
             connection: Connection = await asyncpg.connect(
                 self._url,
                 timeout=self._timeouts.connect,
-                # The server gives up first; this is for a server that has vanished without a word.
+                # The server's own timeout comes first; this is for a server that no longer responds.
                 command_timeout=self._timeouts.statement + self._timeouts.connect,
                 server_settings=self._settings,
             )
@@ -161,7 +161,7 @@ class Connections:
 
     def _put_back(self, connection: Connection) -> None:
         self._taken.discard(connection)
-        if not connection.is_closed() and connection.is_in_transaction():  # a rollback did not get through
+        if not connection.is_closed() and connection.is_in_transaction():  # a rollback failed
             connection.terminate()
         if not connection.is_closed():
             self._idle.append(connection)
@@ -171,7 +171,7 @@ class Connections:
 
 @asynccontextmanager
 async def transaction(connection: Connection, begin: str = "begin") -> AsyncIterator[None]:
-    """Commit what a block does, unless it has rolled back itself; if it raises, roll back."""
+    """Run a block in a transaction: commit, unless it has rolled back itself; roll back on errors."""
     await connection.execute(begin)
     try:
         yield
@@ -184,9 +184,9 @@ async def transaction(connection: Connection, begin: str = "begin") -> AsyncIter
 
 
 def translate(error: Exception) -> StoreError | None:
-    """Return what an error of the driver means to those who use the store; None: it is a fault of ours."""
+    """Translate an error of the driver; None: it is a programming error."""
     text = f"PostgreSQL: {_text_of(error)}"
-    if isinstance(error, asyncpg.InvalidCachedStatementError):  # the tables were altered meanwhile; it is made anew
+    if isinstance(error, asyncpg.InvalidCachedStatementError):  # the tables were altered; a retry prepares it again
         return Contended(text)
     if isinstance(error, asyncpg.PostgresError):
         code = str(error.sqlstate)

@@ -1,4 +1,4 @@
-"""Reading whole records from PostgreSQL, for transactions (which lock them) and for readers (which do not)."""
+"""Reads whole records from PostgreSQL, for transactions (with locks) and for reads (without)."""
 
 from __future__ import annotations
 
@@ -66,9 +66,9 @@ def _reports_of(row: Any) -> dict[str, StoredReport]:
 
 
 def as_storable(text: str) -> str:
-    """Return a text as something PostgreSQL can compare: it holds no NUL and no half of a surrogate pair.
+    """Return a text that PostgreSQL accepts as a parameter: without NUL and unpaired surrogates.
 
-    What has one is not there, and neither is what it becomes: such texts are refused before they are written.
+    The replaced text matches nothing stored, because such texts are refused before they are written.
     """
     if text.isascii() and "\0" not in text:
         return text

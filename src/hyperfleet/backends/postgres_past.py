@@ -1,4 +1,4 @@
-"""The past as readers ask a PostgreSQL connection for it: each function is one read, as of one moment."""
+"""Reads of the past from a PostgreSQL connection: each function is one read, from one snapshot."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ async def read_position(connection: Connection) -> int:
 
 
 async def read_horizon(connection: Connection, log: WalkedLog) -> Horizon:
-    """Return how far a log has been forgotten."""
+    """Return how far a log has been pruned."""
     return Horizon(*await connection.fetchrow(SQL["read_horizon"], log))
 
 
@@ -35,7 +35,7 @@ async def read_events(connection: Connection, after: int, limit: int) -> EventPa
 async def read_version(
     connection: Connection, kind: str, id_: str, scope: Scope, at: datetime, parent_id: str | None
 ) -> LoggedEvent | None:
-    """Return the event that made a resource what it was at a moment."""
+    """Return the event that was a resource's latest at a time."""
     async with transaction(connection, SNAPSHOT):
         if not await existed(connection, kind, id_, scope, parent_id):
             return None
@@ -51,7 +51,7 @@ async def read_version(
 async def read_versions(
     connection: Connection, resource_id: str, scope: Scope, since: datetime
 ) -> tuple[LoggedEvent, ...]:
-    """Return a resource's events with an answer from the one in force at a moment on."""
+    """Return a resource's events with an answer, from the latest at a time on."""
     parameters = (as_storable(resource_id), since, tenants_of(scope))
     return _entries(await connection.fetch(SQL["read_events_since"], *parameters))
 
@@ -67,7 +67,7 @@ async def read_reports_at(
 async def read_reports(
     connection: Connection, resource_id: str, scope: Scope, at: datetime
 ) -> tuple[StoredReport, ...]:
-    """Return the last report of each adapter that was received until a moment, by adapter name."""
+    """Return the last report of each adapter received until a time, by adapter name."""
     async with transaction(connection, SNAPSHOT):
         (await read_horizon(connection, "reports")).require_time(at)
         rows = await connection.fetch(SQL["read_reports_until"], as_storable(resource_id), at, tenants_of(scope))
@@ -77,13 +77,13 @@ async def read_reports(
 async def read_report_log(
     connection: Connection, resource_id: str, scope: Scope, since: datetime
 ) -> tuple[PastReport, ...]:
-    """Return the last report of each adapter before a moment, then all from then on, in their order."""
+    """Return the last report of each adapter before a time, then all later ones, in order."""
     rows = await connection.fetch(SQL["read_report_log"], as_storable(resource_id), since, tenants_of(scope))
     return tuple(LogRow(*row).past() for row in rows)
 
 
 async def walk(connection: Connection, after: str, limit: int, scope: Scope) -> tuple[Record, ...]:
-    """Return the resources whose ids come after one, in the order of ids."""
+    """Return the resources whose ids come after one, in order of ids."""
     rows = await connection.fetch(SQL["walk_resources"], as_storable(after), tenants_of(scope), limit)
     return tuple(record_of(row) for row in rows)
 

@@ -1,8 +1,7 @@
-"""Point reads from PostgreSQL, gathered: those that arrive while one is under way share the next statement.
+"""Batches point reads from PostgreSQL: those that arrive while a statement runs share the next one.
 
-`PostgresStore.read_answer` and `read_record` come here. A round trip and the wake-up of a server process cost far more
-than one row, so with many readers this answers ten times as many; a single reader is served at once, by a statement of
-its own.
+`PostgresStore.read_answer` and `read_record` use it. A round trip and the wake-up of a server process cost far more
+than a row, so this serves ten times as many concurrent reads; a single one runs at once, as its own statement.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ T = TypeVar("T")
 
 
 class AnswerRow(Struct, frozen=True):
-    """What is stored of an answer, and of who may see it where."""
+    """A stored answer, with the columns that decide who may see it."""
 
     id: str
     kind: str
@@ -32,19 +31,19 @@ class AnswerRow(Struct, frozen=True):
 
 
 class PointReader(Generic[T]):
-    """Reads one thing of each resource, by id, for many readers at once."""
+    """Reads one row of a resource by id, batched for many callers."""
 
     def __init__(self, connections: Connections, lanes: int, statement: str, read: Callable[[Any], T]) -> None:
-        """Run up to `lanes` statements at once, each on one of `connections`; `read` makes a value of a row."""
+        """Run up to `lanes` statements at once, each on one of `connections`; `read` converts a row."""
         self._connections = connections
         self._free_lanes = lanes
         self._statement = SQL[statement]
         self._read = read
-        self._tasks: set[asyncio.Task[None]] = set()  # the event loop itself does not keep them alive
+        self._tasks: set[asyncio.Task[None]] = set()  # the event loop keeps weak references only
         self._waiting: dict[str, list[asyncio.Future[T | None]]] = {}
 
     async def read(self, id_: str) -> T | None:
-        """Return what is stored of a resource; None: it is not there."""
+        """Return the row of a resource; None: it does not exist."""
         future: asyncio.Future[T | None] = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(id_, []).append(future)
         if self._free_lanes:
@@ -55,17 +54,17 @@ class PointReader(Generic[T]):
         return await future
 
     async def _serve(self) -> None:
-        """Answer the readers that wait, until none does."""
+        """Serve the waiting callers, until there are none."""
         while self._waiting:
             batch, self._waiting = self._waiting, {}
             try:
                 async with self._connections.take() as connection:
                     rows = await connection.fetch(self._statement, [as_storable(id_) for id_ in batch])
                 self._answer(batch, rows)
-            except Exception as error:  # noqa: BLE001  # whatever it is, those who wait must get it
+            except Exception as error:  # noqa: BLE001  # the waiting callers get the error
                 for future in _waiting_in(batch.values()):
                     future.set_exception(error)
-        # Here and not when the task is found to be done: who comes in between would wait for ever.
+        # Here, not in a done callback: a caller that arrives in between would wait forever.
         self._free_lanes += 1
 
     def _answer(self, batch: dict[str, list[asyncio.Future[T | None]]], rows: Sequence[Any]) -> None:
@@ -76,15 +75,15 @@ class PointReader(Generic[T]):
 
 
 def answer_reader(connections: Connections, lanes: int) -> PointReader[AnswerRow]:
-    """Return what reads stored answers."""
+    """Return a reader of stored answers."""
     return PointReader(connections, lanes, "read_answers", lambda row: AnswerRow(*row))
 
 
 def record_reader(connections: Connections, lanes: int) -> PointReader[Record]:
-    """Return what reads whole records."""
+    """Return a reader of whole records."""
     return PointReader(connections, lanes, "read_point_records", record_of)
 
 
 def _waiting_in(groups: Iterable[list[asyncio.Future[T | None]]]) -> list[asyncio.Future[T | None]]:
-    """Return the futures whose reader has not gone."""
+    """Return the futures whose caller still waits."""
     return [future for futures in groups for future in futures if not future.done()]

@@ -1,4 +1,4 @@
-"""The versions of the policy in PostgreSQL: reading them, and adding one. `postgres` calls this with a connection."""
+"""Reads and adds versions of the policy in PostgreSQL. `postgres` calls this with a connection."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ async def list_policies(connection: Connection, before: int | None, limit: int) 
 
 
 async def activate(connection: Connection, policy: NewPolicy, admit: AdmitPolicy) -> PolicyVersion:
-    """Put a policy in force if it is admitted, and return what is in force then."""
+    """Put a policy in force if it is admitted, and return the policy in force."""
     async with transaction(connection):
         await connection.execute(SQL["lock_head"])
         active = await read_active(connection)
@@ -46,7 +46,7 @@ async def _insert(connection: Connection, policy: NewPolicy) -> PolicyVersion:
         policy.text,
         policy.file,
         policy.source,
-        as_storable(policy.author),  # a token may name somebody with characters that no column takes
+        as_storable(policy.author),  # a token may contain a name with characters that PostgreSQL refuses
         policy.restores,
         policy.source == "file",
     )

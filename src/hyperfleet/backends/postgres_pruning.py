@@ -1,4 +1,4 @@
-"""Forgetting in PostgreSQL, a little at a time. `pruning` says what may go, and why."""
+"""Prunes PostgreSQL in small batches. `pruning` decides what may be deleted, and why."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from hyperfleet.backends.postgres_past import read_horizon
 from hyperfleet.backends.pruning import choose_victims, expired, steps_of
 from hyperfleet.ports import Pruning
 
-_WINDOW: Final = 1_000  # rows that are looked at in one transaction
+_WINDOW: Final = 1_000  # rows visited in one transaction: as many as it may delete
 
 
 async def prune(connection: Connection, task: Pruning, limit: int) -> int:
-    """Delete up to `limit` rows of a log that are past their time; return how many went."""
+    """Delete up to `limit` rows of a log that are past their retention; return their number."""
     match task.log:
         case "keys":
             done = await connection.execute(SQL["prune_keys"], task.keep, limit)
@@ -37,7 +37,7 @@ async def _walk_on(connection: Connection, log: WalkedLog, cutoff: datetime, lim
 
 
 async def _go_on(connection: Connection, log: WalkedLog, cutoff: datetime, limit: int) -> int | None:
-    """Walk on from where the last walk ended and delete what may go; None: nothing is past its time there."""
+    """Continue where the last walk ended and delete what may be deleted; None: nothing there has expired."""
     start = (await read_horizon(connection, log)).walked
     steps = expired(steps_of(log, await connection.fetch(SQL[f"walk_{log}"], start, _WINDOW)), cutoff)
     if not steps:

@@ -1,7 +1,7 @@
-"""What readers ask of a PostgreSQL connection: each function is one read, as of one moment.
+"""Reads from a PostgreSQL connection: each function is one read, from one snapshot.
 
-A statement sees one snapshot. Where a read takes two, what may happen in between cannot make the answer wrong, and
-the function says why.
+A statement sees one snapshot. Where a read takes two statements, what happens in between cannot make the result wrong,
+and the function explains why.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from hyperfleet.ports import (
 
 DIALECT: Final = Dialect("$", lambda instant: instant)
 
-# Every resource's last event is kept, so a walk from the newest event down to the first finds them all, in the order
-# of `updatedAt`. Where it would be long, because few resources match, the planner begins elsewhere.
+# The last event of every resource is kept, so a scan from the newest event down finds all of them, in the order of
+# `updatedAt`. If few resources match, the planner starts elsewhere.
 _FROM_THE_NEWEST: Final = Latest(0)
 
 
 async def read_records(connection: Connection, ids: Collection[str], scope: Scope) -> tuple[Record, ...]:
-    """Return the resources of ids, in the order of ids."""
+    """Return the resources of ids, in order of ids."""
     rows = await connection.fetch(SQL["read_records"], _bound(*ids), tenants_of(scope))
     return tuple(record_of(row) for row in rows)
 
 
 async def read_children(connection: Connection, parent_id: str, scope: Scope) -> tuple[Record, ...]:
-    """Return the children of a resource, in the order of their ids."""
+    """Return the children of a resource, in order of ids."""
     rows = await connection.fetch(SQL["read_children"], *_bound(parent_id, tenants_of(scope)))
     return tuple(record_of(row) for row in rows)
 
@@ -58,13 +58,13 @@ async def count(connection: Connection, query: Query) -> int:
 
 
 async def summarize(connection: Connection, query: Query, prefixes: tuple[str, ...]) -> tuple[GroupCount, ...]:
-    """Count the resources of a query by what follows each prefix."""
+    """Count the resources of a query by the rest of a token after each prefix."""
     statement = build_summary(query, prefixes, DIALECT)
     return groups_of(tuple(row) for row in await connection.fetch(statement.sql, *_bound(*statement.parameters)))
 
 
 async def read_adapters(connection: Connection, scope: Scope) -> tuple[AdapterRecord, ...]:
-    """Return what is known of each adapter."""
+    """Return the stored data of each adapter."""
     rows = await connection.fetch(SQL["read_adapters"], tenants_of(scope))
     return merge_adapters(
         AdapterRow(name, last_seen, skew, tuple(counts), last_discard)
@@ -82,12 +82,12 @@ async def read_transitions(connection: Connection, query: HistoryQuery) -> tuple
 
 
 async def existed(connection: Connection, kind: str, id_: str, scope: Scope, parent_id: str | None) -> bool:
-    """Tell whether a resource is there or was."""
+    """Tell whether a resource exists or existed."""
     return bool(await connection.fetchval(SQL["existed"], *_bound(id_, kind, tenants_of(scope), parent_id)))
 
 
 async def read_due(connection: Connection, limit: int) -> DueResources:
-    """Return whose time has come, and when the next one's will."""
+    """Return the resources that are due, and when the next one is."""
     rows = await connection.fetch(SQL["read_due"], limit + 1)
     now = rows[0]["now"]
     wakes = [(id_, wake_at) for _, id_, wake_at in rows if id_ is not None]
@@ -97,7 +97,7 @@ async def read_due(connection: Connection, limit: int) -> DueResources:
 
 
 async def read_outdated(connection: Connection, policy_version: int, limit: int) -> tuple[tuple[str, ...], int]:
-    """Return ids computed under an earlier policy, and how many there are: a figure for people, so soon outdated."""
+    """Return ids computed under an earlier policy, and their total number, which is only informative."""
     ids = tuple(row["id"] for row in await connection.fetch(SQL["read_outdated"], policy_version, limit))
     if len(ids) < limit:
         return ids, len(ids)
@@ -105,7 +105,7 @@ async def read_outdated(connection: Connection, policy_version: int, limit: int)
 
 
 def _bound(*parameters: object) -> list[object]:
-    """Return parameters with texts that can be compared: ids come from paths, in which anything can stand."""
+    """Return parameters that PostgreSQL accepts: ids come from paths, which may contain anything."""
     return [as_storable(value) if isinstance(value, str) else value for value in parameters]
 
 

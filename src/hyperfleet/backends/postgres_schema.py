@@ -1,4 +1,4 @@
-"""The schema in a PostgreSQL database: which version it has, and how it gets the next one."""
+"""The schema in a PostgreSQL database: checking its version, and migrating it."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from hyperfleet.errors import StoreUnavailable
 _LOG: Final = logging.getLogger(__name__)
 _MIGRATIONS: Final = load_migrations("postgres")
 _CONVERSION_SQL: Final = load_statements("postgres", "conversions")
-_CONVERTED_ROWS: Final = 5_000  # at a time: some 10 MB
+_CONVERTED_ROWS: Final = 5_000  # at a time: about 10 MB
 _OLDEST_SERVER: Final = 150_000  # as PostgreSQL writes 15.0
 
 
 async def check_server(connection: Connection) -> None:
-    """Refuse a server that cannot keep what we store; warn of one that may lose it."""
+    """Refuse a server that cannot store our data; warn about one that may lose it."""
     server = await connection.fetchrow(SQL["read_server"])
     if server["version"] < _OLDEST_SERVER:
         raise StoreUnavailable(f"PostgreSQL 15 or later is needed, and this is {server['full_version']}")
@@ -36,7 +36,7 @@ async def check_schema(connection: Connection) -> None:
 
 
 async def read_versions(connection: Connection) -> set[int]:
-    """Return which migrations a database has."""
+    """Return the migrations of a database."""
     if not await connection.fetchval(SQL["has_migrations_table"]):
         return set()
     return {row["version"] for row in await connection.fetch(SQL["read_versions"])}
@@ -57,7 +57,7 @@ async def migrate(connection: Connection) -> list[str]:
 
 
 async def _convert(connection: Connection, subject: str) -> None:
-    """Convert the rows of a migration, some at a time, so that memory is bounded however many there are."""
+    """Convert the rows of a migration in batches, so that memory is bounded."""
     convert = CONVERSIONS[subject]
     await connection.execute(f"declare converted cursor for {_CONVERSION_SQL[f'read_{subject}']}")
     while rows := await connection.fetch(f"fetch {_CONVERTED_ROWS} from converted"):

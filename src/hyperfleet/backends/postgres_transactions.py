@@ -14,25 +14,25 @@ from hyperfleet.ports import Heartbeat, Needs, RecordedHeartbeat, Work
 
 
 async def transact(connection: Connection, needs: Needs, work: Work) -> int:
-    """Do one transaction; return the position before its first event."""
+    """Run one transaction; return the position before its first event."""
     async with transaction(connection):
         loaded, position = await load(connection, needs)
         changes = work(loaded)
         if changes.is_empty:
-            await connection.execute("rollback")  # unlike a commit it need not be flushed
+            await connection.execute("rollback")  # unlike a commit it needs no flush
             return position
         return await write(connection, loaded.policy_version, changes)
 
 
 async def record_heartbeats(connection: Connection, heartbeats: Sequence[Heartbeat]) -> list[RecordedHeartbeat | None]:
-    """Record those of some reports that are heartbeats: one statement, which is a transaction of its own."""
+    """Record the reports that are heartbeats: one statement, which is a transaction of its own."""
     order = sorted(range(len(heartbeats)), key=lambda index: (heartbeats[index].resource_id, heartbeats[index].adapter))
     columns = zip(*[_parameters(heartbeats[index]) for index in order], strict=True)
-    heard: list[RecordedHeartbeat | None] = [None] * len(heartbeats)
+    recorded: list[RecordedHeartbeat | None] = [None] * len(heartbeats)
     for place, *row in await connection.fetch(SQL["record_heartbeats"], *[list(column) for column in columns]):
         index = order[place - 1]
-        heard[index] = _heard(heartbeats[index], row)
-    return heard
+        recorded[index] = _recorded(heartbeats[index], row)
+    return recorded
 
 
 def _parameters(sent: Heartbeat) -> tuple[object, ...]:
@@ -50,7 +50,7 @@ def _parameters(sent: Heartbeat) -> tuple[object, ...]:
     )
 
 
-def _heard(sent: Heartbeat, row: Sequence[Any]) -> RecordedHeartbeat:
+def _recorded(sent: Heartbeat, row: Sequence[Any]) -> RecordedHeartbeat:
     name, parent_id, tenant, revision, severity, report_id, skew, effective, last_heard, body = row
     stored = None if body is None else decode_report(body, effective, last_heard, sent.digest, True)
     return RecordedHeartbeat(

@@ -1,7 +1,7 @@
-"""Writing the changes of one transaction to PostgreSQL: as columns, so that one statement takes any number of rows.
+"""Writes the changes of one transaction to PostgreSQL: as columns, so that one statement takes any number of rows.
 
-A part that has one row takes its values as they are: then neither the driver nor the server needs to make anything of
-arrays, which is most of what a single report would cost. What is written, and why, is not decided here.
+A part with one row takes plain values instead of arrays: encoding and expanding arrays would be most of the cost of a
+single report. This module does not decide what is written.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Row = tuple[object, ...]
 async def write(connection: Connection, policy_version: int, changes: WriteSet) -> int:
     """Write changes that were computed under a policy; return the position before the first event.
 
-    Raises `Contended` if another policy is in force by now, or a heartbeat has moved what a change rests on.
+    Raises `Contended` if another policy is in force by now, or a heartbeat has updated a report that it would clear.
     """
     rows = Rows(changes)
     head: Row = (len(changes.events), policy_version)
@@ -37,7 +37,7 @@ async def write(connection: Connection, policy_version: int, changes: WriteSet) 
     if row is None:
         raise Contended("another policy came into force")
     if changes.calm and row["calmed"] < len(changes.calm):
-        raise Contended("an adapter was heard meanwhile")
+        raise Contended("a heartbeat came in meanwhile")
     rows.first = row["base"] + 1
     for name, rows_of in _RARE:
         if some := list(rows_of(rows)):
@@ -51,9 +51,9 @@ def _parameters(rows: Sequence[Row]) -> Iterable[object]:
 
 @lru_cache(maxsize=256)
 def _compose(parts: tuple[tuple[str, bool], ...]) -> str:
-    """Put the statement together of the parts that there are rows for; their parameters follow each other.
+    """Build the statement from the parts that have rows; their parameters follow each other.
 
-    Of a part that has a single row, the parameters are its values; else its columns.
+    A part with a single row takes its values as parameters, any other its columns.
     """
     used = 0
     texts: list[str] = []
@@ -66,7 +66,7 @@ def _compose(parts: tuple[tuple[str, bool], ...]) -> str:
 
 
 def _take_values(columns: re.Match[str]) -> str:
-    """Write a row of values in the place of columns: `(select $1::text)` for `unnest($1::text[])`."""
+    """Replace columns by a row of values: `(select $1::text)` for `unnest($1::text[])`."""
     return f"(select {columns[1].replace('[]', '')})"
 
 
@@ -75,14 +75,14 @@ def _renumber(text: str, by: int) -> str:
 
 
 class Rows:
-    """The rows of one transaction, by the part that writes them; an event is known by its place until `first` is."""
+    """The rows of one transaction, by the part that writes them; an event has an ordinal until `first` is known."""
 
     def __init__(self, changes: WriteSet) -> None:
         self._changes = changes
-        self._encoded: dict[int, str] = {}  # by object: a report is saved and logged as the same text
+        self._encoded: dict[int, str] = {}  # by object id: a report is saved and logged as the same text
         self.first = 0
 
-    # with most reports
+    # for most reports
 
     def statuses(self) -> Iterator[Row]:
         places = self._changes.revisions
@@ -143,50 +143,50 @@ class Rows:
             )
 
     def events(self) -> Iterator[Row]:
-        for place, draft in enumerate(self._changes.events):
-            resource = draft.resource
+        for place, event in enumerate(self._changes.events):
+            resource = event.resource
             yield (
                 place,
-                draft.type,
+                event.type,
                 resource.id,
                 resource.kind,
                 resource.parent_id,
                 resource.tenant,
                 resource.generation,
-                draft.time,
-                draft.answer,
-                encode_facets(draft.facets),
+                event.time,
+                event.answer,
+                encode_facets(event.facets),
             )
 
     def transitions(self) -> Iterator[Row]:
-        for place, draft in enumerate(self._changes.events):
-            for ordinal, moved in enumerate(draft.transitions):
+        for place, event in enumerate(self._changes.events):
+            for ordinal, moved in enumerate(event.transitions):
                 yield (
                     place,
                     ordinal,
-                    draft.resource.id,
+                    event.resource.id,
                     moved.subject,
                     moved.before,
                     moved.after,
                     moved.time,
                     moved.reason,
                     moved.message,
-                    draft.cause.kind,
-                    draft.cause.ref,
-                    draft.policy,
+                    event.cause.kind,
+                    event.cause.ref,
+                    event.policy,
                 )
 
     def accepted(self) -> Iterator[Row]:
-        for tally in self._changes.adapter_counts:
-            if tally.counts.keys() == _ACCEPTED:
-                counts = tally.counts.values()
-                yield tally.tenant, tally.adapter, tally.last_seen, in_micros(tally.skew), *counts
+        for counts in self._changes.adapter_counts:
+            if counts.counts.keys() == _ACCEPTED:
+                values = counts.counts.values()
+                yield counts.tenant, counts.adapter, counts.last_seen, in_micros(counts.skew), *values
 
-    def tallies(self) -> Iterator[Row]:
-        for tally in self._changes.adapter_counts:
-            if tally.counts.keys() != _ACCEPTED:
-                skew, counts = in_micros(tally.skew), counts_in_order(tally.counts)
-                yield tally.tenant, tally.adapter, tally.last_seen, skew, *counts, tally.last_discard
+    def adapter_counts(self) -> Iterator[Row]:
+        for counts in self._changes.adapter_counts:
+            if counts.counts.keys() != _ACCEPTED:
+                skew, values = in_micros(counts.skew), counts_in_order(counts.counts)
+                yield counts.tenant, counts.adapter, counts.last_seen, skew, *values, counts.last_discard
 
     def facets_removed(self) -> Iterable[Row]:
         return self._changes.facets_removed
@@ -195,7 +195,7 @@ class Rows:
         new = {record.resource.id for record in self._changes.inserted}
         return ((id_, token) for id_, token in self._changes.facets_added if id_ not in new)
 
-    # now and then
+    # rare
 
     def retired(self) -> Iterable[Row]:
         return self._changes.retired
@@ -263,8 +263,8 @@ _PARTS: Final[tuple[tuple[str, RowsOf], ...]] = (
     ("record_transitions", Rows.transitions),
     ("remove_facets", Rows.facets_removed),
     ("add_facets", Rows.facets_gained),
-    ("tally_accepted", Rows.accepted),
-    ("tally", Rows.tallies),
+    ("add_accepted_counts", Rows.accepted),
+    ("add_counts", Rows.adapter_counts),
 )
 
 # Statements after it, in this order, so that facets find their resource and a name is free before it is taken.

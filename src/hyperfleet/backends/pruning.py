@@ -1,9 +1,9 @@
-"""Which rows of the event log and the report log may be forgotten: decided alike for every store. No SQL here.
+"""Which rows of the event log and the report log may be deleted: the logic that all stores share. No SQL here.
 
-A store walks through a log from its oldest row on and passes each row once, when it is past its time. What that row
-replaces goes then: of a resource's old events the last one stays, of an adapter's old reports at a generation the last
-one. So what was in force at any moment that is not past its time can be read, and the present never loses its base.
-What is left of a removed resource goes with its removal.
+A store walks a log from its oldest row and visits each row once, when it has expired. The row that it replaces is
+deleted then: of a resource's expired events the last one stays, and of an adapter's expired reports at a generation the
+last one. So the state at any time within the retention can be read, and the present state is never lost. The rows of a
+removed resource are deleted with its removal event.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ Row = Sequence[Any]  # as `walk_events` and `walk_reports` select them
 
 
 class WalkStep(Struct, frozen=True):
-    """A row that a walk passed, and those that need not be kept once it is past its time."""
+    """A visited row, and the rows that become obsolete when it expires."""
 
     key: int
     time: datetime
     superfluous: tuple[int | None, ...]
-    gone: str | None = None  # the resource of which it is the last event
+    gone: str | None = None  # the resource whose last event this is
 
 
 def steps_of(log: WalkedLog, rows: Iterable[Row]) -> Iterator[WalkStep]:
-    """Make steps of what the statement that walks through a log selects."""
+    """Make steps of the rows of `walk_events` or `walk_reports`."""
     return (event_step(*row) if log == "events" else WalkStep(row[0], row[1], (row[2],)) for row in rows)
 
 
@@ -42,14 +42,14 @@ def event_step(position: int, time: datetime, type_: str, resource_id: str, befo
 
 
 class Walk(Struct, frozen=True):
-    """The result of a walk: keys to delete, and the last row that is done with."""
+    """The result of a walk: keys to delete, and the last row visited."""
 
     victims: tuple[int, ...]
     walked: int
 
 
 def choose_victims(steps: Iterable[WalkStep], start: int, limit: int) -> Walk:
-    """Decide what goes, up to a limit, from the steps of a walk that are past their time."""
+    """Choose what to delete, up to a limit, from the expired steps of a walk."""
     victims: dict[int, None] = {}
     walked = start
     for step in steps:
@@ -63,5 +63,5 @@ def choose_victims(steps: Iterable[WalkStep], start: int, limit: int) -> Walk:
 
 
 def expired(steps: Iterable[WalkStep], cutoff: datetime) -> list[WalkStep]:
-    """Return the steps up to the first row that is not past its time."""
+    """Return the steps up to the first row that has not expired."""
     return list(takewhile(lambda step: step.time < cutoff, steps))

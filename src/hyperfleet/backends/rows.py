@@ -1,6 +1,6 @@
-"""How values become columns and columns values: what both SQL stores do alike.
+"""Converts values to columns and back: what both SQL stores share.
 
-Structures are kept as JSON text; what a query must see stands in columns of its own. Nothing here runs SQL.
+Structures are stored as JSON text; what a query filters by has its own column. Nothing here runs SQL.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from hyperfleet.model.phase import PHASE_TRAITS, WORST_FIRST, Phase
 from hyperfleet.model.report import StoredReport
 from hyperfleet.model.resource import Resource
 from hyperfleet.model.status import Status
-from hyperfleet.ports import AdapterRecord, CauseKind, ChangeCause, RecordedTransition
+from hyperfleet.ports import AdapterRecord, CauseKind, RecordedTransition, StatusCause
 
-# The counters of an adapter: what a tally calls them, and the columns of `adapters` that hold them.
+# The counters of an adapter: their names in `AdapterCounts`, and their columns in `adapters`.
 COUNTERS: Final[Mapping[str, str]] = {
     "aggregated": "aggregated",
     "stored": "stored",
@@ -50,14 +50,14 @@ def in_micros(duration: timedelta) -> int:
 
 
 def from_micros(micros: int) -> datetime:
-    """Return the instant of so many microseconds since 1970."""
+    """Return the instant of a number of microseconds since 1970."""
     return _EPOCH + timedelta(microseconds=micros)
 
 
 def decode_report(
     body: str | bytes, effective_time: datetime, last_heard: datetime, digest: bytes = b"", is_calm: bool = False
 ) -> StoredReport:
-    """Read a report from its body and from the columns that heartbeats move or look at."""
+    """Decode a report from its body and from the columns that heartbeats update or compare."""
     return replace(
         _decode_report(body), effective_time=effective_time, last_heard=last_heard, digest=digest, is_calm=is_calm
     )
@@ -74,7 +74,7 @@ def severity_of(status: Status) -> int:
 
 
 def counts_in_order(counts: Mapping[str, int]) -> list[int]:
-    """Return the counters of a tally in the order of `COUNTERS`."""
+    """Return counts in the order of `COUNTERS`."""
     return [counts.get(name, 0) for name in COUNTERS]
 
 
@@ -89,7 +89,7 @@ class AdapterRow(msgspec.Struct, frozen=True):
 
 
 def merge_adapters(rows: Iterable[AdapterRow]) -> tuple[AdapterRecord, ...]:
-    """Make one record of each adapter from its rows of all tenants: counters add up, else the latest speaks."""
+    """Merge the rows of each adapter over all tenants: counters add up, other columns are of the latest row."""
     merged: dict[str, AdapterRecord] = {}
     for row in sorted(rows, key=lambda row: (row.name, row.last_seen)):
         before = merged.get(row.name)
@@ -102,7 +102,7 @@ def merge_adapters(rows: Iterable[AdapterRow]) -> tuple[AdapterRecord, ...]:
     return tuple(merged.values())
 
 
-# A position and an ordinal that every transition comes before, so that statements need only one form, with an index.
+# A position and an ordinal greater than any, so that one form of the statement suffices, with an index.
 BEYOND_ALL: Final = (2**63 - 1, 2**31 - 1)
 
 
@@ -123,7 +123,7 @@ class TransitionRow(msgspec.Struct, frozen=True):
     ordinal: int
 
     def recorded(self) -> RecordedTransition:
-        """Return it as history tells it."""
+        """Return the transition."""
         transition = Transition(self.subject, self.before, self.after, self.time, self.reason, self.message)
-        cause = ChangeCause(self.cause, self.ref)
+        cause = StatusCause(self.cause, self.ref)
         return RecordedTransition(self.position, transition, cause, self.policy, self.ordinal, self.since)

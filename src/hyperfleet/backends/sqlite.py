@@ -1,8 +1,8 @@
-"""The store in one SQLite file: durable, shared by several processes if need be, and nothing to install.
+"""The store in one SQLite file: durable, shareable by several processes, nothing to install.
 
-Point reads and the statements of a transaction take microseconds and run where they are asked for, in the event loop:
-two threads that both run Python only get in each other's way. What waits for the disk or for other processes (to begin
-and to commit), and every longer scan, runs in threads and holds up nobody.
+Point reads and the statements of a transaction take microseconds and run in the event loop: two threads that both run
+Python only slow each other down. What waits for the disk or for other processes (to begin and to commit), and every
+longer scan, runs in threads, so that requests do not wait for it.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class SqliteStore:
     """Keeps everything in one file, and in the two that SQLite puts beside it while it is open."""
 
     def __init__(self, path: str | Path, clock: Clock | None = None) -> None:
-        """Name the file; `open` opens it."""
+        """Remember the path; `open` opens it."""
         self._path = Path(path)
         self._clock = clock or SystemClock()
         self._session: Session | None = None
@@ -93,13 +93,13 @@ class SqliteStore:
             self._session = await asyncio.to_thread(Session.open, self._path, self._clock)
 
     async def close(self) -> None:
-        """Finish what is running and let go of every connection."""
+        """Finish what is running and close every connection."""
         session, self._session = self._session, None
         if session is not None:
             await session.close()
 
     async def check(self) -> None:
-        """Return if the file can be written to now: by writing."""
+        """Return if the file can be written to now, by writing to it."""
         await self._opened().write(_touch)
 
     async def migrate(self) -> list[str]:
@@ -127,7 +127,7 @@ class SqliteStore:
         return position
 
     async def record_heartbeats(self, heartbeats: Sequence[Heartbeat]) -> list[RecordedHeartbeat | None]:
-        """Record those that say what a calm stored report says, at a later time; None: it is not one of these."""
+        """Record those that repeat a calm stored report at a later time; None: it is not one of these."""
         async with self._opened().writing() as connection:
             return record(connection, heartbeats, self._clock.now())
 
@@ -153,12 +153,12 @@ class SqliteStore:
         return None if row is None else StoredAnswer(id_, *row)
 
     async def read_record(self, kind: str, id_: str, scope: Scope, parent_id: str | None = None) -> Record | None:
-        """Return one resource with its status and reports, as of one moment."""
+        """Return one resource with its status and reports, from one snapshot."""
         with translating(self._path):
             return reading.read_record(self._opened().point, kind, id_, scope, parent_id)
 
     async def read_records(self, ids: Collection[str], scope: Scope) -> tuple[Record, ...]:
-        """Return the resources of ids, in the order of ids."""
+        """Return the resources of ids, in order of ids."""
         return await self._opened().scan(reading.read_some, ids, scope)
 
     async def read_children(self, parent_id: str, scope: Scope) -> tuple[Record, ...]:
@@ -174,7 +174,7 @@ class SqliteStore:
         return await self._opened().scan(reading.read_transitions, query)
 
     async def existed(self, kind: str, id_: str, scope: Scope, parent_id: str | None = None) -> bool:
-        """Tell whether a resource is there or was, as far as events are kept."""
+        """Tell whether a resource exists or existed, as far as events are kept."""
         return await self._opened().scan(reading.existed, kind, id_, scope, parent_id)
 
     # reading many
@@ -184,19 +184,19 @@ class SqliteStore:
         return await self._opened().scan(reading.find, query)
 
     async def count(self, query: Query) -> int:
-        """Count the resources of a query, without regard to its page."""
+        """Count the resources of a query, ignoring its page."""
         return await self._opened().scan(reading.count, query)
 
     async def summarize(self, query: Query, prefixes: tuple[str, ...]) -> tuple[GroupCount, ...]:
-        """Count the resources of a query by what follows each token prefix; the largest group first."""
+        """Count the resources of a query by the rest of a token after each prefix; the largest group first."""
         return await self._opened().scan(reading.summarize, query, prefixes)
 
     async def count_now(self, query: Query, prefixes: tuple[str, ...]) -> CurrentCounts:
-        """Summarize and count the resources of a query, as of one position of the log."""
+        """Summarize and count the resources of a query at one position of the log."""
         return await self._opened().scan(log.count_now, query, prefixes)
 
     async def adapters(self, scope: Scope) -> tuple[AdapterRecord, ...]:
-        """Return every adapter that was ever heard of, by name."""
+        """Return every adapter that has ever reported, by name."""
         return await self._opened().scan(reading.read_adapters, scope)
 
     # the past
@@ -207,47 +207,47 @@ class SqliteStore:
             return past.read_position(self._opened().point)
 
     async def read_events(self, after: int, limit: int) -> EventPage:
-        """Return the events of all resources after a position; raise `Forgotten` if one of them was pruned."""
+        """Return the events of all resources after a position; raise `HistoryPruned` if one of them was pruned."""
         return await self._opened().scan(past.read_events, after, limit)
 
     async def read_changes(self, query: ChangeQuery) -> ChangePage:
-        """Return changes with their transitions; raise `Forgotten` if the log is no longer whole there."""
+        """Return changes with their transitions; raise `HistoryPruned` if some of them were pruned."""
         return await self._opened().scan(log.read_changes, query)
 
     async def read_version(
         self, kind: str, id_: str, scope: Scope, at: datetime, parent_id: str | None = None
     ) -> LoggedEvent | None:
-        """Return the event that made a resource what it was; None: it was not there yet."""
+        """Return the event that was a resource's latest at a time; None: it did not exist yet."""
         return await self._opened().scan(past.read_version, kind, id_, scope, at, parent_id)
 
     async def read_versions(self, resource_id: str, scope: Scope, since: datetime) -> tuple[LoggedEvent, ...]:
-        """Return a resource's events with an answer from the one in force at `since` on, as far as they are kept."""
+        """Return a resource's events with an answer, from the latest at `since` on, as far as they are kept."""
         return await self._opened().scan(past.read_versions, resource_id, scope, since)
 
     async def read_reports_past(self, resource_id: str, scope: Scope, at: datetime) -> tuple[StoredReport, ...]:
-        """Return the last report of each adapter that was received until then; raise `Forgotten` as above."""
+        """Return the last report of each adapter received until then; raise `HistoryPruned` as above."""
         return await self._opened().scan(past.read_reports, resource_id, scope, at)
 
     async def read_report_log(self, resource_id: str, scope: Scope, since: datetime) -> tuple[PastReport, ...]:
-        """Return accepted reports in their order: the last of each adapter before `since`, then all from then on."""
+        """Return accepted reports in order: the last of each adapter before `since`, then all later ones."""
         return await self._opened().scan(past.read_report_log, resource_id, scope, since)
 
     async def walk(self, after: str, limit: int, scope: Scope) -> tuple[Record, ...]:
-        """Return the resources of all kinds whose ids come after one, in the order of ids."""
+        """Return the resources of all kinds whose ids come after one, in order of ids."""
         return await self._opened().scan(past.walk, after, limit, scope)
 
     async def position_before(self, time: datetime) -> int:
-        """Return a position up to which no event is later than a time; raise `Forgotten` if later ones were pruned."""
+        """Return a position up to which no event is later than a time; raise `HistoryPruned` if that is unknown."""
         return await self._opened().scan(log.position_before, time)
 
     async def read_token_moves(self, query: TokenQuery) -> tuple[TokenMove, ...]:
-        """Return events by what they did to tokens, in the order of positions."""
+        """Return events with the tokens that they changed, in order of positions."""
         return await self._opened().scan(log.read_token_moves, query)
 
     # named readers of the log
 
     async def open_reader(self, name: str) -> LogReader:
-        """Return a reader; one that is new starts at the head."""
+        """Return a reader; a new one starts at the head."""
         return await self._opened().write(log.open_reader, name, self._clock.now())
 
     async def readers(self) -> tuple[LogReader, ...]:
@@ -259,7 +259,7 @@ class SqliteStore:
         return await self._opened().scan(log.read_next, name, limit)
 
     async def advance_reader(self, name: str, expected: int, position: int) -> bool:
-        """Move a reader forward from `expected`; False: it was not there, or would go back or beyond the head."""
+        """Move a reader forward from `expected`; False: it was not at `expected`, or would go back or past the head."""
         return await self._opened().write(log.advance_reader, name, expected, position, self._clock.now())
 
     async def close_reader(self, name: str) -> bool:
@@ -277,15 +277,15 @@ class SqliteStore:
         return await self._opened().scan(reading.read_due, self._clock.now(), limit)
 
     async def outdated(self, policy_version: int, limit: int) -> tuple[tuple[str, ...], int]:
-        """Return ids of resources computed under an earlier policy version, and how many there are in all."""
+        """Return ids of resources computed under an earlier policy version, and their total number."""
         return await self._opened().scan(reading.read_outdated, policy_version, limit)
 
     async def claim(self, task: str) -> FileClaim | None:
-        """Take a task that one process at a time may do; None: another one is at it."""
+        """Take a task that one process at a time may do; None: another one has it."""
         return FileClaim.take(self._path.with_name(f"{self._path.name}-{task}.lock"))
 
     async def activate_policy(self, policy: NewPolicy, admit: AdmitPolicy = admit_always) -> PolicyVersion:
-        """Put a policy in force if it is admitted, and return what is in force then."""
+        """Put a policy in force if it is admitted, and return the policy in force."""
         return await self._opened().write(policies.activate, policy, admit, self._clock)
 
     async def active_policy(self) -> PolicyVersion | None:
@@ -301,11 +301,11 @@ class SqliteStore:
         return await self._opened().scan(policies.read_policy, version)
 
     async def prune(self, task: Pruning, limit: int) -> int:
-        """Delete up to `limit` rows of a log that are past their time; return how many went."""
+        """Delete up to `limit` rows of a log that are past their retention; return their number."""
         return await prune(self._opened(), task, self._clock.now() - task.keep, limit)
 
 
-# ── what runs in the thread that writes ──────────────────────────────────────────────────────────────────────────
+# ── what runs in the writing thread ─────────────────────────────────────────────────────────────────────────────
 
 
 def _touch(connection: sqlite3.Connection) -> None:
@@ -313,7 +313,7 @@ def _touch(connection: sqlite3.Connection) -> None:
         connection.execute(SQL["touch_head"])
 
 
-# ── what opens the file for a moment ─────────────────────────────────────────────────────────────────────────────
+# ── what opens the file briefly ────────────────────────────────────────────────────────────────────────────────
 
 
 def _migrate(path: Path, clock: Clock) -> list[str]:

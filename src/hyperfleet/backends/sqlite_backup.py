@@ -1,6 +1,6 @@
-"""Copies of an SQLite file: made while servers write to it, checked, and put back when none does.
+"""Backs up and restores an SQLite file: copies it while servers write to it, and puts a copy back when none does.
 
-Called by `hyperfleet db`. A copy is one file, complete by itself; whoever sees it under its name sees all of it.
+Called by `hyperfleet db`. A backup is one complete file, which appears under its name only when it is finished.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from typing import Final
 from msgspec import Struct
 
 from hyperfleet.backends.migrations import pending
-from hyperfleet.backends.sqlite_connection import MIGRATIONS, be_patient, connect, read_versions, translating
+from hyperfleet.backends.sqlite_connection import MIGRATIONS, connect, read_versions, set_waiting, translating
 from hyperfleet.errors import SchemaMismatch, StoreUnavailable
 
-_PAGES: Final = 1_024  # copied at once: writers wait meanwhile, some milliseconds
+_PAGES: Final = 1_024  # copied at once; writers wait meanwhile, for some milliseconds
 _DAMAGED: Final = {sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT}
-_BESIDE: Final = ("-wal", "-shm", "-journal")  # what SQLite puts beside a file
+_BESIDE: Final = ("-wal", "-shm", "-journal")  # files that SQLite puts beside a database
 
-Progress = Callable[[int, int], None]  # pages that are done, and all of them
+Progress = Callable[[int, int], None]  # pages copied, and in total
 
 
 class BackupContents(Struct, frozen=True):
-    """What is in a file."""
+    """What a database file contains."""
 
     schema_version: int
     resources: int
@@ -35,7 +35,7 @@ class BackupContents(Struct, frozen=True):
 
 
 def back_up(source: Path, target: Path, progress: Progress) -> BackupContents:
-    """Copy a database that may be in use: as of one moment, checked, and in the place of `target` in one step."""
+    """Copy a database that may be in use: from one snapshot, checked, and renamed to `target` at the end."""
     _refuse_same(source, target)
     if not source.is_file():
         raise StoreUnavailable(f"{source}: there is no such file")
@@ -45,33 +45,33 @@ def back_up(source: Path, target: Path, progress: Progress) -> BackupContents:
 
 
 def restore(backup: Path, target: Path, progress: Progress) -> BackupContents:
-    """Put a copy in the place of a database, in one step; refuse while anything has that open.
+    """Replace a database by a copy, atomically; refuse while a process has it open.
 
-    What was there stays beside it, as `…-replaced`.
+    The old file is kept as `…-replaced`.
     """
     _refuse_same(backup, target)
     inspect(backup)
-    with _nobody_else(target), _draft(target) as draft:
+    with _exclusive(target), _draft(target) as draft:
         _copy(backup, draft, progress)
         contents = inspect(draft)
         if target.exists():
             kept = target.with_name(f"{target.name}-replaced")
             kept.unlink(missing_ok=True)
             os.link(target, kept)
-        for suffix in _BESIDE:  # those of a database that is no more would be taken for ours
+        for suffix in _BESIDE:  # SQLite would apply those of the old database to the new one
             target.with_name(target.name + suffix).unlink(missing_ok=True)
         return contents
 
 
 def inspect(file: Path) -> BackupContents:
-    """Look through a whole file; refuse one that is damaged, not ours, or of a newer program."""
+    """Check a whole file; refuse one that is damaged, not ours, or of a newer version."""
     if not file.is_file():
         raise StoreUnavailable(f"{file}: there is no such file")
     with translating(file), closing(connect(file, cache_mib=1)) as connection:
         versions = read_versions(connection, file)
         if not versions:
-            raise SchemaMismatch(f"{file} has no tables of hyperfleet's in it")
-        pending(MIGRATIONS, versions)  # refuses those of a newer program
+            raise SchemaMismatch(f"{file} has no tables of hyperfleet")
+        pending(MIGRATIONS, versions)  # refuses those of a newer version
         found = [row for (row,) in connection.execute("pragma integrity_check(5)")]
         if found != ["ok"]:
             raise StoreUnavailable(f"{file} is damaged: {'; '.join(found)}")
@@ -82,11 +82,11 @@ def inspect(file: Path) -> BackupContents:
 
 def _copy(source: Path, draft: Path, progress: Progress) -> None:
     with translating(source), closing(connect(source, cache_mib=1)) as original:
-        original.execute("begin")  # else a write of another process would let SQLite begin anew, again and again
-        read_versions(original, source)  # refuses what is not ours, and fixes the moment
+        original.execute("begin")  # otherwise SQLite would restart the copy after each write of another process
+        read_versions(original, source)  # refuses what is not ours, and takes the snapshot
         with closing(sqlite3.connect(draft)) as copy:
             original.backup(copy, pages=_PAGES, progress=lambda _, left, all_: progress(all_ - left, all_))
-            copy.execute("pragma journal_mode = delete")  # no log beside it: a copy is one file
+            copy.execute("pragma journal_mode = delete")  # no log beside it: a backup is one file
 
 
 def _refuse_same(one: Path, other: Path) -> None:
@@ -96,11 +96,11 @@ def _refuse_same(one: Path, other: Path) -> None:
 
 @contextmanager
 def _draft(target: Path) -> Iterator[Path]:
-    """Give a new file, which takes the place of `target` at the end of the block and is gone if that fails."""
+    """Yield a temporary file, which replaces `target` at the end of the block and is deleted on errors."""
     draft = target.with_name(f".{target.name}-{os.getpid()}")
     try:
-        draft.unlink(missing_ok=True)  # of one who died
-        os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))  # specs are for us alone
+        draft.unlink(missing_ok=True)  # left by a process that died
+        os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))  # specs are private
         yield draft
         _flush(draft)
         draft.replace(target)
@@ -114,7 +114,7 @@ def _draft(target: Path) -> Iterator[Path]:
 
 
 def _flush(path: Path) -> None:
-    """Return when a file, or the names in a directory, are on the disk."""
+    """Flush a file, or the entries of a directory, to disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -123,8 +123,8 @@ def _flush(path: Path) -> None:
 
 
 @contextmanager
-def _nobody_else(target: Path) -> Iterator[None]:
-    """Make sure that nothing has a database open, and keep it so; what is damaged beyond that is nobody's."""
+def _exclusive(target: Path) -> Iterator[None]:
+    """Lock a database that no process has open; a file too damaged to be opened needs no lock."""
     if not target.exists():
         yield
         return
@@ -135,9 +135,9 @@ def _nobody_else(target: Path) -> Iterator[None]:
 
 
 def _take(connection: sqlite3.Connection) -> bool:
-    """Lock a database: SQLite gives up its log only if nobody else has it open."""
+    """Lock a database: SQLite leaves its log mode only if no other process has it open."""
     try:
-        be_patient(connection, is_patient=False)
+        set_waiting(connection, is_waiting=False)
         connection.execute("pragma locking_mode = exclusive")
         (mode,) = connection.execute("pragma journal_mode = delete").fetchone()
         connection.execute("begin exclusive")

@@ -1,4 +1,4 @@
-"""The log as those who follow it ask an SQLite connection for it, and the named readers among them."""
+"""The change log in SQLite, and its named readers."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def read_changes(connection: sqlite3.Connection, query: ChangeQuery) -> ChangePa
 
 
 def read_log_state(connection: sqlite3.Connection) -> LogState:
-    """Return the head of the log, and how far it is whole."""
+    """Return the head of the log, and how far it has been pruned."""
     head, position, time = connection.execute(SQL["read_log_state"]).fetchone()
     return LogState(head, Horizon(position, from_micros(time)))
 
@@ -102,7 +102,7 @@ def _micros(instant: datetime | None) -> int | None:
 
 
 def count_now(connection: sqlite3.Connection, query: Query, prefixes: tuple[str, ...]) -> CurrentCounts:
-    """Summarize and count the resources of a query, as of one position."""
+    """Summarize and count the resources of a query at one position."""
     with transaction(connection, "deferred"):
         groups, total = reading.summarize_and_count(connection, query, prefixes)
         return CurrentCounts(groups, total, read_log_state(connection).head)
@@ -116,7 +116,7 @@ def position_before(connection: sqlite3.Connection, time: datetime) -> int:
 
 
 def read_token_moves(connection: sqlite3.Connection, query: TokenQuery) -> tuple[TokenMove, ...]:
-    """Return events by what they did to tokens."""
+    """Return events with the tokens that they changed."""
     wanted = query.query
     parameters = (
         *(query.after, query.upto, to_micros(query.since)),
@@ -131,7 +131,7 @@ def read_token_moves(connection: sqlite3.Connection, query: TokenQuery) -> tuple
 
 
 def open_reader(connection: sqlite3.Connection, name: str, now: datetime) -> LogReader:
-    """Return a reader; one that is new starts at the head."""
+    """Return a reader; a new one starts at the head."""
     with transaction(connection):
         connection.execute(SQL["open_reader"], (name, to_micros(now)))
         (reader,) = read_readers(connection, name)

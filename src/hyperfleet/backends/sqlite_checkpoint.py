@@ -1,10 +1,10 @@
-"""Moving SQLite's log into its file beside the writing, not in its way.
+"""Checkpoints SQLite's log in the background, so that writers do not wait for it.
 
-SQLite does it at the end of whichever commit finds the log long, and everybody waits for that one: a tenth of a second
-and more, because in a large fleet every page of the log belongs somewhere else in the file. Here a connection and a
-thread of its own move pages while others write, and only the last few while nobody does, so that the log can begin
-anew. SQLite flushes the file only then, all of it; so we flush it before, while others write. SQLite's own way stays as
-the second line, should this one fall behind.
+By default SQLite checkpoints at the end of the commit that finds the log long, and all writers wait for it: a tenth of
+a second and more, because in a large fleet the pages of the log are scattered over the file. Here a connection and a
+thread of their own move pages while others write, and block writers only for the last few, so that the log can start
+again from its beginning. SQLite flushes the whole file only then, so we flush it before, while others write. SQLite's
+own checkpoint stays as a fallback, in case this one falls behind.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from msgspec import Struct
 from hyperfleet.backends.sqlite_connection import connect
 
 _LOG: Final = logging.getLogger(__name__)
-_flush: Final = getattr(os, "fdatasync", os.fsync)  # not every system has the cheaper one
-_WORTHWHILE: Final = 8_000  # rows written, each some page of the log or a part of one: about 32 MB of heartbeats
-_FEW: Final = 500  # pages: moved in some milliseconds
-_ROUNDS: Final = 4  # beside the writing; each finds fewer pages than the one before, unless the disk is too slow
+_flush: Final = getattr(os, "fdatasync", os.fsync)  # not every system has the cheaper call
+_MIN_ROWS: Final = 8_000  # written since the last checkpoint, each up to a page of the log: about 32 MB
+_FEW: Final = 500  # pages, moved in some milliseconds: the last round may block writers
+_ROUNDS: Final = 4  # in the background; each finds fewer pages than the one before, unless the disk is too slow
 
 
 class _File(Struct, eq=False):
-    """A database that is open beside SQLite, and by how many checkpointers of this process.
+    """A descriptor of a database file beside SQLite's own, shared by the checkpointers of this process.
 
-    It is closed by the last of them: with any descriptor of a file, a process lets go of all its locks on it.
+    The last of them closes it: when a process closes any descriptor of a file, it loses all its locks on that file.
     """
 
     key: tuple[int, int]
@@ -40,7 +40,7 @@ class _File(Struct, eq=False):
     users: int = 0
 
 
-_files: Final[dict[tuple[int, int], _File]] = {}  # by device and number
+_files: Final[dict[tuple[int, int], _File]] = {}  # by device and inode
 _files_lock: Final = Lock()  # sessions are opened and closed in threads
 
 
@@ -62,26 +62,26 @@ def _give_back(file: _File) -> None:
 
 
 class Checkpointer:
-    """Moves the log whenever enough was written."""
+    """Checkpoints the log whenever enough was written."""
 
     def __init__(self, path: Path, writer: sqlite3.Connection, turn: asyncio.Lock) -> None:
-        """Watch what `writer` writes; whoever holds `turn` is the only one who writes."""
+        """Observe what `writer` writes; the holder of `turn` is the only writer."""
         self._connection = connect(path, cache_mib=1)
         self._file = _borrow(path)
         self._writer = writer
         self._turn = turn
-        self._moved = writer.total_changes  # rows that were written when the log was last moved
+        self._moved = writer.total_changes  # rows written at the last checkpoint
         self._moving: asyncio.Task[None] | None = None
         self._thread = ThreadPoolExecutor(1, "sqlite-checkpoint")
 
     @property
     def is_moving(self) -> bool:
-        """Tell whether the log is being moved."""
+        """Tell whether a checkpoint is running."""
         return self._moving is not None
 
     def notice(self) -> None:
-        """Begin to move the log if it is worth it; called after each commit."""
-        if not self.is_moving and self._writer.total_changes - self._moved >= _WORTHWHILE:
+        """Start a checkpoint if enough was written; called after each commit."""
+        if not self.is_moving and self._writer.total_changes - self._moved >= _MIN_ROWS:
             self._moving = asyncio.create_task(self._move())
             self._moving.add_done_callback(self._rest)
 
@@ -97,7 +97,7 @@ class Checkpointer:
             await self._move_pages()
 
     async def _move_pages(self) -> int:
-        """Move what is in the log now, and return how many pages that are; those moved before cost nothing."""
+        """Move the present log into the file; return the number of pages. Pages moved before cost nothing."""
         return await asyncio.get_running_loop().run_in_executor(
             self._thread, _move_pages, self._connection, self._file.descriptor
         )
@@ -105,20 +105,20 @@ class Checkpointer:
     def _rest(self, done: asyncio.Task[None]) -> None:
         self._moving = None
         if not done.cancelled() and (error := done.exception()) is not None:
-            _LOG.warning("the log of the database could not be moved into its file, and grows: %s", error)
+            _LOG.warning("the checkpoint of the database failed, and its log grows: %s", error)
 
     def stop(self) -> None:
-        """Begin nothing more; what the thread is at, it finishes."""
+        """Start no more checkpoints; a running one finishes."""
         if self._moving is not None:
             self._moving.cancel()
 
     def close(self) -> None:
-        """Let go of the connection; blocks until the thread has come to its end."""
+        """Close the connection; blocks until the thread has ended."""
         self._thread.shutdown()
         self._connection.close()
 
     def close_file(self) -> None:
-        """Let go of the file; after all connections."""
+        """Close the file; after all connections."""
         _give_back(self._file)
 
 

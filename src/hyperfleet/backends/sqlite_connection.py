@@ -1,4 +1,4 @@
-"""Connections to an SQLite file: how they are set up, brought to the current schema, and what their errors mean."""
+"""Connections to an SQLite file: opening, migrating, and translating their errors."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ MIGRATIONS: Final = load_migrations("sqlite")
 
 _CONVERSION_SQL: Final = load_statements("sqlite", "conversions")
 
-_BUSY_TIMEOUT: Final = 10_000  # ms that a writer waits for those of other processes
-_PAGE_SIZE: Final = 4096  # what a heartbeat writes of a resource with a few adapters fits in one page
-_CHECKPOINT: Final = 64_000  # pages of log at which a commit moves it into the file, if the checkpointer has not
+_BUSY_TIMEOUT: Final = 10_000  # ms that a writer waits for writers of other processes; a transaction takes milliseconds
+_PAGE_SIZE: Final = 4096  # a report row fits into one page
+_CHECKPOINT: Final = 64_000  # pages of log at which a commit checkpoints: a limit, if the checkpointer fails
 _FULL: Final = 2  # `pragma synchronous`: a commit is on the disk when it returns
 _CONTENTION: Final = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 _FORBIDDEN: Final = {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM}
@@ -33,7 +33,7 @@ _DUPLICATES: Final = {sqlite3.SQLITE_CONSTRAINT_UNIQUE, sqlite3.SQLITE_CONSTRAIN
 
 @contextmanager
 def translating(path: Path) -> Iterator[None]:
-    """Turn what SQLite says of its file into our errors; a mistake in how it is used stays what it is."""
+    """Translate SQLite's errors about the file into ours; programming errors stay unchanged."""
     try:
         yield
     except (sqlite3.ProgrammingError, sqlite3.InterfaceError):
@@ -43,7 +43,7 @@ def translating(path: Path) -> Iterator[None]:
 
 
 def translate(error: sqlite3.DatabaseError, path: Path) -> Exception:
-    """Return the error of ours that an error of SQLite amounts to."""
+    """Translate an error of SQLite into ours."""
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
     if code & 0xFF in _CONTENTION or code in _DUPLICATES:
         return Contended(f"{path}: {error}")
@@ -55,26 +55,26 @@ def translate(error: sqlite3.DatabaseError, path: Path) -> Exception:
 
 
 def connect(path: Path, *, cache_mib: int) -> sqlite3.Connection:
-    """Open the file, which must be there or be creatable, with transactions left to us."""
+    """Open or create the file, with explicit transactions."""
     if not path.parent.is_dir():
         raise StoreUnavailable(f"{path}: the directory {path.parent} does not exist; create it first")
     if path.is_dir():
         raise StoreUnavailable(f"{path} is a directory, not an SQLite database")
-    # A connection is used by one thread at a time, but not always by the one that opened it.
+    # One thread at a time uses a connection, but not always the one that opened it.
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, cached_statements=256)
-    be_patient(connection)
+    set_waiting(connection)
     connection.execute(f"pragma cache_size = {-1024 * cache_mib}")
     return connection
 
 
-def be_patient(connection: sqlite3.Connection, *, is_patient: bool = True) -> None:
-    """Let a connection wait for the writers of other processes, or fail at once when there is one."""
-    connection.execute(f"pragma busy_timeout = {_BUSY_TIMEOUT if is_patient else 0}")
+def set_waiting(connection: sqlite3.Connection, *, is_waiting: bool = True) -> None:
+    """Make a connection wait for writers of other processes, or fail at once if there is one."""
+    connection.execute(f"pragma busy_timeout = {_BUSY_TIMEOUT if is_waiting else 0}")
 
 
 def make_durable(connection: sqlite3.Connection, path: Path) -> None:
-    """Switch to write-ahead logging with a flush at each commit, and make sure that both took effect."""
-    connection.execute(f"pragma page_size = {_PAGE_SIZE}")  # counts only while the file is empty
+    """Switch to write-ahead logging with a flush at each commit, and check that both took effect."""
+    connection.execute(f"pragma page_size = {_PAGE_SIZE}")  # takes effect only while the file is empty
     mode = _log_ahead(connection)
     connection.execute(f"pragma synchronous = {_FULL}")
     connection.execute(f"pragma wal_autocheckpoint = {_CHECKPOINT}")
@@ -84,7 +84,7 @@ def make_durable(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def _log_ahead(connection: sqlite3.Connection) -> str:
-    """Switch to write-ahead logging; SQLite itself does not wait for others who do the same to a new file just now."""
+    """Switch to write-ahead logging; retries, because SQLite does not wait for another process that does the same."""
     until = time.monotonic() + _BUSY_TIMEOUT / 1000
     while True:
         try:
@@ -99,22 +99,22 @@ def _log_ahead(connection: sqlite3.Connection) -> str:
 
 @contextmanager
 def transaction(connection: sqlite3.Connection, kind: str = "immediate") -> Iterator[None]:
-    """Commit what is done inside, or nothing of it."""
+    """Run a block in a transaction."""
     connection.execute(f"begin {kind}")
     try:
         yield
         connection.execute("commit")
     except BaseException:
-        if connection.in_transaction:  # some errors have ended it already
+        if connection.in_transaction:  # some errors end it
             connection.execute("rollback")
         raise
 
 
 def read_versions(connection: sqlite3.Connection, path: Path) -> set[int]:
-    """Return which migrations a database has; refuse one that is somebody else's."""
+    """Return the migrations of a database; refuse one that is not ours."""
     tables, ours = connection.execute(SQL["count_tables"]).fetchone()
     if tables and not ours:
-        raise SchemaMismatch(f"{path} is an SQLite database, but not one of hyperfleet's; name another file")
+        raise SchemaMismatch(f"{path} is an SQLite database, but not one of hyperfleet; name another file")
     return {version for (version,) in connection.execute(SQL["read_versions"])} if ours else set()
 
 
@@ -123,7 +123,7 @@ def migrate(connection: sqlite3.Connection, path: Path, clock: Clock) -> list[st
     if not pending(MIGRATIONS, read_versions(connection, path)):
         return []
     with transaction(connection, "exclusive"):
-        missing = pending(MIGRATIONS, read_versions(connection, path))  # another process may have been faster
+        missing = pending(MIGRATIONS, read_versions(connection, path))  # another process may have been first
         connection.execute(SQL["create_schema_migrations"])
         for migration in missing:
             for statement in split_script(migration.script):
@@ -146,7 +146,7 @@ def _as_column(value: object) -> object:
 
 
 def split_script(script: str) -> Iterator[str]:
-    """Yield the statements of a script: SQLite's own way to run one would commit in between."""
+    """Yield the statements of a script: `executescript` would commit the transaction."""
     statement = ""
     for line in script.splitlines(keepends=True):
         statement += line

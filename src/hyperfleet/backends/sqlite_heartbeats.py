@@ -1,4 +1,4 @@
-"""Recording heartbeats in an SQLite file: one small update for each, all in one transaction."""
+"""Records heartbeats in an SQLite file: one small update for each, all in one transaction."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _ONLY_AGGREGATED: Final = (0,) * (len(COUNTERS) - 1)
 def record(
     connection: sqlite3.Connection, heartbeats: Sequence[Heartbeat], now: datetime
 ) -> list[RecordedHeartbeat | None]:
-    """Record those of some reports that are heartbeats, within a transaction."""
-    heard = [_record_one(connection, sent, now) for sent in heartbeats]
-    _tally(connection, heartbeats, heard, now)
-    return heard
+    """Record the reports that are heartbeats, within a transaction."""
+    recorded = [_record_one(connection, sent, now) for sent in heartbeats]
+    _add_counts(connection, heartbeats, recorded, now)
+    return recorded
 
 
 def _record_one(connection: sqlite3.Connection, sent: Heartbeat, now: datetime) -> RecordedHeartbeat | None:
@@ -55,21 +55,21 @@ def _record_one(connection: sqlite3.Connection, sent: Heartbeat, now: datetime) 
     return RecordedHeartbeat(name, parent_id, tenant, revision, phase_of(severity), report_id, skew, stored)
 
 
-def _tally(
+def _add_counts(
     connection: sqlite3.Connection,
     heartbeats: Sequence[Heartbeat],
-    heard: Sequence[RecordedHeartbeat | None],
+    recorded: Sequence[RecordedHeartbeat | None],
     now: datetime,
 ) -> None:
-    """Count them in the records of their adapters."""
+    """Count them for their adapters."""
     counts: defaultdict[tuple[str, str], int] = defaultdict(int)
     skews: dict[tuple[str, str], timedelta] = {}
-    for sent, found in zip(heartbeats, heard, strict=True):
+    for sent, found in zip(heartbeats, recorded, strict=True):
         if found is not None:
             counts[found.tenant, sent.adapter] += 1
             skews[found.tenant, sent.adapter] = found.skew
     connection.executemany(
-        SQL["tally"],
+        SQL["add_counts"],
         [
             (*key, to_micros(now), in_micros(skews[key]), "", count, *_ONLY_AGGREGATED)
             for key, count in sorted(counts.items())

@@ -1,4 +1,4 @@
-"""Reading whole records from an SQLite connection, for transactions and for readers alike."""
+"""Reads whole records from an SQLite connection, for transactions and for reads."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class LoadedRows(Struct, frozen=True):
 
 
 def as_list(values: Iterable[str]) -> str:
-    """Write values as the JSON list that statements take."""
+    """Encode values as the JSON list that statements take."""
     return encode(list(values)).decode()
 
 
@@ -50,7 +50,7 @@ def load(connection: sqlite3.Connection, needs: Needs, clock: Clock) -> tuple[Lo
 
 
 def read_records(connection: sqlite3.Connection, ids: Collection[str]) -> tuple[Record, ...]:
-    """Return the records of ids, in the order of ids."""
+    """Return the records of ids, in order of ids."""
     found = LoadedRows()
     _add_records(connection, found, ids)
     return tuple(found.records[id_] for id_ in sorted(found.records))
@@ -85,7 +85,7 @@ def _instant(micros: int | None) -> datetime | None:
 
 
 def _load_children(connection: sqlite3.Connection, found: LoadedRows, needs: Needs) -> Mapping[str, tuple[Record, ...]]:
-    """Load the children of each record whose children are wanted."""
+    """Load the children of each record whose children are needed."""
     families: dict[str, list[str]] = {
         id_: [] for id_, record in found.records.items() if needs.wants_children(record.resource)
     }

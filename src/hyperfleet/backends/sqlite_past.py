@@ -1,4 +1,4 @@
-"""The past as readers ask an SQLite connection for it: each function is one read, as of one moment."""
+"""Reads of the past from an SQLite connection: each function is one read, from one snapshot."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def read_position(connection: sqlite3.Connection) -> int:
 
 
 def read_horizon(connection: sqlite3.Connection, log: WalkedLog) -> Horizon:
-    """Return how far a log has been forgotten."""
+    """Return how far a log has been pruned."""
     position, time, walked = connection.execute(SQL["read_horizon"], (log,)).fetchone()
     return Horizon(position, from_micros(time), walked)
 
@@ -40,7 +40,7 @@ def read_events(connection: sqlite3.Connection, after: int, limit: int) -> Event
 def read_version(
     connection: sqlite3.Connection, kind: str, id_: str, scope: Scope, at: datetime, parent_id: str | None
 ) -> LoggedEvent | None:
-    """Return the event that made a resource what it was at a moment."""
+    """Return the event that was a resource's latest at a time."""
     with transaction(connection, "deferred"):
         if not existed(connection, kind, id_, scope, parent_id):
             return None
@@ -56,7 +56,7 @@ def read_version(
 def read_versions(
     connection: sqlite3.Connection, resource_id: str, scope: Scope, since: datetime
 ) -> tuple[LoggedEvent, ...]:
-    """Return a resource's events with an answer from the one in force at a moment on."""
+    """Return a resource's events with an answer, from the latest at a time on."""
     parameters = (resource_id, to_micros(since), tenants_of(scope))
     return _entries(connection.execute(SQL["read_events_since"], parameters))
 
@@ -72,7 +72,7 @@ def read_reports_at(
 def read_reports(
     connection: sqlite3.Connection, resource_id: str, scope: Scope, at: datetime
 ) -> tuple[StoredReport, ...]:
-    """Return the last report of each adapter that was received until a moment, by adapter name."""
+    """Return the last report of each adapter received until a time, by adapter name."""
     with transaction(connection, "deferred"):
         read_horizon(connection, "reports").require_time(at)
         rows = connection.execute(SQL["read_reports_until"], (resource_id, to_micros(at), tenants_of(scope)))
@@ -82,13 +82,13 @@ def read_reports(
 def read_report_log(
     connection: sqlite3.Connection, resource_id: str, scope: Scope, since: datetime
 ) -> tuple[PastReport, ...]:
-    """Return the last report of each adapter before a moment, then all from then on, in their order."""
+    """Return the last report of each adapter before a time, then all later ones, in order."""
     rows = connection.execute(SQL["read_report_log"], (resource_id, to_micros(since), tenants_of(scope)))
     return tuple(row.past() for row in _log_rows(rows))
 
 
 def walk(connection: sqlite3.Connection, after: str, limit: int, scope: Scope) -> tuple[Record, ...]:
-    """Return the resources whose ids come after one, in the order of ids."""
+    """Return the resources whose ids come after one, in order of ids."""
     with transaction(connection, "deferred"):
         rows = connection.execute(SQL["walk_resources"], (after, tenants_of(scope), limit))
         return read_records(connection, [id_ for (id_,) in rows])

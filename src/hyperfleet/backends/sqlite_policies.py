@@ -1,4 +1,4 @@
-"""The versions of the policy in SQLite: reading them, and adding one. `sqlite` calls this in its threads."""
+"""Reads and adds versions of the policy in SQLite. `sqlite` calls this in its threads."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def list_policies(connection: sqlite3.Connection, before: int | None, limit: int
 
 
 def activate(connection: sqlite3.Connection, policy: NewPolicy, admit: AdmitPolicy, clock: Clock) -> PolicyVersion:
-    """Put a policy in force if it is admitted, and return what is in force then."""
+    """Put a policy in force if it is admitted, and return the policy in force."""
     with transaction(connection):
         active = read_active(connection)
         if active is not None and not admit(active, _read_file_digest(connection)):

@@ -1,6 +1,6 @@
-"""Forgetting in an SQLite file: readers find what may go, the writer deletes it, so that writers hardly wait.
+"""Prunes an SQLite file: a reader finds what may be deleted, the writer deletes it, so that writers hardly wait.
 
-`pruning` says what may go, and why.
+`pruning` decides what may be deleted, and why.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from hyperfleet.backends.sqlite_past import read_horizon
 from hyperfleet.backends.sqlite_session import Session
 from hyperfleet.ports import Pruning
 
-_WINDOW: Final = 1_000  # rows that a reader looks at before the writer gets to know what may go
+_WINDOW: Final = 1_000  # rows that a reader visits before the writer deletes: as many as one transaction deletes
 
 
 class Plan(Struct, frozen=True):
-    """What the writer is to do with a log."""
+    """What the writer must do to a log."""
 
     log: WalkedLog
-    until: datetime  # what was before it can no longer all be read
+    until: datetime  # history before it is no longer complete
     walked: int
     victims: tuple[int, ...] = ()
-    orphans: tuple[int, ...] = ()  # reports of resources whose last event is about to go
+    orphans: tuple[int, ...] = ()  # reports of resources whose last event is deleted
 
 
 async def prune(session: Session, task: Pruning, cutoff: datetime, limit: int) -> int:
-    """Delete up to `limit` rows of a log that are older than `cutoff`; return how many went."""
+    """Delete up to `limit` rows of a log that are older than `cutoff`; return their number."""
     match task.log:
         case "keys":
             rows = await session.scan(_find_old, task.log, cutoff, limit)
@@ -73,7 +73,7 @@ def _delete_transitions(connection: sqlite3.Connection, rows: Sequence[tuple[int
 
 
 def _walk(connection: sqlite3.Connection, log: WalkedLog, cutoff: datetime, limit: int) -> Plan | None:
-    """Go on from where the last walk ended; None: nothing is past its time there."""
+    """Continue where the last walk ended; None: nothing there has expired."""
     with transaction(connection, "deferred"):
         start = read_horizon(connection, log).walked
         steps = expired(_steps(connection, log, start), cutoff)
@@ -96,7 +96,7 @@ def _find_orphans(connection: sqlite3.Connection, gone: Sequence[str], limit: in
 
 
 def _carry_out(connection: sqlite3.Connection, plan: Plan) -> int:
-    """Delete, and move the horizon with it; return how much went."""
+    """Delete, and move the horizon; return the number of deleted rows."""
     with transaction(connection):
         deleted = _delete_all(connection, SQL["delete_report"], plan.orphans)
         if deleted:

@@ -1,7 +1,7 @@
-"""What readers ask of an SQLite connection: each function is one read, as of one moment.
+"""Reads from an SQLite connection: each function is one read, from one snapshot.
 
-Lists choose where to begin by counting, because SQLite keeps no statistics of our tokens: a walk in the order of names
-finds common things at once, and takes for ever to find something rare.
+Lists choose where a scan starts by counting, because SQLite has no statistics of our tokens: a scan in order of names
+finds common resources at once, but rare ones only after very many others.
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ from hyperfleet.ports import (
 DIALECT: Final = Dialect("?", to_micros, collects_ranges=True, unindexed="+")
 
 _READ_RECORD: Final = SQL["read_record"]
-_RECENT: Final = 20_000  # events that are quicker walked through than all resources are sorted
-_FEW: Final = 1_000  # resources that are quicker fetched and sorted than met on a walk through all
-_DISORDER: Final = timedelta(hours=1)  # events are in the order of time, unless a clock was set back
+_RECENT: Final = 20_000  # events: scanning them is faster than sorting all resources of a large fleet
+_FEW: Final = 1_000  # resources: fetching and sorting them is faster than a scan of all in order of names
+_DISORDER: Final = timedelta(hours=1)  # events are in order of time, unless a clock was set back
 
 
 def tenants_of(scope: Scope) -> str | None:
-    """Write the tenants of a scope as statements take them; None: all of them."""
+    """Return the tenants of a scope as statements take them; None: all of them."""
     return None if scope.tenants is None else as_list(scope.tenants)
 
 
@@ -71,14 +71,14 @@ def read_record(
 
 
 def read_some(connection: sqlite3.Connection, ids: Collection[str], scope: Scope) -> tuple[Record, ...]:
-    """Return the resources of ids, in the order of ids."""
+    """Return the resources of ids, in order of ids."""
     with transaction(connection, "deferred"):
         records = read_records(connection, ids)
     return tuple(record for record in records if scope.admits(record.resource.tenant))
 
 
 def read_children(connection: sqlite3.Connection, parent_id: str, scope: Scope) -> tuple[Record, ...]:
-    """Return the children of a resource, in the order of their ids."""
+    """Return the children of a resource, in order of ids."""
     with transaction(connection, "deferred"):
         rows = connection.execute(SQL["find_children"], (parent_id, tenants_of(scope))).fetchall()
         return read_records(connection, [id_ for (id_,) in rows])
@@ -101,7 +101,7 @@ def _find_from(connection: sqlite3.Connection, query: Query, start: Start) -> tu
 
 
 def _choose_floor(connection: sqlite3.Connection, query: Query) -> Latest:
-    """Return how far down a page is looked for among events before all resources are sorted instead."""
+    """Return the event at which a scan for a page gives up, and all resources are sorted instead."""
     (position, _) = connection.execute(SQL["read_head"]).fetchone()
     top = position if query.after is None else int(query.after[0])
     return Latest(top - _RECENT)
@@ -120,7 +120,7 @@ def _count(connection: sqlite3.Connection, query: Query, start: Start) -> int:
 
 
 def summarize(connection: sqlite3.Connection, query: Query, prefixes: tuple[str, ...]) -> tuple[GroupCount, ...]:
-    """Count the resources of a query by what follows each prefix."""
+    """Count the resources of a query by the rest of a token after each prefix."""
     with transaction(connection, "deferred"):
         return _summarize(connection, query, prefixes, _choose_start(connection, query))
 
@@ -128,7 +128,7 @@ def summarize(connection: sqlite3.Connection, query: Query, prefixes: tuple[str,
 def summarize_and_count(
     connection: sqlite3.Connection, query: Query, prefixes: tuple[str, ...]
 ) -> tuple[tuple[GroupCount, ...], int]:
-    """Count the resources of a query by what follows each prefix, and in all; in the transaction of the caller."""
+    """Summarize a query, and count its resources; in the transaction of the caller."""
     start = _choose_start(connection, query)
     return _summarize(connection, query, prefixes, start), _count(connection, query, start)
 
@@ -141,9 +141,9 @@ def _summarize(
 
 
 def _choose_start(connection: sqlite3.Connection, query: Query) -> Start:
-    """Return the rarest of what a query asks for, if it is rare enough to begin with."""
+    """Return the most selective start of a query, if it is selective enough."""
     if query.parent_id is not None:
-        return None  # a family is small, and has an index
+        return None  # children are few, and have an index
     starts: list[TokenTerm | Since] = [term for term in query.terms if not term.is_negated]
     if query.updated_since is not None:
         starts += _choose_beginning(connection, query.updated_since)
@@ -158,7 +158,7 @@ def _choose_start(connection: sqlite3.Connection, query: Query) -> Start:
 
 
 def _choose_beginning(connection: sqlite3.Connection, since: datetime) -> list[Since]:
-    """Return where to begin to look for events since a time, if there are few: they are the last, or nearly so."""
+    """Return where the events since a time start, if they are few: they are the last ones, or nearly."""
     (position, _) = connection.execute(SQL["read_head"]).fetchone()
     row = connection.execute(SQL["read_time_at"], (position - _FEW,)).fetchone()
     is_few = row is None or from_micros(row[0]) < since - _DISORDER
@@ -166,7 +166,7 @@ def _choose_beginning(connection: sqlite3.Connection, since: datetime) -> list[S
 
 
 def read_adapters(connection: sqlite3.Connection, scope: Scope) -> tuple[AdapterRecord, ...]:
-    """Return what is known of each adapter."""
+    """Return the stored data of each adapter."""
     rows = connection.execute(SQL["read_adapters"], (tenants_of(scope),))
     return merge_adapters(
         AdapterRow(name, from_micros(last_seen), skew, tuple(counts), last_discard)
@@ -192,13 +192,13 @@ def _instant(micros: int | None) -> datetime | None:
 
 
 def existed(connection: sqlite3.Connection, kind: str, id_: str, scope: Scope, parent_id: str | None) -> bool:
-    """Tell whether a resource is there or was."""
+    """Tell whether a resource exists or existed."""
     row = connection.execute(SQL["existed"], (id_, kind, parent_id, tenants_of(scope))).fetchone()
     return row is not None
 
 
 def read_due(connection: sqlite3.Connection, now: datetime, limit: int) -> DueResources:
-    """Return whose time has come, and when the next one's will."""
+    """Return the resources that are due, and when the next one is."""
     rows = connection.execute(SQL["read_wakes"], (limit + 1,)).fetchall()
     instant = to_micros(now)
     ids = [id_ for id_, wake_at in rows[:limit] if wake_at <= instant]
@@ -207,7 +207,7 @@ def read_due(connection: sqlite3.Connection, now: datetime, limit: int) -> DueRe
 
 
 def read_outdated(connection: sqlite3.Connection, policy_version: int, limit: int) -> tuple[tuple[str, ...], int]:
-    """Return ids computed under an earlier policy, and how many there are."""
+    """Return ids computed under an earlier policy, and their total number."""
     with transaction(connection, "deferred"):
         ids = tuple(id_ for (id_,) in connection.execute(SQL["read_outdated"], (policy_version, limit)))
         if len(ids) < limit:

@@ -1,8 +1,7 @@
 """The connections and threads of an open SQLite file.
 
-One connection writes, for one transaction after the other, and another one moves its log into the file. One serves
-point reads, in the event loop. A few serve lists, each in whichever thread took the job. `SqliteStore` says what is
-done with them.
+One connection writes, one transaction after the other; another one checkpoints its log. One serves point reads, in the
+event loop. A few serve lists, in threads. `SqliteStore` uses them.
 """
 
 from __future__ import annotations
@@ -17,22 +16,22 @@ from pathlib import Path
 from typing import Concatenate, Final, ParamSpec, Self, TypeVar
 
 from hyperfleet.backends.sqlite_checkpoint import Checkpointer
-from hyperfleet.backends.sqlite_connection import be_patient, connect, make_durable, migrate, translating
+from hyperfleet.backends.sqlite_connection import connect, make_durable, migrate, set_waiting, translating
 from hyperfleet.ports import Clock
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_SCANNERS: Final = 2  # lists at once; the processor is the limit, and writers want their share
-# The pages that connections keep for themselves: the system keeps the rest of the file in memory that is not ours.
+_SCANNERS: Final = 2  # concurrent lists; the processor is the limit, and writers need their share
+# Page caches of the connections, small because the system caches the file.
 _WRITER_CACHE: Final = 12  # MiB
 _POINT_CACHE: Final = 8
 _SCANNER_CACHE: Final = 4  # each
-_QUICK: Final = 0.0005  # seconds: to hand a commit to the thread and to be told of its end takes about as long
+_QUICK: Final = 0.0005  # seconds: handing a commit to the thread and back takes about as long
 
 
 class Session:
-    """What is open while a store is."""
+    """The connections and threads of an open store."""
 
     def __init__(self, path: Path, writer: sqlite3.Connection, readers: list[sqlite3.Connection]) -> None:
         """Take over connections: one to write, one for point reads and the rest for lists."""
@@ -42,7 +41,7 @@ class Session:
         self._turn = asyncio.Lock()  # one transaction at a time
         self.checkpointer = Checkpointer(path, writer, self._turn)
         self._commit_time = _QUICK  # seconds, of the last few commits
-        self._is_behind = False  # the thread may still be at what came before, so the next transaction is begun there
+        self._is_behind = False  # the thread may still run the last commit, so the next transaction begins there
         self._writing = ThreadPoolExecutor(1, "sqlite-writer")
         self._scanning = ThreadPoolExecutor(len(self._scanners), "sqlite-reader")
 
@@ -54,22 +53,22 @@ class Session:
             cleanup.callback(writer.close)
             make_durable(writer, path)
             migrate(writer, path, clock)
-            be_patient(writer, is_patient=False)
+            set_waiting(writer, is_waiting=False)
             readers = []
             for size in (_POINT_CACHE, *[_SCANNER_CACHE] * _SCANNERS):
                 readers.append(connect(path, cache_mib=size))
                 cleanup.callback(readers[-1].close)
             session = cls(path, writer, readers)
-            cleanup.pop_all()  # they are the session's from now on
+            cleanup.pop_all()  # the session owns them now
             return session
 
     @asynccontextmanager
     async def writing(self) -> AsyncIterator[sqlite3.Connection]:
-        """Begin a transaction, let the caller run its statements, and commit; whatever it raises undoes them.
+        """Begin a transaction, let the caller run its statements, and commit; roll back on errors.
 
         Only what may wait is done in the thread that writes: the commit, unless those before it were quick, and, if
         another process is writing, the begin. Its jobs run in their order, so a caller that is cancelled leaves nothing
-        half done: what was begun is undone before anybody else begins.
+        half done: it is rolled back before the next one begins.
         """
         async with self._turn:
             try:
@@ -107,15 +106,15 @@ class Session:
         await asyncio.get_running_loop().run_in_executor(self._writing, run)
 
     async def write(self, job: Callable[Concatenate[sqlite3.Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Do a job with the connection that writes, after those that came before."""
+        """Run a function with the writing connection, after those submitted before."""
 
         def run() -> T:
             with translating(self._path):
-                be_patient(self._writer)
+                set_waiting(self._writer)
                 try:
                     return job(self._writer, *args, **kwargs)
                 finally:
-                    be_patient(self._writer, is_patient=False)
+                    set_waiting(self._writer, is_waiting=False)
 
         async with self._turn:
             try:
@@ -127,7 +126,7 @@ class Session:
             return result
 
     async def scan(self, job: Callable[Concatenate[sqlite3.Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Do a job with a connection that reads, as soon as one is free."""
+        """Run a function with a reading connection, as soon as one is free."""
 
         def run() -> T:
             connection = self._scanners.pop()  # there are as many as threads
@@ -140,9 +139,9 @@ class Session:
         return await asyncio.get_running_loop().run_in_executor(self._scanning, run)
 
     async def close(self) -> None:
-        """Finish what was begun, then let go."""
+        """Finish what is running, then close."""
         self.checkpointer.stop()
-        async with self._turn:  # comes after all who wait for theirs
+        async with self._turn:  # after all that wait for their turn
             await asyncio.to_thread(self._let_go)
 
     def _let_go(self) -> None:
@@ -152,14 +151,14 @@ class Session:
         self.checkpointer.close()
         for reader in (self.point, *self._scanners):
             reader.close()
-        # Another process may be reading: then the log stays, and whoever closes last moves it.
+        # If another process reads, the log stays; the last one to close moves it.
         self._writer.execute("pragma wal_checkpoint(truncate)")
         self._writer.close()
         self.checkpointer.close_file()
 
 
 def _begin_at_once(connection: sqlite3.Connection) -> bool:
-    """Begin a transaction, unless somebody else is in one."""
+    """Begin a transaction, unless another process has one."""
     try:
         connection.execute("begin immediate")
     except sqlite3.OperationalError as error:
@@ -171,14 +170,14 @@ def _begin_at_once(connection: sqlite3.Connection) -> bool:
 
 def _begin(connection: sqlite3.Connection) -> None:
     """Begin a transaction as soon as those of other processes have ended."""
-    be_patient(connection)
+    set_waiting(connection)
     try:
         connection.execute("begin immediate")
     finally:
-        be_patient(connection, is_patient=False)
+        set_waiting(connection, is_waiting=False)
 
 
 def _roll_back(connection: sqlite3.Connection) -> None:
-    """Undo a transaction, if there is one: some errors have ended it already."""
+    """Roll back, if a transaction is open: some errors end it."""
     if connection.in_transaction:
         connection.execute("rollback")

@@ -1,4 +1,4 @@
-"""Writing the changes of one transaction to an SQLite connection: one statement for each kind of row, many rows each.
+"""Writes the changes of one transaction to an SQLite connection: one statement for each kind of row, many rows each.
 
 Called with the write lock held, so nothing that was loaded can have changed.
 """
@@ -39,7 +39,7 @@ class _Writing:
         self._changes = changes
         self._found = found
         self._first = base + 1
-        self._encoded: dict[int, str] = {}  # by object: a report is saved and logged as the same text
+        self._encoded: dict[int, str] = {}  # by object id: a report is saved and logged as the same text
 
     def head(self) -> Iterator[Row]:
         if self._changes.events:
@@ -91,7 +91,7 @@ class _Writing:
             yield encode(record.status).decode(), self._found.numbers[record.resource.id]
 
     def places(self) -> Iterator[Row]:
-        """Yield what indexes hold of a status, if it changed."""
+        """Yield the indexed columns of a status, if they changed."""
         for record in (*self._changes.updated, *self._changes.rescheduled):
             id_ = record.resource.id
             if _place(record) != _place(self._found.records[id_]):
@@ -139,37 +139,37 @@ class _Writing:
             )
 
     def events(self) -> Iterator[Row]:
-        for position, draft in enumerate(self._changes.events, self._first):
-            resource = draft.resource
+        for position, event in enumerate(self._changes.events, self._first):
+            resource = event.resource
             yield (
                 position,
-                draft.type,
+                event.type,
                 resource.id,
                 resource.kind,
                 resource.parent_id,
                 resource.tenant,
                 resource.generation,
-                to_micros(draft.time),
-                draft.answer,
-                encode_facets(draft.facets),
+                to_micros(event.time),
+                event.answer,
+                encode_facets(event.facets),
             )
 
     def transitions(self) -> Iterator[Row]:
-        for position, draft in enumerate(self._changes.events, self._first):
-            for ordinal, moved in enumerate(draft.transitions):
+        for position, event in enumerate(self._changes.events, self._first):
+            for ordinal, moved in enumerate(event.transitions):
                 yield (
                     position,
                     ordinal,
-                    draft.resource.id,
+                    event.resource.id,
                     moved.subject,
                     moved.before,
                     moved.after,
                     to_micros(moved.time),
                     moved.reason,
                     moved.message,
-                    draft.cause.kind,
-                    draft.cause.ref,
-                    draft.policy,
+                    event.cause.kind,
+                    event.cause.ref,
+                    event.policy,
                 )
 
     def facets_added(self) -> Iterator[Row]:
@@ -178,16 +178,16 @@ class _Writing:
     def facets_removed(self) -> Iterator[Row]:
         return ((token, self._found.numbers[id_]) for id_, token in self._changes.facets_removed)
 
-    def tallies(self) -> Iterator[Row]:
-        for tally in self._changes.adapter_counts:
-            skew = in_micros(tally.skew)
+    def adapter_counts(self) -> Iterator[Row]:
+        for counts in self._changes.adapter_counts:
+            skew = in_micros(counts.skew)
             yield (
-                tally.tenant,
-                tally.adapter,
-                to_micros(tally.last_seen),
+                counts.tenant,
+                counts.adapter,
+                to_micros(counts.last_seen),
                 skew,
-                tally.last_discard,
-                *counts_in_order(tally.counts),
+                counts.last_discard,
+                *counts_in_order(counts.counts),
             )
 
     def idempotency_records(self) -> Iterator[Row]:
@@ -239,7 +239,7 @@ _STEPS: Final[tuple[tuple[str, Callable[[_Writing], Iterator[Row]]], ...]] = (
     (SQL["insert_transition"], _Writing.transitions),
     (SQL["remove_facet"], _Writing.facets_removed),
     (SQL["add_facet"], _Writing.facets_added),
-    (SQL["tally"], _Writing.tallies),
+    (SQL["add_counts"], _Writing.adapter_counts),
     (SQL["insert_idempotency_record"], _Writing.idempotency_records),
     (SQL["raise_head"], _Writing.head),
 )

@@ -1,4 +1,4 @@
-"""SQL that lives in files: each statement stands in `sql/<engine>/statements.sql` below a line `-- name: its_name`.
+"""Loads SQL from files: each statement is in `sql/<engine>/statements.sql` below a line `-- name: its_name`.
 
 Backends load theirs once, when they are imported. Lists with filters are not here: `listing` builds those.
 """
@@ -19,7 +19,7 @@ _COMMENT_LINE: Final = re.compile(r"^\s*--.*\n?", re.MULTILINE)
 
 
 def sql_directory(engine: Engine) -> Traversable:
-    """Return where the SQL of an engine lives, be the package a directory or an archive."""
+    """Return the directory with the SQL of an engine, which may be inside an archive."""
     return files("hyperfleet.backends") / "sql" / engine
 
 

@@ -1,8 +1,8 @@
 """Traces by OpenTelemetry, sent to a collector by OTLP over HTTP. The only module that imports OpenTelemetry.
 
-The composition root loads this if a collector is set, in the process that serves: sending has a thread, which a fork
-would lose. Spans wait in a queue of bounded length; what a collector does not take is lost, and the log says so now
-and then, but no request ever waits for it.
+The composition root loads this if a collector is configured, in the serving process: the exporter has a thread, which a
+fork would lose. Spans wait in a bounded queue; what a collector does not accept is lost and logged now and then, but no
+request ever waits for it.
 """
 
 from __future__ import annotations
@@ -32,26 +32,26 @@ from opentelemetry.util.types import Attributes as OtelAttributes
 from hyperfleet import __version__
 from hyperfleet.services.tracing import CURRENT_SPAN, Attributes, TracePoint
 
-_QUEUE: Final = 8_192  # spans that wait; some MB
-_SEND_EVERY: Final = 1_000  # milliseconds
-_DELIVERY: Final = 5.0  # seconds that one delivery may take with all its attempts
-_INTERVAL: Final = 60.0  # seconds between two complaints about a collector
+_QUEUE: Final = 8_192  # spans waiting to be sent, a few MB; more are dropped
+_SEND_EVERY: Final = 1_000  # milliseconds, so that a trace shows soon after its request
+_DELIVERY: Final = 5.0  # seconds of one export with its retries; the queue holds more than that
+_INTERVAL: Final = 60.0  # seconds between two warnings about a collector
 _W3C: Final = TraceContextTextMapPropagator()
 _ROOT: Final = Context()
-# A `traceparent` that we know how to read: trace, span, flags. None of the ids is all zeros.
+# A valid `traceparent`: trace, span, flags. Neither id is all zeros.
 _PARENT: Final = re.compile(r"(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(?:-.*)?")
 _SAMPLED: Final = TraceFlags(TraceFlags.SAMPLED)
 
 
 class Telemetry:
-    """Opens spans and sends them away."""
+    """Opens spans and exports them."""
 
     def __init__(self, endpoint: str, ratio: float, service: str) -> None:
-        """Send to the collector at `endpoint` this share of the traces that begin here, in the name of a service."""
+        """Export to the collector at `endpoint`; `ratio` is the share of sampled traces that begin here."""
         logging.getLogger(trace_exporter.__name__).addFilter(_RateLimit())
         self._exporter = trace_exporter.OTLPSpanExporter(endpoint=endpoint, timeout=_DELIVERY)
         self._ratio = ratio
-        # What is recorded is decided here, before OpenTelemetry has any work with it.
+        # Sampling is decided here, before OpenTelemetry does any work.
         self._provider = TracerProvider(sampler=ALWAYS_ON, resource=_describe(service), shutdown_on_exit=False)
         self._provider.add_span_processor(
             BatchSpanProcessor(self._exporter, max_queue_size=_QUEUE, schedule_delay_millis=_SEND_EVERY)
@@ -59,9 +59,9 @@ class Telemetry:
         self._tracer = self._provider.get_tracer("hyperfleet", __version__)
 
     def request(self, traceparent: str, tracestate: str) -> AbstractContextManager[_Span | _Unrecorded]:
-        """Open the span of a request, below the one that its headers name, if they do.
+        """Open the span of a request, below the one in its headers, if any.
 
-        Who traces already has decided whether this is recorded. What is not costs next to nothing.
+        The caller of a trace has decided whether it is sampled. What is not sampled costs almost nothing.
         """
         parent = _PARENT.fullmatch(traceparent)
         if parent is None and self._is_chosen():
@@ -76,7 +76,7 @@ class Telemetry:
     def span(
         self, name: str, attributes: Attributes | None = None, origins: Sequence[TracePoint] | None = None
     ) -> AbstractContextManager[_Span | None]:
-        """Open a span below the one we are in, or one that is linked to those for whom it is done."""
+        """Open a span below the current one, or one that is linked to `origins`."""
         links = [Link(_context_of(point)) for point in dict.fromkeys(origins or ()) if point.is_recorded]
         here = CURRENT_SPAN.get()
         is_recorded = bool(links) if origins is not None else self._is_chosen() if here is None else here.is_recorded
@@ -86,16 +86,16 @@ class Telemetry:
         return _enter(self._tracer.start_span(name, context, attributes=dict(attributes or {}), links=links))
 
     def _is_chosen(self) -> bool:
-        """Tell whether a trace that begins here is one of those that are recorded."""
-        return random() < self._ratio  # noqa: S311  # nothing to be guessed here
+        """Decide whether to sample a trace that begins here."""
+        return random() < self._ratio  # noqa: S311  # no need for unpredictability
 
-    def close(self, patience: float) -> None:
-        """Send what waits, for at most so many seconds."""
+    def close(self, timeout: float) -> None:
+        """Export what is queued, for at most `timeout` seconds."""
         closing = Thread(target=self._provider.shutdown, daemon=True)
         closing.start()
-        closing.join(patience)
+        closing.join(timeout)
         if closing.is_alive():
-            self._exporter.shutdown()  # type: ignore[no-untyped-call]  # theirs; ends the attempts that go on
+            self._exporter.shutdown()  # type: ignore[no-untyped-call]  # theirs; ends running retries
 
 
 class _Span(Struct, frozen=True):

@@ -16,7 +16,7 @@ import httpx
 
 from hyperfleet.bootstrap import System
 from hyperfleet.client import AsyncFleet
-from hyperfleet.ports import ChangeCause
+from hyperfleet.ports import StatusCause
 from hyperfleet.services.upkeep import recompute_all
 from hyperfleet.settings import Settings
 from hyperfleet.simulator.actions import PlanStep
@@ -87,7 +87,7 @@ async def _advance(system: System, clock: ManualClock, instant: datetime) -> Non
     while True:
         due = await system.store.due(_DUE)
         if due.ids:
-            await recompute_all(system.committer, due.ids, ChangeCause("deadline"))
+            await recompute_all(system.committer, due.ids, StatusCause("deadline"))
         elif due.next_wake is not None and due.next_wake <= instant:
             clock.set(due.next_wake)
         else:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Final
 
-from hyperfleet.ports import ChangeCause, Store
+from hyperfleet.ports import StatusCause, Store
 from hyperfleet.services.committer import Committer
 from hyperfleet.services.loops import Loop
 from hyperfleet.services.upkeep import recompute_all
@@ -52,4 +52,4 @@ class DeadlineTimer:
 
     async def _recompute_due(self) -> None:
         while ids := (await self._store.due(_BATCH)).ids:
-            await recompute_all(self._committer, ids, ChangeCause("deadline"))
+            await recompute_all(self._committer, ids, StatusCause("deadline"))

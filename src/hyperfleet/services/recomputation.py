@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from hyperfleet.ports import ChangeCause, Store
+from hyperfleet.ports import StatusCause, Store
 from hyperfleet.services.committer import Committer
 from hyperfleet.services.loops import Loop
 from hyperfleet.services.policies import PolicyRegistry
@@ -39,4 +39,4 @@ class Recomputation:
 
     async def _recompute_all(self, version: int) -> None:
         while ids := (await self._store.outdated(version, _BATCH))[0]:
-            await recompute_all(self._committer, ids, ChangeCause("policy"))
+            await recompute_all(self._committer, ids, StatusCause("policy"))

@@ -15,7 +15,7 @@ from msgspec.structs import force_setattr
 
 from hyperfleet.aggregation import BodyProblem, Decision, decide, digest_of
 from hyperfleet.model.report import Report
-from hyperfleet.ports import ChangeCause, Heartbeat, Record
+from hyperfleet.ports import Heartbeat, Record, StatusCause
 from hyperfleet.services.callers import Caller
 from hyperfleet.services.commands import Wants
 from hyperfleet.services.results import Refusal, Reported, ReportResult, Target, Written, not_found
@@ -72,7 +72,7 @@ class AcceptReports(Struct, frozen=True, gc=False):
         if first_timers and len(record.reports) + len(first_timers) > MAX_ADAPTERS:
             return Refusal("TooManyAdapters", f"at most {MAX_ADAPTERS} adapters can report on {self.target.id}")
         self._count(record, decisions, workspace)
-        cause = ChangeCause("report", ",".join([each.id for each in self.submissions]))
+        cause = StatusCause("report", ",".join([each.id for each in self.submissions]))
         after = workspace.accept_reports(record, decisions, cause)
         results = tuple(starmap(_result_of, decisions.items()))
         is_gone = workspace.is_removed(record.resource.id)

@@ -13,7 +13,7 @@ from hyperfleet.aggregation import BodyProblem
 from hyperfleet.model.json_value import is_same
 from hyperfleet.model.kind import Kind
 from hyperfleet.model.resource import Resource
-from hyperfleet.ports import ChangeCause, IdempotencyRecord, NameKey, Record
+from hyperfleet.ports import IdempotencyRecord, NameKey, Record, StatusCause
 from hyperfleet.services.callers import Caller
 from hyperfleet.services.commands import Wants
 from hyperfleet.services.results import Preconditions, Refusal, ResourceEdit, Target, Written, not_found
@@ -75,7 +75,7 @@ class Create(Struct, frozen=True):
             parent_id=self.parent_id,
             created_by=self.caller.name,
         )
-        record = workspace.insert(resource, ChangeCause("created"))
+        record = workspace.insert(resource, StatusCause("created"))
         if self.key:
             workspace.add_idempotency_record(IdempotencyRecord(self.key, self.digest, self.id, record.answer, now))
         return Written(record)
@@ -156,7 +156,7 @@ class Edit(Struct, frozen=True):
         after = replace(
             before, spec=spec, labels=labels, generation=before.generation + 1, generation_time=now, updated_time=now
         )
-        return Written(workspace.edit(record, after, ChangeCause("spec"), "SpecChanged"))
+        return Written(workspace.edit(record, after, StatusCause("spec"), "SpecChanged"))
 
     def _check(self, spec: Mapping[str, Any], labels: Mapping[str, Any]) -> Refusal | None:
         errors = self.check_spec(self.target.kind.name, spec)
@@ -220,15 +220,15 @@ class ForceDelete(Struct, frozen=True):
         who = f" by {self.caller.name}" if self.caller.name else ""
         message = f"forced{who}: {self.reason}"
         for child in workspace.children_of(record.resource.id):
-            workspace.remove(child, ChangeCause("deletion"), "ForceDeleted", message, updates_parent=False)
-        gone = workspace.remove(record, ChangeCause("deletion"), "ForceDeleted", message)
+            workspace.remove(child, StatusCause("deletion"), "ForceDeleted", message, updates_parent=False)
+        gone = workspace.remove(record, StatusCause("deletion"), "ForceDeleted", message)
         return Written(gone, is_gone=True)
 
 
 def _mark(record: Record, workspace: Workspace) -> Record:
     before, now = record.resource, workspace.time_for(record)
     after = replace(before, generation=before.generation + 1, generation_time=now, deletion_time=now)
-    return workspace.edit(record, after, ChangeCause("deletion"), "DeletionRequested")
+    return workspace.edit(record, after, StatusCause("deletion"), "DeletionRequested")
 
 
 def _check_preconditions(record: Record, preconditions: Preconditions) -> Refusal | None:

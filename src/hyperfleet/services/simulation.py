@@ -23,7 +23,7 @@ from hyperfleet.model.event import PHASE_SUBJECT
 from hyperfleet.model.kind import Kinds
 from hyperfleet.model.resource import Resource
 from hyperfleet.model.status import Status
-from hyperfleet.ports import EVERYTHING, ChangeCause, Loaded, Query, Record, Store
+from hyperfleet.ports import EVERYTHING, Loaded, Query, Record, StatusCause, Store
 from hyperfleet.services.justifications import Justification
 from hyperfleet.services.replay import Replay
 from hyperfleet.services.time_slices import TimeSlices
@@ -32,7 +32,7 @@ from hyperfleet.services.workspace import Rules, Workspace
 
 _PAGE: Final = 20  # resources read at once: decoding a page blocks the loop for a few milliseconds
 _PROGRESS_INTERVAL: Final = 1.0  # seconds between progress reports while one long past is replayed
-_POLICY: Final = ChangeCause("policy")
+_POLICY: Final = StatusCause("policy")
 
 
 class PredictedMove(Struct, frozen=True):

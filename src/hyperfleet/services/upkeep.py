@@ -8,7 +8,7 @@ from typing import Final, Self
 
 from msgspec import Struct
 
-from hyperfleet.ports import ChangeCause
+from hyperfleet.ports import StatusCause
 from hyperfleet.services.commands import Wants
 from hyperfleet.services.committer import Committer
 from hyperfleet.services.workspace import Workspace
@@ -30,7 +30,7 @@ class Recompute(Struct, frozen=True):
     """Recompute a status from what is stored, because of `cause`."""
 
     id: str
-    cause: ChangeCause
+    cause: StatusCause
 
     @property
     def wants(self) -> Wants:
@@ -45,7 +45,7 @@ class Recompute(Struct, frozen=True):
         return Recomputed(record is not None)
 
 
-async def recompute_all(committer: Committer, ids: Sequence[str], cause: ChangeCause) -> None:
+async def recompute_all(committer: Committer, ids: Sequence[str], cause: StatusCause) -> None:
     """Recompute statuses, leaving half of the queue to requests; raises the first error."""
     rest = list(ids)
     with committer.tracer.span(f"recompute: {cause.kind}", {"hyperfleet.resources": len(rest)}):

@@ -55,7 +55,7 @@ class UnmetCondition(Struct, frozen=True):
     why: str
 
 
-class WaitResult(Struct, frozen=True):
+class WaitCheck(Struct, frozen=True):
     """The result for one version: the failure condition that holds, if any, and the conditions that do not hold yet."""
 
     failure: UnmetCondition | None
@@ -67,13 +67,13 @@ class WaitResult(Struct, frozen=True):
         return self.failure is None and not self.missing
 
 
-def check_version(query: WaitQuery, answer: bytes | None) -> WaitResult:
+def check_version(query: WaitQuery, answer: bytes | None) -> WaitCheck:
     """Check one version of a resource, given as its stored answer; None: the resource is gone."""
     version = _decoder.decode(answer) if answer is not None else None
     checks = [(each, _check(each, version, query.is_any_generation)) for each in query.conditions]
     failures = [(each, _check(each, version, query.is_any_generation)) for each in query.failures]
     failed = next((UnmetCondition(each, check.found) for each, check in failures if check.holds), None)
-    return WaitResult(failed, tuple([UnmetCondition(each, check.found) for each, check in checks if not check.holds]))
+    return WaitCheck(failed, tuple([UnmetCondition(each, check.found) for each, check in checks if not check.holds]))
 
 
 class _Check(Struct, frozen=True):

@@ -31,13 +31,13 @@ from hyperfleet.model.status import Status
 from hyperfleet.ports import (
     AdapterCounts,
     CalmChange,
-    ChangeCause,
     IdempotencyRecord,
     Loaded,
     LoggedReport,
     NameKey,
     NewEvent,
     Record,
+    StatusCause,
     WriteSet,
 )
 from hyperfleet.services.callers import Caller
@@ -134,7 +134,7 @@ class Workspace:
 
     # changing
 
-    def insert(self, resource: Resource, cause: ChangeCause) -> Record:
+    def insert(self, resource: Resource, cause: StatusCause) -> Record:
         """Add a resource."""
         self._names[NameKey.of(resource)] = resource.id
         self._children[resource.id] = set()
@@ -144,14 +144,14 @@ class Workspace:
         self._update_parent(resource)
         return record
 
-    def edit(self, before: Record, resource: Resource, cause: ChangeCause, event: EventType) -> Record:
+    def edit(self, before: Record, resource: Resource, cause: StatusCause, event: EventType) -> Record:
         """Give a resource another spec, other labels or a deletion time."""
         self._edited.add(resource.id)
         if resource.is_deleting:
             self._free_name(resource)
         return self.update_status(before, replace(before, resource=resource), cause, event)
 
-    def accept_reports(self, before: Record, decisions: Mapping[str, Decision], cause: ChangeCause) -> Record:
+    def accept_reports(self, before: Record, decisions: Mapping[str, Decision], cause: StatusCause) -> Record:
         """Store reports as decided, by adapter, and aggregate if one of them can change the status."""
         id_ = before.resource.id
         changed = {
@@ -178,10 +178,10 @@ class Workspace:
         self._calm.pop(key, None)
         self._retired[key] = None
         reports = {name: stored for name, stored in before.reports.items() if name != adapter}
-        return self.update_status(before, replace(before, reports=reports), ChangeCause("retired", adapter))
+        return self.update_status(before, replace(before, reports=reports), StatusCause("retired", adapter))
 
     def update_status(
-        self, before: Record, after: Record, cause: ChangeCause, event: EventType | None = None
+        self, before: Record, after: Record, cause: StatusCause, event: EventType | None = None
     ) -> Record:
         """Aggregate, save what changed, and remove the resource if nothing is left to clean up."""
         resource = after.resource
@@ -198,7 +198,7 @@ class Workspace:
         return record
 
     def remove(
-        self, record: Record, cause: ChangeCause, reason: str, message: str, *, updates_parent: bool = True
+        self, record: Record, cause: StatusCause, reason: str, message: str, *, updates_parent: bool = True
     ) -> Record:
         """Remove a resource; its parent may have waited for this."""
         resource = record.resource
@@ -314,7 +314,7 @@ class Workspace:
         if self._names.get(key) == resource.id:
             del self._names[key]
 
-    def _save(self, before: Record | None, after: Record, cause: ChangeCause, event: EventType | None) -> Record:
+    def _save(self, before: Record | None, after: Record, cause: StatusCause, event: EventType | None) -> Record:
         """Render the answer; if it or a token differs from what is stored, add an event with its own position."""
         resource, status = after.resource, after.status
         if self._records.get(resource.id) is not before:
@@ -355,7 +355,7 @@ class Workspace:
         """Recompute the parent if it depends on its children: by its rules, or because it waits for their removal."""
         parent = self._records.get(child.parent_id) if child.parent_id else None
         if parent is not None and self._rules.wants_children(parent.resource):
-            self.update_status(parent, parent, ChangeCause("child", child.id))
+            self.update_status(parent, parent, StatusCause("child", child.id))
 
     def _as_children(self, resource: Resource) -> Iterable[Child]:
         return [

@@ -11,7 +11,7 @@ from typing import Any
 from hyperfleet.api.wire import present
 from hyperfleet.backends.memory import MemoryStore
 from hyperfleet.model.kind import CLUSTER, NODE_POOL, Kind, Kinds
-from hyperfleet.ports import EVERYTHING, ChangeCause, Record
+from hyperfleet.ports import EVERYTHING, Record, StatusCause
 from hyperfleet.services.callers import ANONYMOUS
 from hyperfleet.services.committer import Capacity, Committer
 from hyperfleet.services.policies import PolicyRegistry, PolicyText
@@ -92,7 +92,7 @@ class Desk:
 
     async def wake(self, id_: str) -> None:
         """Let a deadline come."""
-        await self.committer.submit(Recompute(id_, ChangeCause("deadline")))
+        await self.committer.submit(Recompute(id_, StatusCause("deadline")))
 
     async def read(self, id_: str) -> Record | None:
         """Read what is stored."""

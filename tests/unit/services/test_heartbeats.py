@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from hyperfleet.errors import Contended, StoreUnavailable
-from hyperfleet.ports import EVERYTHING, ChangeCause, HistoryQuery, Record, Scope
+from hyperfleet.ports import EVERYTHING, HistoryQuery, Record, Scope, StatusCause
 from hyperfleet.services.callers import ANONYMOUS, Caller
 from hyperfleet.services.measures import Measures
 from hyperfleet.services.reports import AcceptReports, Submission
@@ -315,4 +315,4 @@ clusterConditions: [{type: Same, evaluate: {expr: 'adapters["dns"].lastUpdated =
 
 
 def _recompute() -> Recompute:
-    return Recompute("cls-a", ChangeCause("policy"))
+    return Recompute("cls-a", StatusCause("policy"))

@@ -11,7 +11,7 @@ import pytest
 from hyperfleet.aggregation import load_policies
 from hyperfleet.model.kind import CLUSTER, NODE_POOL, Kinds
 from hyperfleet.model.resource import Resource
-from hyperfleet.ports import EVERYTHING, ChangeCause, Query, Record
+from hyperfleet.ports import EVERYTHING, Query, Record, StatusCause
 from hyperfleet.services.simulation import (
     PolicySimulation,
     PredictedChange,
@@ -76,7 +76,7 @@ async def put_in_force(desk: Desk, policy: str) -> None:
     desk.policy = policy
     version = await desk.policies.activate()
     while ids := (await desk.store.outdated(version.version, 3))[0]:
-        await recompute_all(desk.committer, ids, ChangeCause("policy"))
+        await recompute_all(desk.committer, ids, StatusCause("policy"))
 
 
 def moves_between(before: Record, after: Record | None) -> list[tuple[str, str | None, str | None, str, str]]:

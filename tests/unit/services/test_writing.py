@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from hyperfleet.aggregation import load_policies
 from hyperfleet.errors import Overloaded
 from hyperfleet.model.kind import CLUSTER, NODE_POOL
-from hyperfleet.ports import EVERYTHING, ChangeCause, HistoryQuery, NewPolicy, Scope
+from hyperfleet.ports import EVERYTHING, HistoryQuery, NewPolicy, Scope, StatusCause
 from hyperfleet.services.callers import ANONYMOUS, Caller
 from hyperfleet.services.commands import Wants
 from hyperfleet.services.committer import Capacity
@@ -147,7 +147,7 @@ def test_a_transition_names_the_report_that_caused_it() -> None:
         result = await desk.report("cls-a", "dns", "False/Broken")
         assert isinstance(result, Reported)
         newest = (await desk.store.read_transitions(HistoryQuery("cls-a", EVERYTHING)))[0]
-        assert newest.cause == ChangeCause("report", result.results[0].report_id)
+        assert newest.cause == StatusCause("report", result.results[0].report_id)
         assert newest.policy == "1"
 
     run(story)
@@ -240,7 +240,7 @@ def test_a_heartbeat_does_not_move_the_deadline_and_then_only_the_next_one_is_st
         desk.clock.pass_time(timedelta(minutes=3))
         await desk.wake("cls-a")
         assert (await desk.must_read("cls-a")).status.phase == "Degraded"
-        assert (await desk.store.read_transitions(HistoryQuery("cls-a", EVERYTHING)))[0].cause == ChangeCause(
+        assert (await desk.store.read_transitions(HistoryQuery("cls-a", EVERYTHING)))[0].cause == StatusCause(
             "deadline"
         )
 
@@ -385,7 +385,7 @@ def test_a_parent_that_looks_at_its_children_moves_in_their_transaction() -> Non
         assert await pools_ready() != "True"
         await desk.report("np-p", "machines", "True")
         assert await pools_ready() == "True"
-        assert (await desk.store.read_transitions(HistoryQuery("cls-a", EVERYTHING)))[0].cause == ChangeCause(
+        assert (await desk.store.read_transitions(HistoryQuery("cls-a", EVERYTHING)))[0].cause == StatusCause(
             "child", "np-p"
         )
 
@@ -602,10 +602,10 @@ def test_upkeep_gets_done_with_a_queue_smaller_than_its_work() -> None:
         ids = [f"cls-{n}" for n in range(20)]
         for n in range(20):
             await desk.create(str(n))
-        await recompute_all(desk.committer, ids, ChangeCause("policy"))
+        await recompute_all(desk.committer, ids, StatusCause("policy"))
         desk.policy = POLICY.replace("validation, ", "")
         await desk.policies.activate()
-        await recompute_all(desk.committer, ids, ChangeCause("policy"))
+        await recompute_all(desk.committer, ids, StatusCause("policy"))
         assert (await desk.store.outdated(2, 1))[0] == ()
 
     run(story, capacity=Capacity(queue=3, batch=2))

@@ -1,4 +1,4 @@
--- Everything the PostgreSQL store runs, apart from lists with filters. A statement costs a round trip, so there are few.
+-- All statements of the PostgreSQL store, except lists with filters. Each costs a round trip, so there are few.
 
 -- ── a transaction: lock, load, write ────────────────────────────────────────────────────────────────────────────────
 
@@ -49,7 +49,7 @@ raised as (
 )
 
 -- name: check_head
--- Where there are no events: the head stays as it is, and other writers need not wait for it.
+-- Without events the head stays unchanged, and other writers need not wait for it.
 raised as (
     select position + $1 as base from head where policy_version = $2
 )
@@ -95,7 +95,7 @@ saved_bodies as (
 )
 
 -- name: set_calm
--- Rows that are not locked: a heartbeat may have moved one since it was read. Then it must not be cleared unseen.
+-- These rows are not locked: a heartbeat may have updated one since it was read, and then it must not be cleared.
 calmed as (
     update reports p set is_calm = new.is_calm
     from raised, unnest(
@@ -160,7 +160,7 @@ added_facets as (
     on conflict do nothing
 )
 
--- name: tally
+-- name: add_counts
 tallied as (
     insert into adapters as known
     select new.* from raised, unnest(
@@ -180,8 +180,8 @@ tallied as (
         last_discard = case when excluded.last_discard = '' then known.last_discard else excluded.last_discard end
 )
 
--- name: tally_accepted
--- Nothing was discarded, nor only stored: what is nearly always so.
+-- name: add_accepted_counts
+-- The usual case: no report was discarded or only stored.
 tallied_accepted as (
     insert into adapters as known
     select new.tenant, new.adapter, new.last_seen, new.skew_us, new.aggregated, 0, 0, 0, 0, 0, 0, ''
@@ -200,7 +200,7 @@ select base from raised
 -- name: read_base_and_calm
 select base, (select count(*) from calmed) as calmed from raised
 
--- What follows is rare. It comes after that, so that the head's lock keeps writers from waiting for one another's
+-- The rest is rare. It comes later, so that the head's lock keeps writers from waiting for each other's
 -- unique keys in a circle.
 
 -- name: remove_reports
@@ -247,7 +247,7 @@ select inserted.number, new.resource, new.status
 from inserted join unnest($1::text[], $13::text[], $14::text[]) as new (id, resource, status) using (id);
 
 -- name: insert_facets
--- Of resources that are there only since the statement before.
+-- For resources that the statement before has inserted.
 insert into facets (token, number)
 select new.token, r.number from unnest($1::text[], $2::text[]) as new (id, token) join resources r on r.id = new.id
 on conflict do nothing;
@@ -260,7 +260,7 @@ select * from unnest($1::text[], $2::text[], $3::text[], $4::bytea[], $5::timest
 
 -- name: record_heartbeats
 -- Heartbeats, sorted by resource and adapter so that two batches lock rows in the same order. The only write that does
--- not touch a resource: it reads whose that is, and moves two times of a small row. See docs/adr/0022.
+-- not touch a resource: it reads the tenant of that, and updates two times of a small row. See docs/adr/0022.
 with sent as (
     select *, least(coalesce(observed_time, statement_timestamp()), statement_timestamp()) as effective_time
     from unnest(
@@ -297,9 +297,8 @@ select place, name, parent_id, tenant, revision, severity, report_id, skew, effe
 from recorded;
 
 -- ── reads ───────────────────────────────────────────────────────────────────────────────────────────────────────────
--- Those with a list of tenants, which is null for whoever may see everything. Logs do not say whose their rows are: the
--- newest event of the resource does, and that of a living resource is never pruned. It is looked up once
--- a statement.
+-- A list of tenants is null for callers who may see all. Rows of logs have no tenant: the newest event of the resource
+-- has it, and that of an existing resource is never pruned. It is looked up once per statement.
 
 -- name: read_answers
 select id, kind, tenant, parent_id, answer, revision from resources where id = any ($1::text[]);
@@ -324,7 +323,7 @@ select adapter, last_seen, skew_us, aggregated, stored, replayed, stale_generati
 from adapters where $1::text[] is null or tenant = any ($1);
 
 -- name: read_transitions
--- After its time: when the state before it began. What was not there before has no such time.
+-- After its time: when the state before it began, if there was one.
 select t.position, t.subject, t.before, t.after, t.time,
     case when t.before is not null then (
         select began.time from transitions began
@@ -343,7 +342,7 @@ where t.resource_id = $1 and ($2::text[] is null or t.subject = any ($2))
 order by t.position desc, t.ordinal desc limit $7;
 
 -- name: existed
--- The newest event with an answer tells; that of a living resource is never pruned.
+-- The newest event with an answer decides; that of an existing resource is never pruned.
 select true
 from (
     select kind, parent_id, tenant from events
@@ -354,7 +353,7 @@ where kind = $2 and ($3::text[] is null or tenant = any ($3)) and ($4::text is n
 -- ── time and policy ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 -- name: read_due
--- At least one row, for the clock; ask for one resource more than wanted to learn when the next one is due.
+-- At least one row, for the clock; one resource more than needed shows when the next one is due.
 select statement_timestamp() as now, due.id, due.wake_at
 from (values (true)) as always left join (
     select id, wake_at from resources where wake_at is not null order by wake_at, id limit $1
@@ -417,11 +416,11 @@ from head h join forgotten f on f.log = 'events' left join (
 order by e.position;
 
 -- name: read_first_event
--- The first event of a resource that is kept.
+-- The first kept event of a resource.
 select type, time from events where resource_id = $1 order by position limit 1;
 
 -- name: read_event_at
--- Events of a resource are in the order of time, so this passes only those after the moment.
+-- Events of a resource are in order of time, so this skips only those after the given time.
 select position, type, kind, resource_id, parent_id, tenant, generation, time, answer, facets
 from events where resource_id = $1 and time <= $2 order by position desc limit 1;
 
@@ -447,7 +446,7 @@ where sequence = any (array(
 order by adapter;
 
 -- name: read_reports_until
--- The last report of each adapter that was received until a moment, by adapter.
+-- The last report of each adapter received until a time, by adapter.
 select received_time, effective_time, last_heard, body from past_reports
 where sequence = any (array(
         select max(sequence) from report_log where resource_id = $1 and received_time <= $2 group by adapter
@@ -458,7 +457,7 @@ where sequence = any (array(
 order by adapter;
 
 -- name: read_report_log
--- The same before a moment, then all reports from then on, in their order.
+-- The same before a time, then all later reports, in order.
 select received_time, effective_time, last_heard, body from past_reports
 where resource_id = $1
     and (received_time >= $2 or sequence = any (array(
@@ -507,7 +506,7 @@ from report_log l where l.sequence > $1 order by l.sequence limit $2;
 select sequence as key from report_log where resource_id = any ($1::text[]) limit $2;
 
 -- name: delete_reports
--- What a report knows of the one that it replaced, the next one that stays knows from now on.
+-- What a deleted report keeps about the one that it replaced moves to the next report that stays.
 with gone as (
     delete from report_log where sequence = any ($1::bigint[])
     returning sequence, resource_id, adapter, replaced_effective, replaced_heard
@@ -556,13 +555,13 @@ delete from idempotency where key = any (array(
 -- ── following the log ───────────────────────────────────────────────────────────────────────────────────────────────
 
 -- name: read_log_state
--- The head, and how far the log is whole: of events, and of transitions.
+-- The head, and how far events and transitions have been pruned.
 select h.position, max(f.position), max(f.time)
 from head h cross join forgotten f where f.log in ('events', 'transitions') group by h.position;
 
 -- name: find_position
--- The last event before a time. Events are in the order of time but for what was written at once, so it is searched for
--- by halves.
+-- The last event before a time. Events are in order of time, except those of concurrent transactions, so a binary
+-- search finds it.
 with recursive search (low, high) as (
     select coalesce((select min(position) from events), 1) - 1, position from head
     union all
@@ -576,7 +575,7 @@ with recursive search (low, high) as (
 select max(low) from search;
 
 -- name: find_changes
--- Parameters: the range of positions, the span of time, kinds, tenants, whether there must be a transition, its
+-- Parameters: the range of positions, the span of time, kinds, tenants, whether a transition is required, its
 -- subjects, values before and after, causes.
 select e.position from events e
 where e.position > $1 and e.position <= $2
@@ -604,7 +603,7 @@ where e.position > $1 and e.position <= $2
 order by e.position desc limit $12;
 
 -- name: read_changes
--- A resource that is gone is named by the last answer before the event, or by the event's own.
+-- The name of a removed resource is in the last answer before the event, or in the event's own.
 select e.position, e.type, e.kind, e.resource_id, e.parent_id, e.tenant, r.name, e.generation, e.time, e.facets,
     case when r.id is null then coalesce(e.answer, (
         select p.answer from events p
@@ -627,7 +626,7 @@ from transitions t where t.position = any ($1::bigint[])
 order by t.position, t.ordinal;
 
 -- name: read_token_moves
--- Tokens that an event kept are not looked at: what it gained and lost comes after the first list.
+-- Kept tokens are ignored: those gained and lost come after the first list.
 select position, time, type, facets from events
 where position > $1 and position <= $2 and time > $3 and kind = $4
     and ($5::text is null or parent_id = $5) and ($6::text[] is null or tenant = any ($6))

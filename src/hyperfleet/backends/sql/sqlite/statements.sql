@@ -1,4 +1,4 @@
--- Lists of values come as one JSON text: a statement is then the same however many there are, and stays prepared.
+-- Lists of values are one JSON text: then a statement is the same for any number of values, and stays prepared.
 
 -- ── the schema ───────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -66,7 +66,7 @@ values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 -- name: insert_record
 insert into records (number, status, resource) values (?, ?, ?);
 
--- SQLite maintains every index that has a column named here, changed or not: hence so many statements.
+-- SQLite updates every index with a column named here, changed or not: hence so many statements.
 -- name: update_answer
 update resources set revision = coalesce(?, revision), answer = ? where number = ?;
 
@@ -146,7 +146,7 @@ insert into facets (token, number) values (?, ?) on conflict do nothing;
 -- name: remove_facet
 delete from facets where token = ? and number = ?;
 
--- name: tally
+-- name: add_counts
 insert into adapters (tenant, adapter, last_seen, skew_us, last_discard, aggregated, stored, replayed,
                       stale_generation, out_of_order, unknown_after_first, generation_ahead)
 values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
@@ -166,8 +166,8 @@ on conflict (tenant, adapter) do update set
 insert into idempotency (key, digest, resource_id, answer, time) values (?, ?, ?, ?, ?);
 
 -- ── reading ──────────────────────────────────────────────────────────────────────────────────────────────────────
--- A list of tenants is null for whoever may see everything. Logs do not say whose their rows are: the newest event of the
--- resource with an answer does, and that of a living resource is never pruned. It is looked up once a statement.
+-- A list of tenants is null for callers who may see all. Rows of logs have no tenant: the newest event of the resource
+-- with an answer has it, and that of an existing resource is never pruned. It is looked up once per statement.
 
 -- name: read_answer
 select answer, revision from resources where id = ? and kind = ?;
@@ -212,7 +212,7 @@ select adapter, last_seen, skew_us, last_discard, aggregated, stored, replayed, 
 from adapters
 where ?1 is null or tenant in (select value from json_each(?1));
 
--- After its time: when the state before it began. What was not there before has no such time.
+-- After its time: when the state before it began, if there was one.
 -- name: read_transitions
 select t.position, t.subject, t.before, t.after, t.time,
        case when t.before is not null then
@@ -230,7 +230,7 @@ where t.resource_id = ?1 and (?2 is null or t.subject in (select value from json
       in (select value from json_each(?8)))
 order by t.position desc, t.ordinal desc limit ?7;
 
--- The newest event with an answer tells; that of a living resource is never pruned.
+-- The newest event with an answer decides; that of an existing resource is never pruned.
 -- name: existed
 select 1 from (select kind, parent_id, tenant from events
                where resource_id = ?1 order by position desc limit 1)
@@ -287,11 +287,11 @@ select position, time, walked from forgotten where log = ?;
 select position, type, kind, resource_id, parent_id, tenant, generation, time, answer, facets
 from events where position > ? order by position limit ?;
 
--- The first event of a resource that is kept.
+-- The first kept event of a resource.
 -- name: read_first_event
 select type, time from events where resource_id = ? order by position limit 1;
 
--- Events of a resource are in the order of time, so this passes only those after the moment.
+-- Events of a resource are in order of time, so this skips only those after the given time.
 -- name: read_event_at
 select position, type, kind, resource_id, parent_id, tenant, generation, time, answer, facets
 from events where resource_id = ? and time <= ? order by position desc limit 1;
@@ -305,7 +305,7 @@ from events where resource_id = ?1 and answer is not null
                             order by position desc limit 1), 0)
 order by position;
 
--- The last report of each adapter that was received until a moment, by adapter.
+-- The last report of each adapter received until a time, by adapter.
 -- name: read_reports_until
 select received_time, effective_time, last_heard, cast(body as blob) from past_reports
 where sequence in (select max(sequence) from report_log where resource_id = ?1 and received_time <= ?2 group by adapter)
@@ -313,7 +313,7 @@ where sequence in (select max(sequence) from report_log where resource_id = ?1 a
       in (select value from json_each(?3)))
 order by adapter;
 
--- The same before a moment, then all reports from then on, in their order.
+-- The same before a time, then all later reports, in order.
 -- name: read_report_log
 select received_time, effective_time, last_heard, cast(body as blob) from past_reports
 where resource_id = ?1
@@ -328,7 +328,7 @@ select id from resources
 where id > ?1 and (?2 is null or tenant in (select value from json_each(?2)))
 order by id limit ?3;
 
--- ── pruning: what may go is looked for by a reader; the writer then deletes what it is told ──────────────────────
+-- ── pruning: a reader finds what may be deleted; the writer then deletes it ──────────────────────────────────────
 
 -- After each event: the one of its resource that it replaces.
 -- name: walk_events
@@ -356,7 +356,7 @@ from report_log l where l.sequence > ? order by l.sequence limit ?;
 select sequence from report_log where resource_id in (select value from json_each(?)) limit ?;
 
 -- name: hand_over_report
--- Before a report is deleted, in the order of sequences: what it knows of the one that it replaced, the next one knows.
+-- Before a report is deleted, in order of sequences: what it keeps about the one that it replaced moves to the next one.
 update report_log set (replaced_effective, replaced_heard) = (
     select replaced_effective, replaced_heard from report_log where sequence = ?1
 )
@@ -368,7 +368,7 @@ where sequence = (
 -- name: delete_report
 delete from report_log where sequence = ?;
 
--- The numbers of the last rows are used again once those are gone: then they have not been walked by.
+-- SQLite reuses the numbers of deleted last rows: the new rows have not been visited by pruning.
 -- name: step_back
 update forgotten set walked = min(walked, (select coalesce(max(sequence), 0) from report_log)) where log = 'reports';
 
@@ -392,13 +392,13 @@ delete from idempotency where key = ?;
 
 -- ── following the log ────────────────────────────────────────────────────────────────────────────────────────────
 
--- The head, and how far the log is whole: of events, and of transitions.
+-- The head, and how far events and transitions have been pruned.
 -- name: read_log_state
 select h.position, max(f.position), max(f.time)
 from head h cross join forgotten f where f.log in ('events', 'transitions');
 
--- The last event before a time. Events are in the order of time but for what was written at once, so it is searched for
--- by halves.
+-- The last event before a time. Events are in order of time, except those of concurrent transactions, so a binary
+-- search finds it.
 -- name: find_position
 with recursive search (low, high) as (
     select (select coalesce(min(position), 1) - 1 from events), (select position from head)
@@ -411,7 +411,7 @@ with recursive search (low, high) as (
 )
 select max(low) from search;
 
--- Parameters: the range of positions, the span of time, kinds, tenants, whether there must be a transition, its
+-- Parameters: the range of positions, the span of time, kinds, tenants, whether a transition is required, its
 -- subjects, values before and after, causes.
 -- name: find_changes
 select e.position from events e
@@ -443,7 +443,7 @@ where e.position > ?1 and e.position <= ?2
         and (?11 is null or t.cause in (select value from json_each(?11)))))
 order by e.position desc limit ?12;
 
--- A resource that is gone is named by the last answer before the event, or by the event's own.
+-- The name of a removed resource is in the last answer before the event, or in the event's own.
 -- name: read_changes
 select e.position, e.type, e.kind, e.resource_id, e.parent_id, e.tenant, r.name, e.generation, e.time, e.facets,
        case when r.id is null then coalesce(e.answer, (
@@ -465,7 +465,7 @@ select t.position, t.subject, t.before, t.after, t.time,
 from json_each(?) as wanted cross join transitions t on t.position = wanted.value
 order by t.position, t.ordinal;
 
--- Tokens that an event kept are not looked at: what it gained and lost comes after the first list.
+-- Kept tokens are ignored: those gained and lost come after the first list.
 -- name: read_token_moves
 select position, time, type, facets from events
 where position > ?1 and position <= ?2 and time > ?3 and kind = ?4
