@@ -262,7 +262,7 @@ def test_who_has_no_policy_file_goes_on_with_the_policy_in_force(tmp_path: Path,
         create(server, "a")
         assert server.stop() == 0
     with running(tmp_path, database) as server:
-        assert f"no policy file was given here: the policy from {policy} stays in force" in server.log
+        assert f"no policy file is configured: the policy from {policy} stays in force" in server.log
         assert server.http.post("/policy:reload").json()["version"] == 1
         assert condition_of(server, create(server, "b")) == "Done"
         assert server.stop() == 0

@@ -87,7 +87,7 @@ def test_a_check_looks_at_the_files(tmp_path: Path, authority: Authority) -> Non
     assert (done.returncode, "set tls.certificate and tls.key together" in done.stdout) == (1, True)
     expired, key = authority.issue("expired", days=-1)
     done = run_command("serve", "--check", tls_certificate=str(expired), tls_key=str(key))
-    assert (done.returncode, "warning: the certificate CN=expired has expired" in done.stderr) == (0, True)
+    assert (done.returncode, "warning: the certificate CN=expired expired on " in done.stderr) == (0, True)
 
 
 def test_a_server_does_not_start_with_bad_files(tmp_path: Path, authority: Authority) -> None:
@@ -107,11 +107,11 @@ def test_a_server_says_that_tokens_travel_in_the_clear(tmp_path: Path) -> None:
     tokens.write_text("- {name: a, token: a-0123456789abcdefghij, roles: [admin], tenants: ['*']}\n")
     done = run_command("serve", "--check", listen="0.0.0.0:0")
     assert done.returncode == 1
-    assert "let it ask (auth.tokens, auth.issuers; docs/security.md)" in done.stdout
+    assert "configure authentication (auth.tokens, auth.issuers; docs/security.md)" in done.stdout
     done = run_command("serve", "--check", listen="0.0.0.0:0", auth_tokens=str(tokens))
     assert done.returncode == 0, "who asks may listen everywhere"
     with running(tmp_path, "memory:", auth_tokens=str(tokens)) as server:
-        assert "in the clear" not in server.log
+        assert "sent unencrypted" not in server.log
     server = Server(tmp_path, "memory:", auth_tokens=str(tokens), listen="0.0.0.0:0")
     server.launch()
     try:
