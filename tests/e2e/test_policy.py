@@ -82,7 +82,7 @@ def test_a_signal_does_not_undo_what_was_applied(tmp_path: Path, file: Path) -> 
     with running(tmp_path, "memory:", policy=str(file)) as server:
         put(server, APPLIED, 1).raise_for_status()
         server.reload()
-        await_state(lambda: "the policy was read again: version 2 is in force" in server.log)
+        await_state(lambda: "the policy was reloaded: version 2 is in force" in server.log)
         assert in_force(server)["source"] == "api"
         file.write_text(NEWER)
         server.reload()
