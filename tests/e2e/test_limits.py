@@ -77,7 +77,9 @@ def test_a_body_that_is_too_large(server: Server, cluster: str, place: str, is_p
     raw = b" " * (size + 1)
     content = raw if is_promised else iter([raw[:size], raw[size:]])
     method = "PUT" if "adapters" in place else "POST"
-    refused(server.http.request(method, path, content=content, headers=JSON), 413, "BodyTooLarge")
+    answer = server.http.request(method, path, content=content, headers=JSON)
+    refused(answer, 413, "BodyTooLarge")
+    assert answer.headers["Connection"] == "close", "the rest is not read, so nothing can follow"
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "zstd"])

@@ -165,12 +165,12 @@ async def _read_bytes(request: Request, most: int) -> bytes:
     """Read no more than allowed, whatever the announced length."""
     announced = request.headers.get("content-length", "")
     if announced.isdecimal() and len(announced) < 20 and int(announced) > most:
-        raise Refused(_too_large(most))
+        raise Refused(_too_large(most, is_read=False))
     chunks, size = [], 0
     async for chunk in request.stream():
         size += len(chunk)
         if size > most:
-            raise Refused(_too_large(most))
+            raise Refused(_too_large(most, is_read=False))
         chunks.append(chunk)
     return b"".join(chunks)
 
@@ -232,8 +232,10 @@ def _too_deep(at: str, limits: RequestLimits) -> BodyProblem:
     return BodyProblem(at, "TooDeep", f"nested too deeply; at most {limits.depth} levels are allowed")
 
 
-def _too_large(most: int) -> Problem:
-    return Problem("BodyTooLarge", f"the body has more than {most} bytes")
+def _too_large(most: int, *, is_read: bool = True) -> Problem:
+    """Say that a body is too large; if it is not read to its end, the server closes the connection after the answer."""
+    headers = {} if is_read else {"Connection": "close"}
+    return Problem("BodyTooLarge", f"the body has more than {most} bytes", headers=headers)
 
 
 # ── headers ──────────────────────────────────────────────────────────────────────────────────────────────────────────
