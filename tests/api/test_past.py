@@ -99,7 +99,7 @@ def test_before_it_was_there(client: Fleet) -> None:
     created = cluster["metadata"]["createdAt"]
     for path in (path_of(cluster), f"{path_of(cluster)}/statuses"):
         detail = problem_of(client.get(path, params={"at": write_time(before)}), 404, "NotFound")["detail"]
-        assert detail == f"Cluster {cluster['id']} was not there yet at {write_time(before)}: it was created {created}"
+        assert detail == f"Cluster {cluster['id']} did not exist yet at {write_time(before)}: it was created {created}"
     detail = problem_of(read_at(client, pool, before), 404, "NotFound")["detail"]
     assert detail.endswith(f"it was created {pool['metadata']['createdAt']}")
 
@@ -115,10 +115,10 @@ def test_after_it_was_removed(client: Fleet) -> None:
     (gone,) = client.get(f"{path_of(cluster)}/history?subject=phase&limit=1").json()["items"]
     after = pass_time(client)
     detail = problem_of(read_at(client, cluster, after), 404, "NotFound")["detail"]
-    assert detail.endswith(f"was no longer there at {write_time(after)}: it was removed {gone['time']}")
+    assert detail.endswith(f"no longer existed at {write_time(after)}: it was removed {gone['time']}")
     assert read_at(client, cluster, then).content == told.content
     detail = problem_of(read_at(client, cluster, before), 404, "NotFound")["detail"]
-    assert detail.endswith(f"was not there yet at {write_time(before)}, and was removed since")
+    assert detail.endswith(f"did not exist yet at {write_time(before)}, and it has been removed since")
 
 
 def test_what_never_was(client: Fleet) -> None:
@@ -162,7 +162,7 @@ def test_reports_of_those_who_were_there(client: Fleet) -> None:
     assert client.delete(f"{path}/adapters/dns").status_code == 204
     one, with_one = client.get(path).content, pass_time(client)
     assert problem_of(read_at(client, cluster, silent, "/statuses"), 404, "NotFound")["detail"] == (
-        f"nobody had reported on {cluster['id']} at {write_time(silent)}"
+        f"no adapter had reported on {cluster['id']} at {write_time(silent)}"
     )
     assert read_at(client, cluster, with_both, "/statuses").content == both
     assert read_at(client, cluster, with_one, "/statuses").content == one
