@@ -38,7 +38,7 @@ def test_the_commands_of_the_history_guide_are_answered_as_told(memory_client: F
 
 def test_transitions_look_as_the_history_guide_shows(memory_client: Fleet) -> None:
     told = section(HISTORY_GUIDE, "What changed anywhere?")
-    send_commands(memory_client, HISTORY_GUIDE.partition("## Why is it so?")[0])
+    send_commands(memory_client, HISTORY_GUIDE.partition("## Why does it have this status?")[0])
     real = memory_client.get("/transitions?subject=phase&movedTo=Failed").json()
     assert fits_words(real, shown_in(told)), real
 

@@ -40,7 +40,7 @@ def assert_tells_what_get_shows(client: Fleet, resource: dict[str, Any]) -> None
     assert [each["since"] for each in told["conditions"]] == [
         each["lastTransitionTime"] for each in status["conditions"]
     ]
-    reported = {each["name"]: (each["state"], each["since"], each["stale"]) for each in status["adapters"]}
+    reported = {each["name"]: (each["state"], each["stateSince"], each["stale"]) for each in status["adapters"]}
     told_adapters = {each["name"]: each for each in told["adapters"]}
     assert reported == {
         name: (each["state"], each["since"], each["stale"])
@@ -144,7 +144,7 @@ def test_until_it_is_computed_anew_a_new_policy_is_a_preview(client: Fleet) -> N
     assert (told["current"], told["phase"]) == (False, "Ready")
     assert told["policy"] != before
     text = client.get(f"{path_of(cluster)}:explain", headers={"Accept": "text/plain"}).text
-    assert text.startswith("the policy has changed; when computed anew:\n")
+    assert text.startswith("the policy has changed; after the recomputation:\n")
 
 
 def test_what_is_not_there(client: Fleet) -> None:

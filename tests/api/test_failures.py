@@ -64,7 +64,7 @@ def test_what_has_the_same_cause(client: Fleet) -> None:
     assert worst["sharedLabels"] == {"region": "eu-west-1"}
     assert worst["mostlySharedLabels"] == [{"key": "tier", "value": "web", "share": 0.667}]
     assert worst["growth"] == {"lastHour": 3, "last24h": 3}
-    since = client.get(path_of(worst["resources"][0])).json()["status"]["adapters"][0]["since"]
+    since = client.get(path_of(worst["resources"][0])).json()["status"]["adapters"][0]["stateSince"]
     assert worst["since"] == since
 
 

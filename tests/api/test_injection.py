@@ -138,7 +138,7 @@ def test_every_query_parameter(world: World) -> None:
     for operation in reading_operations(world):
         path = own_place(world, operation)
         more: dict[str, Any] = {"json": body_of(operation, path)} if operation.method == "post" else {}
-        for name in [each.name for each in operation.parameters if each.place == "query"]:
+        for name in [each.name for each in operation.parameters if each.location == "query"]:
             needed = {key: value for key, value in needed_by(path).items() if key != name}
             for what, text in choice.texts(dialect_of(operation), name):
                 query = {name: text, **needed}
@@ -152,7 +152,7 @@ def test_no_text_widens_what_other_filters_allow(world: World) -> None:
     guard = Guard(world)
     narrow = {"labelSelector": f"{LABEL}=nobody-has-this"}
     for operation in reading_operations(world):
-        names = [each.name for each in operation.parameters if each.place == "query"]
+        names = [each.name for each in operation.parameters if each.location == "query"]
         if not operation.id.startswith("list") or "labelSelector" not in names:
             continue
         for name in [each for each in names if each != "labelSelector"]:

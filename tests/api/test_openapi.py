@@ -156,7 +156,7 @@ def test_a_body_may_come_too_slowly_or_be_too_large_wherever_one_is_read(memory_
 
 def test_every_parameter_of_a_path_is_described(memory_client: Fleet) -> None:
     for operation in list_operations(memory_client.context):
-        named = {parameter.name for parameter in operation.parameters if parameter.place == "path"}
+        named = {parameter.name for parameter in operation.parameters if parameter.location == "path"}
         assert named == set(re.findall(r"\{(\w+)\}", operation.path)), operation.id
 
 
@@ -453,6 +453,6 @@ def test_patterns_of_parameters_match_what_is_read(name: str) -> None:
 
 
 def test_every_query_parameter_is_described(memory_client: Fleet) -> None:
-    described = {each.name for each in (*FILTERS, *PAGES, *WATCHING) if each.place == "query"}
+    described = {each.name for each in (*FILTERS, *PAGES, *WATCHING) if each.location == "query"}
     (error,) = memory_client.get("/clusters?colour=blue").json()["errors"]
     assert described == set(error["message"].partition("there are ")[2].split(", "))

@@ -56,7 +56,7 @@ def test_a_policy_with_problems_is_refused_with_every_place(memory_client: Fleet
 def test_one_problem_is_not_called_problems(memory_client: Fleet) -> None:
     memory_client.policy = "requiredAdapter: [dns]\n"
     problem = problem_of(memory_client.post("/policy:reload"), 422, "InvalidPolicy")
-    assert problem["detail"] == "policy.yaml has 1 problem; the policy in force stays as it is"
+    assert problem["detail"] == "policy.yaml has 1 problem; the policy in force does not change"
 
 
 def test_what_is_likely_wrong_is_told_as_a_warning(memory_client: Fleet) -> None:

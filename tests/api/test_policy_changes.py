@@ -117,7 +117,7 @@ def test_what_says_the_same_makes_no_version(client: Fleet) -> None:
 def test_a_policy_with_problems_is_refused_with_every_place(memory_client: Fleet, query: str) -> None:
     before = memory_client.get("/policy").json()
     problem = problem_of(put(memory_client, BROKEN, query=query), 422, "InvalidPolicy")
-    assert problem["detail"] == "the body has 2 problems; the policy in force stays as it is"
+    assert problem["detail"] == "the body has 2 problems; the policy in force does not change"
     places = {(error["pointer"], error["line"], error["column"]) for error in problem["errors"]}
     assert places == {("/requiredAdapters", 1, 19), ("/clusterConditions/0/evaluate/expr", 4, 25)}
     assert memory_client.get("/policy").json() == before
@@ -236,7 +236,7 @@ def test_a_version_that_no_longer_compiles_is_refused_with_its_errors(client: Fl
     client.run(client.store.activate_policy(NewPolicy("old", BROKEN, "old.yaml")))
     applied(client, OTHER)
     problem = problem_of(roll_back(client, 2), 422, "InvalidPolicy")
-    assert problem["detail"] == "old.yaml has 2 problems; the policy in force stays as it is"
+    assert problem["detail"] == "old.yaml has 2 problems; the policy in force does not change"
     assert {error["line"] for error in problem["errors"]} == {1, 4}
     assert client.get("/policy").json()["version"] == 3
 

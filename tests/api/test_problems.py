@@ -63,9 +63,9 @@ def test_a_path_that_leads_nowhere_is_not_found(memory_client: Fleet, path: str)
 @pytest.mark.parametrize(
     ("path", "hint"),
     [
-        ("/", "the API is below /api/hyperfleet/v1, and /docs tells what there is"),
+        ("/", "the API is below /api/hyperfleet/v1; /docs lists its paths"),
         ("/v1", "the API is below /api/hyperfleet/v1"),
-        ("/v1/clusters/", "without the / at its end there is: /v1/clusters"),
+        ("/v1/clusters/", "without the / at the end it exists: /v1/clusters"),
         ("/v1/clusters/cls-1/statuses/", "there is: /v1/clusters/cls-1/statuses"),
         ("/docs/", "there is: /docs"),
         ("/v1/nothing/", "the API is below"),
@@ -130,7 +130,7 @@ def test_what_is_not_json_is_refused(memory_client: Fleet, content: bytes) -> No
     ("content", "message"),
     [
         (b"", "the body is empty; send JSON"),
-        (b'{"a": [1', "the body is not JSON: it ends too early, or in the midst of a surrogate pair"),
+        (b'{"a": [1', "the body is not JSON: it ends too early, or inside a surrogate pair"),
         (b'{"a": 1,}', "the body is not JSON: trailing comma in object (byte 8)"),
         (b'"\xff"', "the body is not JSON: a string in it is not UTF-8"),
         (b'{"a": 1e999}', "the body has a number that is too large for a 64-bit float"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from itertools import count
 from random import Random
 from typing import Any
 
@@ -108,18 +109,25 @@ def retold(timelines: ComparedTimelines, since: datetime) -> Told:
     return sorted(((move.time, move.subject, move.before, move.after) for move in moves), key=str)
 
 
+_COUNT = count()
+
+
 def happen(client: Fleet, cluster: dict[str, Any], pools: list[dict[str, Any]], random: Random) -> None:
-    """Let something happen: mostly a report, often the same as before."""
+    """Let something happen: mostly a report.
+
+    Each says something new, if only in its data: of heartbeats the log has the last one, so staleness is not exact.
+    """
+    data = {"count": next(_COUNT)}
     adapter = random.choice(("validation", "dns", "monitoring"))
     match random.choice(("report", "report", "report", "same", "pool", "pool", "edit", "retire")):
         case "report":
             generation = client.get(path_of(cluster)).json()["generation"]
             observed = random.choice((generation, max(1, generation - 1)))
-            client.report(cluster, adapter, random.choice(VERDICTS), generation=observed)
+            client.report(cluster, adapter, random.choice(VERDICTS), generation=observed, data=data)
         case "same":
-            client.post(f"{path_of(cluster)}/statuses", body(adapter, "True"))
+            client.post(f"{path_of(cluster)}/statuses", body(adapter, "True", data=data))
         case "pool":
-            client.report(random.choice(pools), "nodepool", random.choice(VERDICTS))
+            client.report(random.choice(pools), "nodepool", random.choice(VERDICTS), data=data)
         case "edit":
             labels = {"round": str(random.randrange(1000))}
             client.patch(path_of(cluster), {"labels": labels}, headers={"Content-Type": "application/json"})

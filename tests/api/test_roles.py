@@ -73,7 +73,7 @@ def address_of(operation: Operation) -> str:
     """Return the path of an operation with its examples in it."""
     path = operation.path
     for parameter in operation.parameters:
-        if parameter.place == "path":
+        if parameter.location == "path":
             path = path.replace(f"{{{parameter.name}}}", str(parameter.example))
     return ROOT + path
 
@@ -152,7 +152,7 @@ def compat_role_of(verb: str, path: str) -> Role:
 def test_the_policy_is_everybodys(memory_guarded: GuardedFleet) -> None:
     for method, path in (("POST", "/policy:reload"), ("PUT", "/policy"), ("POST", "/policy:rollback")):
         problem = problem_of(memory_guarded.act(method, path, name="red-admin"), 403, "Forbidden")
-        assert "red-admin sees those of some tenants only" in problem["detail"]
+        assert "red-admin sees only some tenants" in problem["detail"]
     assert memory_guarded.act("POST", "/policy:reload").status_code == 200
 
 

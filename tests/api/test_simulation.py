@@ -216,7 +216,7 @@ def test_a_policy_with_problems_is_refused_with_every_place(memory_client: Fleet
     problem = problem_of(memory_client.post("/policy:simulate", content=wrong), 422, "InvalidPolicy")
     places = {(error["pointer"], error["line"], error["column"]) for error in problem["errors"]}
     assert places == {("/requiredAdapters", 1, 19), ("/clusterConditions/0/evaluate/expr", 4, 25)}
-    assert problem["detail"] == "the body has 2 problems; the policy in force stays as it is"
+    assert problem["detail"] == "the body has 2 problems; the policy in force does not change"
     problem_of(memory_client.post("/policy:simulate"), 422, "InvalidPolicy")
 
 

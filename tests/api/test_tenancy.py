@@ -125,8 +125,8 @@ def probes_of(operation: Operation) -> Iterator[Probe]:
 
     Every value of a parameter is tried at the first place, which is another's, and at the last, which may be one's own.
     """
-    parameters = [each.name for each in operation.parameters if each.place == "query"]
-    headers = [each.name for each in operation.parameters if each.place == "header"]
+    parameters = [each.name for each in operation.parameters if each.location == "query"]
+    headers = [each.name for each in operation.parameters if each.location == "header"]
     places = places_of(operation.path, with_own=operation.method == "get")
     for path in places:
         is_main = path in (places[0], places[-1])
@@ -377,7 +377,7 @@ def test_a_filtered_watch_goes_on_to_tell_of_ones_own(own_world: World, query: s
 def filters(world: World) -> list[tuple[str, str]]:
     """Return the filters that a watch takes, with all values that are tried."""
     (operation,) = [each for each in list_operations(world.fleet.context) if each.id == "listClusters"]
-    names = {each.name for each in operation.parameters if each.place == "query"} - NO_FILTERS
+    names = {each.name for each in operation.parameters if each.location == "query"} - NO_FILTERS
     assert len(names) >= 8
     return [(name, value) for name in sorted(names) for value in VALUES[name]]
 

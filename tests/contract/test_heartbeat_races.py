@@ -208,7 +208,7 @@ async def test_a_heartbeat_that_waited_for_news_is_news_itself(barred: Barred) -
         news = await behind(barrier, servers.second.committer.submit(servers.reporting(said="False/Broken")))
         await servers.time.advance(SECOND)
         beat = await behind(barrier, servers.report(), 2)
-    assert (await news).verdicts[0].outcome == "aggregated"
+    assert (await news).results[0].outcome == "aggregated"
     result = await beat
     assert (result.heartbeat, result.results[0].outcome) == (None, "aggregated")
     history = await servers.first.store.read_transitions(HistoryQuery("cls-a", EVERYTHING, frozenset({"Ready"})))
@@ -242,7 +242,7 @@ async def test_a_heartbeat_that_waited_for_a_timer_wakes_its_adapter_up(barred: 
         timer = await behind(barrier, servers.second.committer.submit(Recompute("cls-a", StatusCause("deadline"))))
         beat = await behind(barrier, servers.report(), 2)
     await timer
-    assert (await beat).verdicts[0].outcome == "aggregated"
+    assert (await beat).results[0].outcome == "aggregated"
     stored = await servers.stored()
     assert stored.last_heard == servers.time.now
     dns = next(each for each in (await servers.read()).status.adapters if each.name == "dns")

@@ -95,7 +95,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Path | str:
 async def old(place: Path | str, anyio_backend: str) -> AsyncIterator[OldData]:
     """Load a database, migrate it and open it."""
     store = await _load_postgres(place) if isinstance(place, str) else _load_sqlite(place)
-    assert [migration.partition("_")[2] for migration in await store.migrate()] == ["report_rows", "log_of_changes"]
+    assert [migration.partition("_")[2] for migration in await store.migrate()][:2] == ["report_rows", "log_of_changes"]
     await store.open()
     yield OldData(store, msgspec.json.decode(read_data("as-it-was.json"), type=Everything))
     await store.close()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final
 
@@ -67,6 +68,7 @@ class Acknowledged(Struct, frozen=True):
     number: int
     outcome: str
     report_id: str
+    observed_time: datetime
 
 
 class Lane(Struct):
@@ -86,16 +88,16 @@ class Lane(Struct):
     async def report(self, channel: Channel) -> None:
         """Send the next report and remember the answer."""
         self.sent += 1
+        observed = datetime.now(UTC)
+        body = {**report_body(self.adapter, self.sent), "observedTime": observed}
         try:
-            status, answer = await channel.request(
-                "POST", f"{BASE}/clusters/{self.cluster}/statuses", report_body(self.adapter, self.sent)
-            )
+            status, answer = await channel.request("POST", f"{BASE}/clusters/{self.cluster}/statuses", body)
         except LostError:
             status = 0
         self.answers[status] = self.answers.get(status, 0) + 1
         if status == 200:
             (outcome,) = answer["outcomes"]
-            self.acknowledged.append(Acknowledged(self.sent, outcome["outcome"], outcome["reportId"]))
+            self.acknowledged.append(Acknowledged(self.sent, outcome["outcome"], outcome["reportId"], observed))
         else:
             await asyncio.sleep(_PAUSE)
 

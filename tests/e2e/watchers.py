@@ -164,7 +164,7 @@ def find_faults(watcher: Watcher, log: Sequence[LoggedEvent]) -> list[str]:
     for each in (told for told in expected if told.position <= first):
         state.pop(each.data["id"], None)
         state |= {each.data["id"]: each.data} if each.event != "deleted" else {}
-    if _without_times(state) != _without_times(watcher.state):
+    if state != watcher.state:
         faults.append(f"{watcher.view.path}: the list at {first} was not the state at {first}")
     due = [each for each in expected if each.position > first]
     if watcher.told != due:
@@ -172,9 +172,3 @@ def find_faults(watcher: Watcher, log: Sequence[LoggedEvent]) -> list[str]:
         surplus = [each.position for each in watcher.told if each not in due][:5]
         faults.append(f"{watcher.view.path}: not told of {missing}, told of {surplus}; {len(due)} were due")
     return faults
-
-
-def _without_times(state: dict[str, Any]) -> dict[str, Any]:
-    """Return a state without what heartbeats move: a list is newer there than the last event with an answer."""
-    text = json.dumps(state)
-    return dict(json.loads(text, object_hook=lambda each: {k: v for k, v in each.items() if k != "lastUpdated"}))

@@ -131,7 +131,9 @@ def test_a_heartbeat_before_the_deadline_moves_no_mark_and_no_flip(limit, steps,
         return  # the mark may end: that is computed
     beat = replace(stored, effective_time=now, last_heard=now)
     after = aggregate(world.resource, {"dns": beat}, world.policy, before, now)
-    assert (after.flapping, after.memory.flips) == (before.flapping, before.memory.flips)
+    assert after.flapping == before.flapping
+    for subject, flips in after.memory.flips.items():  # those that are too old to count are forgotten meanwhile
+        assert before.memory.flips[subject][-len(flips) :] == flips
     assert after.next_deadline == before.next_deadline
 
 

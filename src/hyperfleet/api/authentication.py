@@ -1,6 +1,6 @@
 """Finds out who sends a request, before the fast paths and the routes see it.
 
-It refuses nobody itself: the result is in the scope, and `callers` refuses a request with it when a handler needs a
+It does not refuse requests itself: the result is in the scope, and `callers` refuses a request when a handler needs a
 caller. So probes and the API description stay public, and each API writes a refusal in its own format.
 """
 

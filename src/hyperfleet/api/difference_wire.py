@@ -31,7 +31,9 @@ _DELETION: Final[Mapping[DifferenceKind, str]] = {
     "removed": "deletion not requested",
     "changed": "deletion requested at another time",
 }
-_TIMES: Final = frozenset({"lastUpdated", "lastTransitionTime", "since", "phaseSince", "createdAt", "updatedAt"})
+_TIMES: Final = frozenset(
+    {"lastUpdated", "lastTransitionTime", "since", "stateSince", "phaseSince", "createdAt", "updatedAt"}
+)
 
 
 class DifferenceAnswer(Struct, frozen=True, rename="camel"):

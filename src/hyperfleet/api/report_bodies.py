@@ -33,7 +33,7 @@ _IGNORED_KEYS: Final = (
 )
 
 
-class SentReport(Struct, frozen=True):
+class ReceivedReport(Struct, frozen=True):
     """A report as it was sent: its pointer in the body, and notes about it."""
 
     report: Report
@@ -45,7 +45,7 @@ class SentReport(Struct, frozen=True):
 class ReportsBody(Struct, frozen=True):
     """The reports of a body on one resource, or its errors."""
 
-    sent: tuple[SentReport, ...] = ()
+    sent: tuple[ReceivedReport, ...] = ()
     is_bundle: bool = False
     errors: tuple[BodyProblem, ...] = ()
 
@@ -54,7 +54,7 @@ class BatchItem(Struct, frozen=True):
     """One item of a batch: a report and its target, or errors."""
 
     target: Target | None = None
-    sent: SentReport | None = None
+    sent: ReceivedReport | None = None
     errors: tuple[BodyProblem, ...] = ()
 
 
@@ -123,7 +123,7 @@ class _Part(Struct, frozen=True):
     """One report of a body, or its errors."""
 
     pointer: str
-    sent: SentReport | None
+    sent: ReceivedReport | None
     errors: tuple[BodyProblem, ...]
 
 
@@ -133,7 +133,7 @@ def _read_part(at: str, body: object, redactor: Redactor) -> _Part:
     is_snake = isinstance(body, dict) and SNAKE_GENERATION in body
     key = SNAKE_GENERATION if is_snake else CAMEL_GENERATION
     notes = (*read.notes, *redacted.notes)
-    return _Part(at, SentReport(read.report, at, notes, key) if read.report is not None else None, read.errors)
+    return _Part(at, ReceivedReport(read.report, at, notes, key) if read.report is not None else None, read.errors)
 
 
 def _reading(parts: list[_Part], *, is_bundle: bool, errors: Iterable[BodyProblem] = ()) -> ReportsBody:

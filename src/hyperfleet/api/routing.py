@@ -40,7 +40,7 @@ def _move(route: Route, described: Mapping[tuple[str, str], Operation]) -> Route
 def _guard(endpoint: Endpoint, operation: Operation) -> Endpoint:
     """Check role and query parameters before an endpoint."""
     role = operation.role
-    has_query = any(parameter.place == "query" for parameter in operation.parameters)
+    has_query = any(parameter.location == "query" for parameter in operation.parameters)
 
     async def answer(request: Request) -> Response:
         if role is not None:

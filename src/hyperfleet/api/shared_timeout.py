@@ -6,7 +6,7 @@ from asyncio import AbstractEventLoop, CancelledError, Task, current_task, get_r
 from types import TracebackType
 from typing import Any, Final
 
-_TICKS: Final = 8  # per limit: a task may run up to an eighth longer, which nobody notices
+_TICKS: Final = 8  # per limit: a task may run up to an eighth longer, which does no harm
 
 
 class SharedTimeout:

@@ -23,8 +23,8 @@ from hyperfleet.api.past import answer_past_reports
 from hyperfleet.api.problems import Problem, Refused, from_body, from_error, from_query, from_refusal
 from hyperfleet.api.report_bodies import (
     BatchItem,
+    ReceivedReport,
     ReportsBody,
-    SentReport,
     generation_key_of,
     read_batch,
     read_batch_entry,
@@ -152,7 +152,7 @@ class _Statuses(Struct, frozen=True):
         plain = None if is_suspicious(raw, limits.depth) else read_plain(redacted.body)
         if plain is None:
             return read_reports(parse_json(raw, limits), limits.batch, redactor)
-        return ReportsBody((SentReport(plain, notes=redacted.notes, generation_key=generation_key_of(raw)),))
+        return ReportsBody((ReceivedReport(plain, notes=redacted.notes, generation_key=generation_key_of(raw)),))
 
     async def _accept(
         self, request: Request, target: Target, body: ReportsBody, *, first: int = 201, is_brief: bool = True
@@ -249,7 +249,7 @@ class _Batches(Struct, frozen=True):
         return AcceptReports(checked_target(entry.target), (submission,), caller, answer="outcome")
 
 
-def _submission(sent: SentReport, context: Context) -> Submission:
+def _submission(sent: ReceivedReport, context: Context) -> Submission:
     return Submission(sent.report, context.new_id(REPORT_PREFIX), sent.pointer, sent.generation_key)
 
 

@@ -111,12 +111,12 @@ class _View:
         # The start position replaces these two. Without them, equal searches share what they write.
         self._search = replace(search, query=replace(search.query, after=None, since=None), digest="")
 
-    async def follow(self, stretch: LogSegment) -> LogFrames:
-        """Write the transitions of a stretch of the log."""
-        changes = await changes_in(self._context.store, stretch)
-        return stretch.share((_EVENT, self._search), lambda: self._write_all(changes))
+    async def follow(self, segment: LogSegment) -> LogFrames:
+        """Write the transitions of a segment of the log."""
+        changes = await changes_in(self._context.store, segment)
+        return segment.share((_EVENT, self._search), lambda: self._write_all(changes))
 
-    def is_over(self, stretch: LogSegment) -> bool:
+    def is_over(self, segment: LogSegment) -> bool:
         """Never end."""
         return False
 

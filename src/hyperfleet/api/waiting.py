@@ -1,7 +1,7 @@
 """Waits until a resource is in a wanted state: one request, answered when it is, when it cannot be, or at a timeout.
 
-Every version is checked, also one that was replaced before anybody could read it. `services.wishes` defines what can be
-waited for, `services.waiting` decides whether it holds.
+Every version is checked, also one that was replaced before anybody could read it. `services.wait_query` reads what to
+wait for, `services.wait_check` decides whether a version meets it.
 """
 
 from __future__ import annotations
@@ -134,14 +134,14 @@ class _Wait(Struct, frozen=True):
         cursor, last_sent, step = self.start, time(), self._step(self.first)
         yield step
         while not step.is_last and time() < limit:
-            stretch = await self.tail.read(cursor, min(last_sent + QUIET, limit) - time())
+            segment = await self.tail.read(cursor, min(last_sent + QUIET, limit) - time())
             if self.tail.is_closing:
                 raise Overloaded("the server is stopping")
-            for version in self._versions(stretch):
+            for version in self._versions(segment):
                 if not step.is_last:
                     last_sent, step = time(), self._step(version)
                     yield step
-            cursor = stretch.upto if stretch else cursor
+            cursor = segment.upto if segment else cursor
             if time() >= last_sent + QUIET:
                 last_sent = time()
                 yield None
@@ -149,9 +149,9 @@ class _Wait(Struct, frozen=True):
     def _step(self, version: _Version) -> _Step:
         return _Step(version, check_version(self.waiting, version.answer))
 
-    def _versions(self, stretch: LogSegment | None) -> list[_Version]:
+    def _versions(self, segment: LogSegment | None) -> list[_Version]:
         """Return the versions of the resource in a part of the log that are newer than the first one."""
-        entries = stretch.entries if stretch else ()
+        entries = segment.entries if segment else ()
         later = [each for each in entries if each.position > self.first.revision and self.interest.classify(each)]
         return [_Version(entry.answer, entry.position) for entry in later]
 

@@ -113,11 +113,11 @@ class LogFrames(Struct, frozen=True):
 class LogView(Protocol):
     """What a watch sends of the log."""
 
-    async def follow(self, stretch: LogSegment) -> LogFrames:
+    async def follow(self, segment: LogSegment) -> LogFrames:
         """Write the frames of a part of the log."""
         ...
 
-    def is_over(self, stretch: LogSegment) -> bool:
+    def is_over(self, segment: LogSegment) -> bool:
         """Return whether nothing can follow."""
         ...
 
@@ -134,28 +134,28 @@ class ResourceView(Struct, frozen=True):
         """Write the initial list."""
         return b"".join([frame("added", mask_answer(answer.body, self.mask)) for answer in answers])
 
-    def catch_up(self, stretch: LogSegment, listed: Mapping[str, int]) -> bytes:
+    def catch_up(self, segment: LogSegment, listed: Mapping[str, int]) -> bytes:
         """Write what happened while the list was read, except what the list (id → revision) already includes."""
         return b"".join(
             [
                 frame(move, self._render(entry, move))
-                for entry in stretch.entries
+                for entry in segment.entries
                 if entry.position > listed.get(entry.resource_id, 0) and (move := self.interest.classify(entry))
             ]
         )
 
-    async def follow(self, stretch: LogSegment) -> LogFrames:
+    async def follow(self, segment: LogSegment) -> LogFrames:
         """Write the frames of a part of the log, each with its position."""
-        return stretch.share(self, lambda: self._follow(stretch))
+        return segment.share(self, lambda: self._follow(segment))
 
-    def is_over(self, stretch: LogSegment) -> bool:
+    def is_over(self, segment: LogSegment) -> bool:
         """Return whether nothing can follow: the only watched resource was removed."""
         return self.interest.resource_id is not None and any(
-            entry.type == "Removed" and self.interest.concerns(entry) for entry in stretch.entries
+            entry.type == "Removed" and self.interest.concerns(entry) for entry in segment.entries
         )
 
-    def _follow(self, stretch: LogSegment) -> LogFrames:
-        moves = [(entry, move) for entry in stretch.entries if (move := self.interest.classify(entry))]
+    def _follow(self, segment: LogSegment) -> LogFrames:
+        moves = [(entry, move) for entry in segment.entries if (move := self.interest.classify(entry))]
         if not moves:
             return LogFrames()
         frames = [frame(move, self._render(entry, move), entry.position) for entry, move in moves]
@@ -256,9 +256,9 @@ class _Listing:
             yield self._view.list(page)
         upto = await self._context.store.position()
         while self.position < upto and not self.is_over:
-            stretch = await self._context.tail.catch_up(self.position)
-            yield self._view.catch_up(stretch, listed)
-            self.position, self.is_over = stretch.upto, self._view.is_over(stretch)
+            segment = await self._context.tail.catch_up(self.position)
+            yield self._view.catch_up(segment, listed)
+            self.position, self.is_over = segment.upto, self._view.is_over(segment)
         if not self.is_over:
             yield frame("synced", b"{}", self.position)
 
@@ -270,12 +270,12 @@ async def follow_log(tail: LogTail, view: LogView, start: int) -> Frames:
     last_sent = time()
     while not tail.is_closing:
         try:
-            stretch = await tail.read(cursor, last_sent + QUIET - time())
-            written = await view.follow(stretch) if stretch else LogFrames()
+            segment = await tail.read(cursor, last_sent + QUIET - time())
+            written = await view.follow(segment) if segment else LogFrames()
         except HistoryPruned:
             yield frame("gone", msgspec.json.encode(from_code("Forgotten").document()))
             return
-        cursor = stretch.upto if stretch else cursor
+        cursor = segment.upto if segment else cursor
         frames, sent = written.frames, max(written.last, sent)
         if not frames and time() >= last_sent + QUIET:
             position = tail.known_until(cursor)
@@ -283,7 +283,7 @@ async def follow_log(tail: LogTail, view: LogView, start: int) -> Frames:
         if frames:
             yield frames
             last_sent = time()
-        if stretch and view.is_over(stretch):
+        if segment and view.is_over(segment):
             return
     yield _bookmark(tail.known_until(cursor))
 

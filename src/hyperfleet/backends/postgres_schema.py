@@ -9,10 +9,12 @@ from hyperfleet.backends.conversions import CONVERSIONS
 from hyperfleet.backends.migrations import load_migrations, pending, require_current
 from hyperfleet.backends.postgres_connections import Connection, transaction
 from hyperfleet.backends.postgres_loading import SQL
+from hyperfleet.backends.statements import load_statements
 from hyperfleet.errors import StoreUnavailable
 
 _LOG: Final = logging.getLogger(__name__)
 _MIGRATIONS: Final = load_migrations("postgres")
+_CONVERSION_SQL: Final = load_statements("postgres", "conversions")
 _CONVERTED_ROWS: Final = 5_000  # at a time: about 10 MB
 _OLDEST_SERVER: Final = 150_000  # as PostgreSQL writes 15.0
 
@@ -57,8 +59,8 @@ async def migrate(connection: Connection) -> list[str]:
 async def _convert(connection: Connection, subject: str) -> None:
     """Convert the rows of a migration in batches, so that memory is bounded."""
     convert = CONVERSIONS[subject]
-    await connection.execute(f"declare converted cursor for {SQL[f'read_{subject}']}")
+    await connection.execute(f"declare converted cursor for {_CONVERSION_SQL[f'read_{subject}']}")
     while rows := await connection.fetch(f"fetch {_CONVERTED_ROWS} from converted"):
         columns = zip(*[convert(*row) for row in rows], strict=True)
-        await connection.execute(SQL[f"write_{subject}"], *[list(column) for column in columns])
+        await connection.execute(_CONVERSION_SQL[f"write_{subject}"], *[list(column) for column in columns])
     await connection.execute("close converted")

@@ -20,6 +20,8 @@ from hyperfleet.ports import Clock
 SQL: Final = load_statements("sqlite")
 MIGRATIONS: Final = load_migrations("sqlite")
 
+_CONVERSION_SQL: Final = load_statements("sqlite", "conversions")
+
 _BUSY_TIMEOUT: Final = 10_000  # ms that a writer waits for writers of other processes; a transaction takes milliseconds
 _PAGE_SIZE: Final = 4096  # a report row fits into one page
 _CHECKPOINT: Final = 64_000  # pages of log at which a commit checkpoints: a limit, if the checkpointer fails
@@ -135,8 +137,8 @@ def migrate(connection: sqlite3.Connection, path: Path, clock: Clock) -> list[st
 
 def _convert(connection: sqlite3.Connection, subject: str) -> None:
     convert = CONVERSIONS[subject]
-    rows = (convert(*row) for row in connection.execute(SQL[f"read_{subject}"]))
-    connection.executemany(SQL[f"write_{subject}"], (tuple(map(_as_column, row)) for row in rows))
+    rows = (convert(*row) for row in connection.execute(_CONVERSION_SQL[f"read_{subject}"]))
+    connection.executemany(_CONVERSION_SQL[f"write_{subject}"], (tuple(map(_as_column, row)) for row in rows))
 
 
 def _as_column(value: object) -> object:

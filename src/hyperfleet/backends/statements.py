@@ -23,9 +23,9 @@ def sql_directory(engine: Engine) -> Traversable:
     return files("hyperfleet.backends") / "sql" / engine
 
 
-def load_statements(engine: Engine) -> Mapping[str, str]:
+def load_statements(engine: Engine, file: str = "statements") -> Mapping[str, str]:
     """Return the statements of an engine by name."""
-    return parse_statements((sql_directory(engine) / "statements.sql").read_text("utf-8"))
+    return parse_statements((sql_directory(engine) / f"{file}.sql").read_text("utf-8"))
 
 
 def parse_statements(text: str) -> Mapping[str, str]:

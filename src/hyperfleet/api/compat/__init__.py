@@ -1,4 +1,4 @@
-"""The dialect of the existing Go clients, below `/compat`: a presenter over the one model, which stores nothing itself.
+"""The API of the existing Go clients, below `/compat`: a view of the same model. It stores nothing itself.
 
-What is the same and what is deliberately different is told in `docs/compat.md`.
+`docs/compat.md` lists what is the same as in the original and what is deliberately different.
 """

@@ -1,4 +1,4 @@
-"""The application of the dialect, mounted at `/compat`: the original's paths, methods and errors."""
+"""The application of the compat API, mounted at `/compat`: paths, methods and errors of the original."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _ERRORS: Final = (CompatRefused, Refused, HTTPException, HyperFleetError, Except
 
 
 def mount(context: Context) -> Mount:
-    """Put the dialect together."""
+    """Build the application."""
 
     async def answer_error(request: Request, error: Exception) -> Response:
         return _answer_error(request, error, context)
@@ -58,11 +58,11 @@ def mount(context: Context) -> Mount:
     routes += _public_routes(context)
     app = Starlette(routes=routes, exception_handlers=dict.fromkeys(_ERRORS, answer_error))
     app.router.redirect_slashes = False
-    return Mount(PREFIX, _in_dialect(app, answer_problem))
+    return Mount(PREFIX, _adapt(app, answer_problem))
 
 
 def _guard(route: Route) -> Endpoint:
-    """Let in who has the role that a route needs."""
+    """Check the role before an endpoint."""
     endpoint: Endpoint = route.endpoint
     role = _role_of(route.path, route.methods or set())
 
@@ -81,8 +81,8 @@ def _role_of(path: str, methods: Collection[str]) -> Role:
     return "reporter" if path.endswith("/statuses") else "editor"
 
 
-def _in_dialect(app: ASGIApp, formatter: ProblemFormatter) -> ASGIApp:
-    """Let one slash at the end of a path be the same as none, and whatever fails be told in the dialect."""
+def _adapt(app: ASGIApp, formatter: ProblemFormatter) -> ASGIApp:
+    """Ignore one slash at the end of a path, and write problems in the format of the compat API."""
 
     async def pass_on(scope: Scope, receive: Receive, send: Send) -> None:
         format_problems_with(formatter, scope)
@@ -93,11 +93,11 @@ def _in_dialect(app: ASGIApp, formatter: ProblemFormatter) -> ASGIApp:
 
 
 def _public_routes(context: Context) -> list[Route]:
-    """Return what everybody may ask: what this is, and what it can do."""
+    """Return the routes without authentication: metadata and the API description."""
     document = describe(context)
 
-    async def name_itself(_: Request) -> Response:
-        """Say what this is."""
+    async def read_metadata(_: Request) -> Response:
+        """Answer the metadata of the API."""
         return answer({"id": "hyperfleet", "href": _ROOT, "kind": "API", "version": __version__, "build_time": ""})
 
     async def read_document(_: Request) -> Response:
@@ -105,7 +105,7 @@ def _public_routes(context: Context) -> list[Route]:
         return answer(document)
 
     async def read_page(_: Request) -> Response:
-        """List the operations for people; the document has the rest."""
+        """List the operations as a page; the OpenAPI document has the details."""
         lines = [
             f"<li><code>{method.upper()} {path}</code> {operation['summary']}</li>"
             for path, operations in document["paths"].items()
@@ -114,7 +114,7 @@ def _public_routes(context: Context) -> list[Route]:
         return HTMLResponse(_PAGE.format(lines="\n".join(lines)), headers=_PAGE_HEADERS)
 
     return [
-        Route(_ROOT, name_itself, methods=["GET"]),
+        Route(_ROOT, read_metadata, methods=["GET"]),
         Route(f"{BASE}/openapi", read_document, methods=["GET"]),
         Route(f"{BASE}/openapi.html", read_page, methods=["GET"]),
     ]
@@ -125,19 +125,19 @@ def _answer_error(request: Request, error: Exception, context: Context) -> Respo
         case HTTPException(status_code=405):
             return PlainTextResponse("Method Not Allowed\n", 405, {"Allow": _methods_of(request)})
         case HTTPException(status_code=404):
-            declined = CompatRefused(NO_ENDPOINT, f"there is nothing at {request.state.path}")
+            refused = CompatRefused(NO_ENDPOINT, f"there is no path {request.state.path}")
         case HTTPException():
-            declined = from_problem(from_http_error(error))
+            refused = from_problem(from_http_error(error))
         case CompatRefused():
-            declined = error
+            refused = error
         case Refused():
-            declined = from_problem(error.problem)
+            refused = from_problem(error.problem)
         case HyperFleetError():
             _LOG.warning("request %s: %s: %s", request.state.request_id, type(error).__name__, error)
-            declined = from_error(error)
+            refused = from_error(error)
         case _:
-            declined = from_error(error)  # it goes on to the envelope, which logs it
-    return answer_refused(declined, request, context.clock.now())
+            refused = from_error(error)  # it goes on to the request boundary, which logs it
+    return answer_refused(refused, request, context.clock.now())
 
 
 def _methods_of(request: Request) -> str:

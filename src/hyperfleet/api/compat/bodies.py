@@ -1,7 +1,7 @@
-"""What request bodies of the dialect mean: snake_case, and lenient where the original is. Handlers call this.
+"""Reads request bodies of the compat API: snake_case, and as lenient as the original. Handlers call this.
 
-What a name, a label or a condition may be is decided where it is for everybody: in `api.intake` and
-`aggregation.body`. Here is only what the dialect asks for otherwise.
+Names, labels and conditions are checked by the shared code, `api.resource_bodies` and `aggregation.body`. This module
+has only what differs.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from hyperfleet.model.report import REQUIRED_CONDITIONS, Report
 from hyperfleet.services.redaction import Redactor
 from hyperfleet.services.results import ResourceEdit
 
-# How far the clock of an adapter may be off.
+# How far the clock of an adapter may be off: the limits of the original.
 BEHIND: Final = timedelta(minutes=30)
 AHEAD: Final = timedelta(minutes=5)
 
@@ -35,21 +35,21 @@ _REPORT_KEYS: Final = ("adapter", "observed_generation", "observed_time", "condi
 _CONDITION_KEYS: Final = ("type", "status", "reason", "message")
 _NEW_KEYS: Final = ("name", "spec", "labels")
 _PATCH_KEYS: Final = ("spec", "labels", "references")
-MAX_GENERATION: Final = 2**31 - 1
+MAX_GENERATION: Final = 2**31 - 1  # an int32 in the original
 _NOT_OF_REASON: Final = re.compile(r"[^A-Za-z0-9_,:]+")
 
 
 async def read_object(request: Request, limits: RequestLimits) -> dict[str, Any]:
-    """Read a JSON object, of whatever media type it is said to be."""
-    said = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    body = await read_json(request, limits, (said,))
+    """Read a JSON object of any media type."""
+    media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    body = await read_json(request, limits, (media_type,))
     if not isinstance(body, dict):
         raise CompatRefused(INVALID, f"the body must be an object, not {name_type(body)}")
     return body
 
 
 def read_kind(body: Mapping[str, Any]) -> str:
-    """Read the kind of a resource to be made."""
+    """Read the kind of a new resource."""
     kind = body.get("kind")
     if kind is None or kind == "":
         raise _invalid("kind", "kind is required", "required")
@@ -59,7 +59,7 @@ def read_kind(body: Mapping[str, Any]) -> str:
 
 
 def read_new(body: Mapping[str, Any], kind: Kind) -> NewResource:
-    """Read a resource to be made; whatever is not asked for is ignored, as is what only the server sets."""
+    """Read a new resource; unknown fields and those that only the server sets are ignored."""
     if read_kind(body) != kind.name:
         raise _invalid("kind", f"kind must be '{kind.name}'", "enum")
     _refuse_references(body)
@@ -70,7 +70,7 @@ def read_new(body: Mapping[str, Any], kind: Kind) -> NewResource:
 
 
 def read_patch(body: Mapping[str, Any], kind: Kind) -> ResourceEdit:
-    """Read what shall be different. What is given replaces the whole, as there; nothing merges."""
+    """Read a patch. Each given field is replaced as a whole, as in the original; nothing is merged."""
     unknown = [key for key in body if key not in _PATCH_KEYS]
     if unknown:
         raise CompatRefused(MALFORMED, f'unknown field "{unknown[0][:80]}"')
@@ -88,7 +88,7 @@ def read_patch(body: Mapping[str, Any], kind: Kind) -> ResourceEdit:
 
 
 def read_reason(body: Mapping[str, Any]) -> str:
-    """Read why a resource shall be removed by force."""
+    """Read the reason for a forced removal."""
     reason = body.get("reason")
     if reason is None or reason == "":
         raise _invalid("reason", "reason is required", "required")
@@ -103,7 +103,7 @@ def read_reason(body: Mapping[str, Any]) -> str:
 
 
 def read_adapter_report(body: Mapping[str, Any], now: datetime, redactor: Redactor) -> Report:
-    """Read what an adapter reports; unknown fields are ignored."""
+    """Read a report; unknown fields are ignored."""
     known = redactor.redact({key: body[key] for key in _REPORT_KEYS if key in body}).body
     metadata, conditions = known.get("metadata"), known.get("conditions")
     if isinstance(metadata, dict):
@@ -113,29 +113,29 @@ def read_adapter_report(body: Mapping[str, Any], now: datetime, redactor: Redact
         known["conditions"] = [_known_part(condition) for condition in conditions]
     read = read_report(known)
     _check(read.errors)
-    assert read.report is not None  # noqa: S101  # or it had errors
+    assert read.report is not None  # noqa: S101  # without errors there is a report
     _check_range(read.report, now)
     return read.report
 
 
 def _known_part(condition: object) -> object:
-    """Return what is read of a condition, with a reason that we can keep."""
+    """Return the known fields of a condition, with a valid reason."""
     if not isinstance(condition, dict):
         return condition
     known = {key: condition[key] for key in _CONDITION_KEYS if key in condition}
     if isinstance(known.get("reason"), str):
-        known["reason"] = _mend_reason(known["reason"])
+        known["reason"] = _repair_reason(known["reason"])
     return known
 
 
-def _mend_reason(reason: str) -> str:
-    """Make a reason well-formed: nobody minded there, and a report must not be lost for a blank in it."""
-    mended = _NOT_OF_REASON.sub("_", reason.strip()).rstrip(",:")[:MAX_REASON]
-    return mended if not mended or mended[0].isalpha() else f"Reason_{mended}"[:MAX_REASON]
+def _repair_reason(reason: str) -> str:
+    """Make a reason valid: the original accepts any text, and a report must not be lost for a blank."""
+    repaired = _NOT_OF_REASON.sub("_", reason.strip()).rstrip(",:")[:MAX_REASON]
+    return repaired if not repaired or repaired[0].isalpha() else f"Reason_{repaired}"[:MAX_REASON]
 
 
 def _check_mandatory(conditions: list[object]) -> None:
-    """Refuse a report in which one is missing, in the words that adapters may look for."""
+    """Refuse a report without a mandatory condition, with the message of the original."""
     types = [each.get("type") for each in conditions if isinstance(each, dict)]
     for type_ in REQUIRED_CONDITIONS:
         if type_ not in types:
@@ -156,12 +156,12 @@ def _check_range(report: Report, now: datetime) -> None:
 
 
 def _without_null_labels(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Leave out labels that are null: to a Go program that is the same."""
+    """Drop null labels: Go programs treat them as absent."""
     return {key: value for key, value in body.items() if key != "labels" or value is not None}
 
 
 def _refuse_references(body: Mapping[str, Any]) -> None:
-    """Refuse references to other resources: no kind here has any, so every type of them is unknown."""
+    """Refuse references to other resources: no kind has any, so every reference type is unknown."""
     references = body.get("references")
     if references is not None and not isinstance(references, dict):
         raise _invalid("references", "field 'references' must be an object", "type")

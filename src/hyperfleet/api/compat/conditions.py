@@ -1,7 +1,7 @@
-"""Conditions of the dialect, made from a stored record whenever it is shown: pure, and nothing of them is stored.
+"""Conditions of the compat API, computed from a stored record whenever it is shown: pure, and never stored.
 
-`Reconciled` is our Ready without freshness, `LastKnownReconciled` our Available, `<Adapter>Successful` what a required
-adapter last said. When they moved is what we stored of those; what they say follows from the reports alone.
+`Reconciled` is our Ready without freshness, `LastKnownReconciled` our Available, `<Adapter>Successful` the last report
+of a required adapter. Transition times are those stored for Ready and Available; the rest follows from the reports.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ class ResourceCondition(Struct, frozen=True):
 
 
 def conditions_of(record: Record) -> tuple[ResourceCondition, ...]:
-    """Return the conditions of a resource; one whose kind requires no adapters has only those of its policy's rules."""
+    """Return the conditions of a resource; without required adapters, only those of the policy's rules."""
     required = tuple(record.status.memory.required_since)
     if not required:
         return tuple(_mapped(record, ()))
-    heard = {name: stored for name in required if (stored := _verdict_of(record, name)) is not None}
+    heard = {name: stored for name in required if (stored := _decided_report(record, name)) is not None}
     own = (
         _reconciled(record, required, heard),
         _last_known_reconciled(record, required, heard),
@@ -63,7 +63,7 @@ def conditions_of(record: Record) -> tuple[ResourceCondition, ...]:
 
 
 def type_of(adapter: str) -> str:
-    """Return the type of the condition about one adapter: `my-adapter` has `MyAdapterSuccessful`."""
+    """Return the condition type of an adapter: `my-adapter` has `MyAdapterSuccessful`."""
     return "".join(part[:1].upper() + part[1:] for part in adapter.split("-")) + SUCCESSFUL
 
 
@@ -92,7 +92,7 @@ def _reconciled(record: Record, required: tuple[str, ...], heard: Mapping[str, S
 def _explain_reconciled(
     resource: Resource, waited_for: list[str], heard: Mapping[str, StoredReport]
 ) -> tuple[str, str]:
-    if not waited_for:  # what is deleted and has been cleaned up is only there because something is below it
+    if not waited_for:  # a deleted resource that is cleaned up still exists only because of its children
         return (
             ("ReconciledWaitingForChildren", _WAITS_FOR_CHILDREN)
             if resource.is_deleting
@@ -104,7 +104,7 @@ def _explain_reconciled(
 
 
 def _is_done(stored: StoredReport | None, resource: Resource) -> bool:
-    """Tell whether an adapter has nothing left to do: nothing to make or, in a deletion, nothing to clean up."""
+    """Return whether an adapter is done: with its work or, during a deletion, with cleaning up."""
     if stored is None or not _is_current(stored, resource):
         return False
     if resource.is_deleting:
@@ -113,7 +113,7 @@ def _is_done(stored: StoredReport | None, resource: Resource) -> bool:
 
 
 def _reconciled_since(record: Record, heard: Mapping[str, StoredReport], *, is_true: bool) -> datetime:
-    """Return when it came to be so: when Ready did. Only silence parts the two, and that is news to Ready alone."""
+    """Return the transition time of Ready. The two differ only by staleness, which affects Ready alone."""
     ready = record.status.condition(READY)
     if ready is not None and ready.last_transition_time and (ready.status == TRUE) is is_true:
         return ready.last_transition_time
@@ -156,7 +156,7 @@ def _last_known_reason(required: tuple[str, ...], heard: Mapping[str, StoredRepo
 
 
 def _last_known_updated(heard: Collection[StoredReport], reason: str, generation: int, since: datetime) -> datetime:
-    """Return the oldest report that it rests on; while it is only kept from before, when it came to be so."""
+    """Return the time of the oldest report it is based on; if it is only kept from earlier, its transition time."""
     there = [stored for stored in heard if stored.report.observed_generation == generation]
     is_uniform = len(there) == len(heard)
     has_failed = any(stored.report.status_of(AVAILABLE) == FALSE for stored in there)
@@ -184,7 +184,7 @@ def _successful(record: Record, name: str, stored: StoredReport) -> ResourceCond
 
 
 def _mapped(record: Record, own: tuple[ResourceCondition, ...]) -> list[ResourceCondition]:
-    """Return what the rules of the policy say, by type. The dialect has no Unknown: such a condition is left out."""
+    """Return the conditions of the policy's rules, by type. The compat API has no Unknown; those are left out."""
     taken = {AVAILABLE, READY, *[condition.type for condition in own]}
     shown = [each for each in record.status.conditions if each.type not in taken and each.status != UNKNOWN]
     created = record.resource.created_time
@@ -206,8 +206,8 @@ def _mapped(record: Record, own: tuple[ResourceCondition, ...]) -> list[Resource
 # ── reports ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _verdict_of(record: Record, name: str) -> StoredReport | None:
-    """Return what an adapter last said, if that was True or False."""
+def _decided_report(record: Record, name: str) -> StoredReport | None:
+    """Return the last report of an adapter if its Available is True or False."""
     stored = record.reports.get(name)
     return stored if stored is not None and stored.report.status_of(AVAILABLE) != UNKNOWN else None
 

@@ -1,4 +1,4 @@
-"""The OpenAPI document of the dialect, from the places there are and the types that handlers encode."""
+"""The OpenAPI document of the compat API, from its collections and the types that handlers encode."""
 
 from __future__ import annotations
 
@@ -68,8 +68,8 @@ def describe(context: Context) -> Schema:
     has_authentication = context.authenticator is not None
     schemas = describe_types([ResourceShape, CompatAdapterStatus, CompatErrorBody])
     paths: Schema = {}
-    for place in list_collections(context):
-        paths |= _describe_collection(place)
+    for collection in list_collections(context):
+        paths |= _describe_collection(collection)
     return {
         "openapi": "3.1.0",
         "info": {"title": "HyperFleet, as the Go clients know it", "version": __version__},
@@ -79,11 +79,11 @@ def describe(context: Context) -> Schema:
     }
 
 
-def _describe_collection(place: ResourceCollection) -> Schema:
-    here, what = BASE + place.path, place.what
+def _describe_collection(collection: ResourceCollection) -> Schema:
+    here, what = BASE + collection.path, collection.what
     one = f"{here}/{{id}}"
     resource, report = refer("ResourceShape"), refer("AdapterStatus")
-    kinds = () if place.kind else (("kind", _TEXT),)
+    kinds = () if collection.kind else (("kind", _TEXT),)
     operations: Schema = {
         here: {
             "get": _operation(f"List: {what}", here, 200, _page_of(resource), query=(*_LIST, *kinds)),
@@ -100,7 +100,7 @@ def _describe_collection(place: ResourceCollection) -> Schema:
             "put": _operation(f"Report: {what}", one, 201, report, _REPORT),
         },
     }
-    operations[f"{one}/statuses"]["put"]["responses"]["204"] = {"description": "It was discarded; do not retry."}
+    operations[f"{one}/statuses"]["put"]["responses"]["204"] = {"description": "Discarded; do not retry."}
     return operations
 
 

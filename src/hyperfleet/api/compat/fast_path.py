@@ -1,6 +1,6 @@
-"""The fast lane of the dialect: reading one resource, and plain reports, without anything around them.
+"""The fast path of the compat API: reads of one resource and plain reports, without the router.
 
-As in `api.fastlane` and `api.report_lane`, whatever is unusual about a request makes it take the ordinary way.
+As in `api.read_fast_path` and `api.report_fast_path`, anything unusual about a request goes to the router.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from hyperfleet.services.callers import Caller
 from hyperfleet.services.reports import REPORT_PREFIX, AcceptReports, Submission
 from hyperfleet.services.results import Refusal, Reported, Target
 
-_CAMEL_CASE: Final = b'"observedGeneration"'  # the dialect knows none
+_CAMEL_CASE: Final = b'"observedGeneration"'  # the compat API has only snake_case
 _JSON_HEADERS: Final = (
     (b"content-type", b"application/json"),
     *[(name.lower().encode(), value.encode()) for name, value in HEADERS.items()],
@@ -43,7 +43,7 @@ _encode: Final = msgspec.json.Encoder().encode
 
 
 class _Route(Struct, frozen=True):
-    """Where the resources of a kind are, below a parent or not."""
+    """The path of the resources of a kind, below a parent or not."""
 
     kind: Kind
     pattern: re.Pattern[str]  # groups: parent, id, and `/statuses` if the path ends so
@@ -51,7 +51,7 @@ class _Route(Struct, frozen=True):
 
 
 class _Answer(Struct, frozen=True):
-    """What to answer."""
+    """A response."""
 
     status: int
     body: bytes = b""
@@ -59,17 +59,17 @@ class _Answer(Struct, frozen=True):
 
 
 class CompatFastPath:
-    """An application whose resources are read, and whose plain reports are accepted, at once."""
+    """ASGI middleware that answers plain reads of one resource and plain reports."""
 
     def __init__(self, app: ASGIApp, context: Context) -> None:
-        """Take what is usual off `app`."""
+        """Answer plain requests; `app` answers the rest."""
         self._app = app
         self._context = context
         self._timeout = SharedTimeout(context.limits.time.total_seconds())
         self._routes = list(_routes(context))
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
-        """Answer a usual request; pass everything else on."""
+        """Answer a plain request; pass everything else on."""
         if scope["type"] != "http" or not scope["path"].startswith(PREFIX) or scope["query_string"]:
             return self._app(scope, receive, send)
         return self._serve(scope, receive, send)
@@ -86,7 +86,7 @@ class CompatFastPath:
         await send({"type": "http.response.body", "body": answer.body})
 
     async def _answer(self, scope: Scope, upload: Upload) -> _Answer | None:
-        """Return the answer; None: the ordinary way finds it, or says what is wrong."""
+        """Return the answer; None: the router must answer."""
         caller, method = caller_or_none(scope), scope["method"]
         found = self._find(scope["path"]) if caller is not None and method in ("GET", "PUT") else None
         if found is None or caller is None:
@@ -95,7 +95,7 @@ class CompatFastPath:
         if method == "GET" and not is_statuses and caller.may("reader"):
             answer = await self._read(target, caller)
         elif method == "PUT" and is_statuses and caller.may("reporter"):
-            answer = await self._take(target, caller, upload)
+            answer = await self._accept(target, caller, upload)
         else:
             return None
         if answer is not None:
@@ -111,15 +111,17 @@ class CompatFastPath:
         return None
 
     async def _read(self, target: Target, caller: Caller) -> _Answer | None:
+        store, kind = self._context.store, target.kind.name
         try:
-            record = await self._context.store.read_record(target.kind.name, target.id, caller.scope, target.parent_id)
+            with self._timeout:
+                record = await store.read_record(kind, target.id, caller.scope, target.parent_id)
         except Exception:  # noqa: BLE001  # the router meets the same error and reports it
             return None
         if record is None:
             return None
         return _Answer(200, _encode(shape_resource(record, self._context.kinds)), _JSON_HEADERS)
 
-    async def _take(self, target: Target, caller: Caller, upload: Upload) -> _Answer | None:
+    async def _accept(self, target: Target, caller: Caller, upload: Upload) -> _Answer | None:
         context = self._context
         if not 0 < upload.length <= context.limits.body_bytes:
             return None
@@ -131,12 +133,12 @@ class CompatFastPath:
                     return None
                 submission = Submission(report, context.new_id(REPORT_PREFIX), generation_key="observed_generation")
                 command = AcceptReports(target, (submission,), caller, answer="report")
-                return _tell(await context.committer.submit(command), report.adapter)
-        except Exception:  # noqa: BLE001  # whatever it is, the ordinary way meets it too and says so
+                return _write_answer(await context.committer.submit(command), report.adapter)
+        except Exception:  # noqa: BLE001  # the router meets the same error and reports it
             return None
 
     def _report_of(self, raw: bytes, length: int) -> Report | None:
-        """Read a report; None: there is something to say about it."""
+        """Read a plain report; None: the router must read it."""
         context = self._context
         if len(raw) != length or _CAMEL_CASE in raw or is_suspicious(raw, context.limits.depth):
             return None
@@ -165,7 +167,7 @@ def _is_in_range(report: Report, now: datetime) -> bool:
     return in_time and report.observed_generation <= MAX_GENERATION
 
 
-def _tell(result: Reported | Refusal, adapter: str) -> _Answer | None:
+def _write_answer(result: Reported | Refusal, adapter: str) -> _Answer | None:
     cause = result.code if isinstance(result, Refusal) else result.results[0].cause
     if cause:
         is_discard = cause == "GenerationAhead" or isinstance(result, Reported)

@@ -1,7 +1,7 @@
-"""Lists in the dialect: what is asked for (`search`, `order`, `kind`), and finding one page of it.
+"""Lists in the compat API: reads `search`, `order` and `kind`, and finds one page.
 
-Where the store's index can tell everything, it finds the page and counts the rest. Otherwise we look at each resource
-that it cannot rule out, and sort them ourselves; how many that may be is bounded.
+If the index of the store can answer the search, the store finds and counts. Otherwise each resource that the index does
+not rule out is checked and sorted here; the number of these is limited.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ from hyperfleet.api.compat.shapes import ResourceShape, shape_resource
 from hyperfleet.model.kind import Kind, Kinds
 from hyperfleet.ports import OrderField, Query, Record, Scope
 
-MAX_EXAMINED: Final = 20_000  # resources of one request; a few seconds
+MAX_EXAMINED: Final = 20_000  # resources per request; a few seconds of work
 
 _Match: TypeAlias = tuple[ResourceShape, Record]
 
-_BATCH: Final = 500
+_BATCH: Final = 500  # records per read: some MB of memory
 _ORDER: Final = re.compile(r"([a-z_][a-z0-9_]*)(?: +(asc|desc))?")
 _INDEXED: Final[dict[str, OrderField]] = {"created_time": "createdAt", "name": "name"}
 
 
 class Order(Struct, frozen=True):
-    """One column to sort by."""
+    """A column to sort by."""
 
     column: str
     is_descending: bool = False
 
 
 class Listing(Struct, frozen=True):
-    """What is asked for."""
+    """The parameters of a list."""
 
     page: PageRequest
     search: Search
@@ -49,28 +49,28 @@ class Listing(Struct, frozen=True):
 
     @property
     def is_indexed(self) -> bool:
-        """Tell whether the store can find the page alone."""
+        """Return whether the store can find the page by its index."""
         is_sorted = len(self.orders) == 1 and self.orders[0].column in _INDEXED
         return self.search.is_exact and is_sorted and len(self.kinds) == 1
 
 
 class FoundPage(Struct, frozen=True):
-    """One page, and how many there are in all."""
+    """One page and the total count."""
 
     records: tuple[Record, ...]
     total: int
 
 
-# ── asking ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+# ── parameters ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def read_listing(request: Request, place: ResourceCollection) -> Listing:
-    """Read the parameters of a list; unknown ones are ignored, as there."""
+def read_listing(request: Request, collection: ResourceCollection) -> Listing:
+    """Read the parameters of a list; unknown ones are ignored, as in the original."""
     page = read_page(request)
-    if place.kind is not None:
-        _refuse_references(request, place.kind)
+    if collection.kind is not None:
+        _refuse_references(request, collection.kind)
     search = compile_search(request.query_params.get("search", ""))
-    return Listing(page, search, _read_orders(request), _read_kinds(request, place))
+    return Listing(page, search, _read_orders(request), _read_kinds(request, collection))
 
 
 def _read_orders(request: Request) -> tuple[Order, ...]:
@@ -82,25 +82,23 @@ def _read_orders(request: Request) -> tuple[Order, ...]:
 def _read_order(text: str) -> Order:
     match = _ORDER.fullmatch(text)
     if match is None or match[1] not in COLUMNS:
-        raise CompatRefused(
-            BAD_REQUEST, f"order: '{text[:80]}' is not a column, or a column with asc or desc behind it"
-        )
+        raise CompatRefused(BAD_REQUEST, f"order: '{text[:80]}' is not a column, optionally followed by asc or desc")
     return Order(match[1], match[2] == "desc")
 
 
-def _read_kinds(request: Request, place: ResourceCollection) -> tuple[Kind, ...]:
-    if place.kind is not None:
-        return (place.kind,)
+def _read_kinds(request: Request, collection: ResourceCollection) -> tuple[Kind, ...]:
+    if collection.kind is not None:
+        return (collection.kind,)
     name = request.query_params.get("kind", "").strip()
-    kind = place.context.kinds.get(name)
+    kind = collection.context.kinds.get(name)
     if name and kind is None:
         message = f"unknown kind '{name[:80]}'"
         raise CompatRefused(INVALID, message, (FieldError("kind", message, "enum"),))
-    return (kind,) if kind else tuple(place.context.kinds)
+    return (kind,) if kind else tuple(collection.context.kinds)
 
 
 def _refuse_references(request: Request, kind: Kind) -> None:
-    """Refuse to filter by references: they must be asked for in full, and no kind here has any."""
+    """Refuse filters by reference: both parameters are needed, and no kind has references."""
     type_, target = (request.query_params.get(name, "").strip() for name in ("ref_type", "ref_target_id"))
     if bool(type_) != bool(target):
         missing = "ref_target_id" if type_ else "ref_type"
@@ -111,19 +109,19 @@ def _refuse_references(request: Request, kind: Kind) -> None:
         raise CompatRefused(INVALID, message, (FieldError("ref_type", message, "enum"),))
 
 
-# ── finding ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+# ── search ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def find_page(listing: Listing, place: ResourceCollection, parent_id: str | None, scope: Scope) -> FoundPage:
-    """Find one page of what is asked for and may be seen."""
+async def find_page(listing: Listing, collection: ResourceCollection, parent_id: str | None, scope: Scope) -> FoundPage:
+    """Find one page of matching resources within the scope."""
     queries = [Query(kind.name, scope, parent_id, listing.search.terms) for kind in listing.kinds]
     if listing.is_indexed:
-        return await _find_indexed(listing, place, queries[0])
-    return await _find_examined(listing, place, queries)
+        return await _find_indexed(listing, collection, queries[0])
+    return await _find_examined(listing, collection, queries)
 
 
-async def _find_indexed(listing: Listing, place: ResourceCollection, query: Query) -> FoundPage:
-    (order,), store = listing.orders, place.context.store
+async def _find_indexed(listing: Listing, collection: ResourceCollection, query: Query) -> FoundPage:
+    (order,), store = listing.orders, collection.context.store
     query = replace(
         query,
         order=_INDEXED[order.column],
@@ -136,40 +134,40 @@ async def _find_indexed(listing: Listing, place: ResourceCollection, query: Quer
     return FoundPage(tuple(records[id_] for id_ in ids if id_ in records), await store.count(query))
 
 
-async def _find_examined(listing: Listing, place: ResourceCollection, queries: list[Query]) -> FoundPage:
+async def _find_examined(listing: Listing, collection: ResourceCollection, queries: list[Query]) -> FoundPage:
     matching: list[_Match] = []
     examined = 0
     for query in queries:
-        async for records in _walk(query, place):
+        async for records in _walk(query, collection):
             examined += len(records)
             if examined > MAX_EXAMINED:
                 message = (
-                    f"more than {MAX_EXAMINED} resources would have to be looked at; ask for a label or a name too"
+                    f"more than {MAX_EXAMINED} resources would have to be checked; search by a label or a name as well"
                 )
                 raise CompatRefused(BAD_REQUEST, message)
-            matching += await asyncio.to_thread(_examine, records, listing.search, place.context.kinds)
+            matching += await asyncio.to_thread(_examine, records, listing.search, collection.context.kinds)
     _sort(matching, listing.orders)
     start = listing.page.offset
     records = tuple(record for _, record in matching[start : start + listing.page.size])
     return FoundPage(records, len(matching))
 
 
-async def _walk(query: Query, place: ResourceCollection) -> AsyncIterator[tuple[Record, ...]]:
-    """Yield the resources of a query, a batch at a time."""
-    store, query = place.context.store, replace(query, order="createdAt", limit=_BATCH)
+async def _walk(query: Query, collection: ResourceCollection) -> AsyncIterator[tuple[Record, ...]]:
+    """Yield the resources of a query in batches."""
+    store, query = collection.context.store, replace(query, order="createdAt", limit=_BATCH)
     while found := await store.find(query):
         yield await store.read_records([answer.id for answer in found], query.scope)
         query = replace(query, after=(found[-1].key, found[-1].id))
 
 
 def _examine(records: tuple[Record, ...], search: Search, kinds: Kinds) -> list[_Match]:
-    """Return those of some resources that a search holds for, as they are shown and as they are stored."""
+    """Return the matching resources, as shown and as stored."""
     shown = [(shape_resource(record, kinds), record) for record in records]
     return [match for match in shown if search.holds(match[0])]
 
 
 def _sort(matching: list[_Match], orders: tuple[Order, ...]) -> None:
-    """Sort by each column, the last one first, so that the first one decides; what is absent comes last, as in SQL."""
+    """Sort by each column, the last one first, so that the first one decides; absent values come last, as in SQL."""
     matching.sort(key=lambda pair: pair[0].id)
     for order in reversed(orders):
         read = COLUMNS[order.column]

@@ -1,4 +1,4 @@
-"""`page` and `size` of lists in the dialect; what is wrong with both is told together."""
+"""`page` and `size` of lists in the compat API; errors of both are reported together."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from starlette.requests import Request
 
 from hyperfleet.api.compat.problems import INVALID, CompatRefused, FieldError
 
+# The limits of the original, except MAX_PAGE: it keeps offsets within what databases skip in seconds.
 DEFAULT_SIZE: Final = 20
 MAX_SIZE: Final = 100
 MAX_PAGE: Final = 100_000
@@ -18,19 +19,19 @@ _INTEGER: Final = re.compile(r"[+-]?[0-9]{1,10}")
 
 
 class PageRequest(Struct, frozen=True):
-    """Which part of a list is asked for."""
+    """The requested page of a list."""
 
     number: int
     size: int
 
     @property
     def offset(self) -> int:
-        """Return how many come before it."""
+        """Return the number of items before it."""
         return (self.number - 1) * self.size
 
 
 def read_page(request: Request) -> PageRequest:
-    """Read which page is asked for."""
+    """Read the requested page."""
     asked = [("page", 1, MAX_PAGE), ("size", DEFAULT_SIZE, MAX_SIZE)]
     read = [_read(request, *each) for each in asked]
     errors = sorted(

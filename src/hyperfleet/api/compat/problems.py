@@ -1,7 +1,7 @@
-"""What went wrong, in the dialect's words and codes. The only place that knows which of ours has which of theirs.
+"""Problem documents of the compat API. The only module that maps our codes to those of the original.
 
-Handlers raise `CompatRefused` for what only the dialect refuses; shared code refuses with `api.problems.Problem`,
-and is translated. As everywhere, nothing internal is told.
+Handlers raise `CompatRefused` for what only the compat API refuses; problems of shared code come as
+`api.problems.Problem` and are translated. As everywhere, internal details are never shown.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from hyperfleet.services.callers import EXPIRED
 from hyperfleet.services.tracing import CURRENT_SPAN
 
 PREFIX: Final = "HYPERFLEET-"
-TYPES: Final = "https://api.hyperfleet.io/errors/"  # a name, not an address: clients compare it
+TYPES: Final = "https://api.hyperfleet.io/errors/"  # an identifier, not a URL: clients compare it
 
 
 class CompatProblemType(Struct, frozen=True):
@@ -64,7 +64,7 @@ CATALOGUE: Final[Mapping[str, CompatProblemType]] = {
     UNAVAILABLE: CompatProblemType(503, "service-unavailable", "Service Unavailable"),
 }
 
-# Ours that are not told by their status alone.
+# Our codes that are not mapped by their status.
 _CODES: Final[Mapping[str, str]] = {"NameTaken": EXISTS, "InvalidRequest": BAD_REQUEST, "Unauthenticated": "AUT-001"}
 _CODES_BY_STATUS: Final[Mapping[int, str]] = {
     400: INVALID,
@@ -76,7 +76,7 @@ _CODES_BY_STATUS: Final[Mapping[int, str]] = {
     429: "LMT-001",
     503: UNAVAILABLE,
 }
-# Of the statuses that the original never has, these are kept: they say more than a 400 or a 500 would.
+# The original never answers these; they are kept because they say more than a 400 or 500.
 _KEPT: Final = frozenset({408, 413, 414, 415})
 _MALFORMED: Final = frozenset({"MalformedJson", "BadEncoding"})
 _CONSTRAINTS: Final[Mapping[str, str]] = {
@@ -93,7 +93,7 @@ _INDEX: Final = re.compile(r"\.(\d+)(?=\.|$)")
 
 
 class FieldError(Struct, frozen=True):
-    """One thing that is wrong, and with which field."""
+    """One error and its field."""
 
     field: str
     message: str
@@ -102,7 +102,7 @@ class FieldError(Struct, frozen=True):
 
 
 class CompatErrorBody(Struct, frozen=True):
-    """A problem document of the dialect."""
+    """A problem document of the compat API."""
 
     type: str
     title: str
@@ -116,7 +116,7 @@ class CompatErrorBody(Struct, frozen=True):
 
 
 class CompatRefused(Exception):  # noqa: N818  # never leaves this package: the application answers it
-    """Ends a request with a problem of the dialect."""
+    """Ends a request with a problem of the compat API."""
 
     def __init__(
         self,
@@ -128,7 +128,7 @@ class CompatRefused(Exception):  # noqa: N818  # never leaves this package: the 
         headers: Mapping[str, str] | None = None,
         counts_as: str = "",
     ) -> None:
-        """Carry the problem to the edge; `status`: another one than its code has; `counts_as`: our code for it."""
+        """Keep the problem; `status` overrides that of the code; `counts_as` is our own code for it."""
         self.code = code
         self.counts_as = counts_as or PREFIX + code
         self.detail = detail
@@ -139,12 +139,12 @@ class CompatRefused(Exception):  # noqa: N818  # never leaves this package: the 
 
 
 def not_found(kind: str, id_: str) -> CompatRefused:
-    """Say that there is no such resource, or none that the caller may see."""
+    """Return the problem of a resource that does not exist, or that the caller may not see."""
     return CompatRefused(NO_RESOURCE, f"{kind} with id='{id_}' not found")
 
 
 def from_problem(problem: Problem) -> CompatRefused:
-    """Say in the dialect what the shared code refused."""
+    """Translate a problem of shared code."""
     status, code = problem.status, _code_of(problem)
     errors = tuple([_field_error(fault) for fault in problem.errors])
     detail = errors[0].message if errors and code in (INVALID, MALFORMED) else problem.detail
@@ -165,27 +165,27 @@ def _code_of(problem: Problem) -> str:
 
 
 def from_error(error: Exception) -> CompatRefused:
-    """Say that something failed here, without telling what is inside."""
+    """Translate an error, without internal details."""
     return from_problem(problems.from_error(error))
 
 
-def answer_refused(declined: CompatRefused, request: Request, now: datetime) -> Response:
+def answer_refused(refused: CompatRefused, request: Request, now: datetime) -> Response:
     """Answer a request with a problem."""
-    note_problem(request.scope, declined.counts_as)
-    entry, state, here = CATALOGUE[declined.code], request.scope.get("state", {}), CURRENT_SPAN.get()
+    note_problem(request.scope, refused.counts_as)
+    entry, state, here = CATALOGUE[refused.code], request.scope.get("state", {}), CURRENT_SPAN.get()
     body = CompatErrorBody(
         f"{TYPES}{entry.slug}",
         entry.title,
-        declined.status,
-        declined.detail,
+        refused.status,
+        refused.detail,
         state.get("path", request.scope["path"]),
-        f"{PREFIX}{declined.code}",
+        f"{PREFIX}{refused.code}",
         now,
         here.trace_id if here is not None else state.get("request_id", ""),
-        declined.errors or UNSET,
+        refused.errors or UNSET,
     )
-    headers = {**declined.headers, "Vary": "Authorization"}
-    return Response(msgspec.json.encode(body), declined.status, headers, problems.MEDIA_TYPE)
+    headers = {**refused.headers, "Vary": "Authorization"}
+    return Response(msgspec.json.encode(body), refused.status, headers, problems.MEDIA_TYPE)
 
 
 def _field_error(fault: FaultBody) -> FieldError:
@@ -194,7 +194,7 @@ def _field_error(fault: FaultBody) -> FieldError:
 
 
 def spell_field(pointer: str) -> str:
-    """Spell a JSON pointer as the dialect does: `spec.a.b`, `conditions[0].type`, `labels[env]`."""
+    """Write a JSON pointer as the original does: `spec.a.b`, `conditions[0].type`, `labels[env]`."""
     if pointer.startswith("/labels/"):
         key = pointer.removeprefix("/labels/").replace("~1", "/").replace("~0", "~")
         return f"labels[{key}]"

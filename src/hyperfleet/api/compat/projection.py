@@ -1,4 +1,4 @@
-"""`fields` in the dialect: which parts of a resource are answered; the id is always among them."""
+"""`fields` in the compat API: the requested parts of a resource, and always its id."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _CONDITION: Final = tuple([each.name for each in msgspec.structs.fields(Resource
 _OWNER: Final = tuple([each.name for each in msgspec.structs.fields(OwnerReference)])
 _STATUS: Final = ("status", "conditions")
 
-# Everything that can be asked for, and what it keeps. Maps are answered whole: nothing inside them has a name here.
+# Every allowed field and the path it keeps. Maps are kept whole: their keys cannot be selected.
 _KNOWN: Final[dict[str, Path]] = {
     **{name: (name,) for name in (*_SCALARS, "references")},
     "status.*": _STATUS,
@@ -30,15 +30,15 @@ _KNOWN: Final[dict[str, Path]] = {
 
 
 def read_projection(request: Request) -> tuple[Path, ...]:
-    """Read which fields are asked for; none: all of them."""
+    """Read the requested fields; none: all."""
     texts = [name.strip() for value in request.query_params.getlist("fields") for name in value.split(",")]
     names = [name for name in texts if name]
     for name in names:
         if name not in _KNOWN:
-            raise CompatRefused(BAD_REQUEST, f"there is no field '{name[:80]}' to be selected")
+            raise CompatRefused(BAD_REQUEST, f"there is no field '{name[:80]}' to select")
     return tuple(dict.fromkeys(_KNOWN[name] for name in names))
 
 
 def project(shape: ResourceShape, paths: tuple[Path, ...]) -> ResourceShape | dict[str, Any]:
-    """Return what is asked for of a resource."""
+    """Return the requested parts of a resource."""
     return apply_mask(msgspec.json.decode(msgspec.json.encode(shape)), paths) if paths else shape

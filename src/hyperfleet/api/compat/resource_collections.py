@@ -1,6 +1,6 @@
-"""Where resources are in the dialect: each kind at `/nodepools`, children also below their parent, all at `/resources`.
+"""The collections of the compat API: each kind at `/nodepools`, children also below their parent, all at `/resources`.
 
-The handlers of `resources` and `statuses` ask here which resource a path is about.
+The handlers of `resources` and `statuses` ask here which resource a path names.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from hyperfleet.model.kind import Kind
 from hyperfleet.ports import Record
 from hyperfleet.services.results import Refusal, Target
 
-PREFIX: Final = "/compat"  # where the dialect is mounted
+PREFIX: Final = "/compat"  # where the compat API is mounted
 HEADERS: Final = {"Vary": "Authorization"}
 
 
@@ -36,17 +36,17 @@ class ResourceCollection(Struct, frozen=True):
 
     @property
     def path(self) -> str:
-        """Return where it is, below the base path."""
+        """Return its path, below the base path."""
         above = f"/{self.parent.plural}/{{parent_id}}" if self.parent else ""
         return f"{above}/{self.kind.plural if self.kind else 'resources'}"
 
     @property
     def what(self) -> str:
-        """Name what is here, for people."""
+        """Return the name of its items, for people."""
         return self.kind.name if self.kind else "Resource"
 
     async def find(self, request: Request) -> Record:
-        """Return the resource that a path names; below a parent, that must be there first."""
+        """Return the resource that a path names; a parent in the path must exist."""
         id_, parent_id = str(request.path_params["id"]), await self.find_parent(request)
         record = await self._read(id_, parent_id, request) if is_id(id_) else None
         if record is None:
@@ -54,7 +54,7 @@ class ResourceCollection(Struct, frozen=True):
         return record
 
     async def find_reported(self, request: Request) -> Target:
-        """Return the resource that a path names, to be reported on; it is read only where the path has no kind."""
+        """Return the target of a report; the resource is read only if the path has no kind."""
         if self.kind is None:
             return await self.find_target(request)
         id_, parent_id = str(request.path_params["id"]), request.path_params.get("parent_id")
@@ -63,7 +63,7 @@ class ResourceCollection(Struct, frozen=True):
         return Target(self.kind, id_, parent_id)
 
     async def find_target(self, request: Request) -> Target:
-        """Return the resource that a path names, to be written to."""
+        """Return the target of a write."""
         record = await self.find(request)
         return Target(kind_of(record, self.context.kinds), record.resource.id, record.resource.parent_id)
 
@@ -76,8 +76,8 @@ class ResourceCollection(Struct, frozen=True):
             raise not_found(self.parent.name, id_)
         return id_
 
-    def decline(self, refusal: Refusal, id_: str) -> CompatRefused | Refused:
-        """Say why nothing was written."""
+    def refuse(self, refusal: Refusal, id_: str) -> CompatRefused | Refused:
+        """Translate a refusal."""
         return not_found(self.what, id_) if refusal.code == "NotFound" else Refused(from_refusal(refusal))
 
     async def _read(self, id_: str, parent_id: str | None, request: Request) -> Record | None:
@@ -88,7 +88,7 @@ class ResourceCollection(Struct, frozen=True):
 
 
 def list_collections(context: Context) -> Iterator[ResourceCollection]:
-    """Yield every collection there is."""
+    """Yield every collection."""
     for kind in context.kinds:
         yield ResourceCollection(context, kind)
         above = context.kinds.get(kind.parent) if kind.parent else None

@@ -1,4 +1,4 @@
-"""Resources in the dialect: making, reading, changing and deleting them, for every place where they are."""
+"""Resources in the compat API: create, read, change and delete them in every collection."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from hyperfleet.services.results import Refusal, Target
 def routes(context: Context) -> list[Route]:
     """Return the routes of this module, below the base path."""
     found = []
-    for place in list_collections(context):
-        handlers, one = _Resources(place), f"{place.path}/{{id}}"
+    for collection in list_collections(context):
+        handlers, one = _Resources(collection), f"{collection.path}/{{id}}"
         found += [
-            Route(place.path, handlers.list, methods=["GET"]),
-            Route(place.path, handlers.create, methods=["POST"]),
+            Route(collection.path, handlers.list, methods=["GET"]),
+            Route(collection.path, handlers.create, methods=["POST"]),
             Route(one, handlers.read, methods=["GET"]),
             Route(one, handlers.patch, methods=["PATCH"]),
             Route(one, handlers.delete, methods=["DELETE"]),
@@ -38,33 +38,33 @@ def routes(context: Context) -> list[Route]:
 
 
 class _Resources(Struct, frozen=True):
-    """The handlers of one place."""
+    """The handlers of one collection."""
 
-    place: ResourceCollection
+    collection: ResourceCollection
 
     @property
     def context(self) -> Context:
         """Return the services behind the API."""
-        return self.place.context
+        return self.collection.context
 
     async def list(self, request: Request) -> Response:
-        """Return one page of resources."""
+        """Answer one page of resources."""
         projection = read_projection(request)
-        listing = read_listing(request, self.place)
-        parent_id = await self.place.find_parent(request)
-        found = await find_page(listing, self.place, parent_id, caller_of(request).scope)
+        listing = read_listing(request, self.collection)
+        parent_id = await self.collection.find_parent(request)
+        found = await find_page(listing, self.collection, parent_id, caller_of(request).scope)
         items = [project(shape_resource(record, self.context.kinds), projection) for record in found.records]
         return answer(CompatPage(items, listing.page.number, len(items), found.total))
 
     async def create(self, request: Request) -> Response:
-        """Add a resource."""
+        """Create a resource."""
         body = await read_object(request, self.context.limits)
-        kind = self.place.kind or self._kind_of(body)
+        kind = self.collection.kind or self._kind_of(body)
         read = read_new(body, kind)
-        if kind.parent is not None and self.place.parent is None:
+        if kind.parent is not None and self.collection.parent is None:
             message = f"a {kind.name} is created below its {kind.parent}"
             raise CompatRefused(INVALID, message, (FieldError("kind", message),), status=422)
-        parent_id = await self.place.find_parent(request)
+        parent_id = await self.collection.find_parent(request)
         command = Create(
             kind=kind,
             id=self.context.new_id(kind.id_prefix),
@@ -78,43 +78,43 @@ class _Resources(Struct, frozen=True):
         )
         result = await self.context.committer.submit(command)
         if isinstance(result, Refusal):
-            raise _decline_creation(result, kind, parent_id)
+            raise _refuse_creation(result, kind, parent_id)
         return answer(shape_resource(result.record, self.context.kinds), 201)
 
     async def read(self, request: Request) -> Response:
-        """Return a resource; also one that is being deleted."""
+        """Answer a resource; also one that is being deleted."""
         projection = read_projection(request)
-        record = await self.place.find(request)
+        record = await self.collection.find(request)
         return answer(project(shape_resource(record, self.context.kinds), projection))
 
     async def patch(self, request: Request) -> Response:
-        """Give a resource another spec, other labels, or both."""
+        """Replace the spec, the labels, or both."""
         body = await read_object(request, self.context.limits)
-        target = await self.place.find_target(request)
+        target = await self.collection.find_target(request)
         context, change = self.context, read_patch(body, target.kind)
         command = Edit(target, change, caller_of(request), context.check_spec, tenancy=context.tenancy)
         result = await self.context.committer.submit(command)
         if isinstance(result, Refusal):
-            raise self._decline(result, target)
-        if result.record.resource.is_deleting:  # then nothing changed, for everything else is refused
+            raise self._refuse(result, target)
+        if result.record.resource.is_deleting:  # nothing changed: any other edit is refused
             raise _being_deleted(target.kind.name, target.id)
         return answer(shape_resource(result.record, self.context.kinds))
 
     async def delete(self, request: Request) -> Response:
-        """Ask for a resource to go."""
-        target = await self.place.find_target(request)
+        """Request the deletion of a resource."""
+        target = await self.collection.find_target(request)
         result = await self.context.committer.submit(Delete(target, caller_of(request)))
         if isinstance(result, Refusal):
-            raise self._decline(result, target)
+            raise self._refuse(result, target)
         return answer(shape_resource(result.record, self.context.kinds), 202)
 
     async def force_delete(self, request: Request) -> Response:
-        """Remove a resource that is being deleted, and what is below it, without waiting for adapters."""
+        """Remove a resource that is being deleted, and its children, without waiting for adapters."""
         reason = read_reason(await read_object(request, self.context.limits))
-        target = await self.place.find_target(request)
+        target = await self.collection.find_target(request)
         result = await self.context.committer.submit(ForceDelete(target, reason, caller_of(request)))
         if isinstance(result, Refusal):
-            raise self._decline(result, target)
+            raise self._refuse(result, target)
         return Response(status_code=204)
 
     # steps
@@ -127,7 +127,7 @@ class _Resources(Struct, frozen=True):
             raise CompatRefused(INVALID, message, (FieldError("kind", message, "enum"),))
         return kind
 
-    def _decline(self, refusal: Refusal, target: Target) -> CompatRefused | Refused:
+    def _refuse(self, refusal: Refusal, target: Target) -> CompatRefused | Refused:
         match refusal.code:
             case "BeingDeleted":
                 return _being_deleted(target.kind.name, target.id)
@@ -135,10 +135,10 @@ class _Resources(Struct, frozen=True):
                 return CompatRefused(CONFLICT, f"{target.kind.name} '{target.id}' is not marked for deletion")
             case "InvalidSpec":
                 return _invalid_spec(refusal, target.kind)
-        return self.place.decline(refusal, target.id)
+        return self.collection.refuse(refusal, target.id)
 
 
-def _decline_creation(refusal: Refusal, kind: Kind, parent_id: str | None) -> CompatRefused | Refused:
+def _refuse_creation(refusal: Refusal, kind: Kind, parent_id: str | None) -> CompatRefused | Refused:
     match refusal.code:
         case "NameTaken":
             return CompatRefused(EXISTS, f"This {kind.name} already exists")

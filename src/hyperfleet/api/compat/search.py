@@ -1,7 +1,7 @@
-"""What a `search` means: its fields, whether a resource fulfils it, and how much of that the store can find for us.
+"""The meaning of a `search`: its fields, whether a resource matches, and which part of it the store's index can find.
 
-A search is a tree (`syntax`). `compile_search` checks it once; `holds` tells of one resource as it is shown. What can
-be asked of the store's index are terms: each is necessary, and if they say all there is to say, they are enough.
+A search is a tree (`syntax`). `compile_search` checks it once; `holds` checks one resource as it is shown. Index terms
+are derived from it: each is necessary, and if `is_exact`, together they are sufficient.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ _CONDITIONS: Final = "status.conditions."
 _DAY: Final = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _TYPE: Final = re.compile(r"[A-Z][A-Za-z0-9]*")
 _ORDERED: Final[Mapping[Operator, Callable[[Any, Any], bool]]] = {"<": lt, "<=": le, ">": gt, ">=": ge}
-_WORDED: Final[frozenset[Operator]] = frozenset({"like", "ilike"})
+_PATTERN_OPERATORS: Final[frozenset[Operator]] = frozenset({"like", "ilike"})
 
 
 class Search(Struct, frozen=True):
-    """A search that was checked; `is_exact`: the terms alone say it all."""
+    """A checked search; `is_exact`: the terms alone decide."""
 
     holds: Callable[[ResourceShape], bool]
     terms: tuple[TokenTerm, ...] = ()
@@ -48,7 +48,7 @@ EVERYTHING: Final = Search(lambda _: True)
 
 
 def compile_search(text: str) -> Search:
-    """Read and check a search; an empty one asks for everything."""
+    """Parse and check a search; an empty one matches everything."""
     if not text.strip():
         return EVERYTHING
     node = parse(text.strip())
@@ -90,11 +90,11 @@ COLUMNS: Final[Mapping[str, Read]] = {
 
 
 class _Field(Struct, frozen=True):
-    """How a field is read, and what a value must be to be compared with it."""
+    """How a field is read and how values are compared with it."""
 
     read: Read
     convert: Callable[[str, Value], Any]
-    fit: Callable[[Any, Any], Any] = lambda found, _: found  # makes what was found comparable with a value
+    fit: Callable[[Any, Any], Any] = lambda found, _: found  # makes the found value comparable
     is_text: bool = True
     is_ordered: bool = True
 
@@ -147,7 +147,7 @@ def _descend(value: Any, path: list[str]) -> Any:
 
 
 def _fit_json(found: Any, wanted: Value) -> Any:
-    """Make a number of what is compared with one, if it can be, and a text of everything else."""
+    """Convert a JSON value for a comparison: with a number to a number if possible, otherwise to text."""
     if isinstance(wanted, float):
         try:
             return float(found) if not isinstance(found, bool | list | dict) else None
@@ -178,13 +178,13 @@ def _as_instant(field: str, value: Value) -> datetime:
         instant = msgspec.convert(value, datetime)
         if instant.tzinfo is not None:
             return instant.astimezone(UTC)
-    except (msgspec.ValidationError, OverflowError):  # the latter: a zone beyond the first or the last year
+    except (msgspec.ValidationError, OverflowError):  # OverflowError: a zone moves it before year 1 or after 9999
         pass
     raise fail(f"{field} is a time; write it as '2026-01-31T12:00:00Z'")
 
 
 def _as_time(field: str, value: Value) -> datetime:
-    """Read a time, or a day, which is its first moment."""
+    """Read a time, or a day, which means its start."""
     if isinstance(value, str) and _DAY.fullmatch(value):
         return _as_instant(field, f"{value}T00:00:00Z")
     return _as_instant(field, value)
@@ -209,12 +209,12 @@ _CONDITION_PARTS: Final[Mapping[str, tuple[str, Callable[[str, Value], Any]]]] =
 
 def _compile_test(test: Test) -> Callable[[ResourceShape], bool]:
     field, operator = _find_field(test.field), test.operator
-    if operator in _WORDED and not field.is_text:
-        raise fail(f"{test.field} is not a text, so it cannot be {operator} anything")
-    if operator in _WORDED and not isinstance(test.values[0], str):
+    if operator in _PATTERN_OPERATORS and not field.is_text:
+        raise fail(f"{test.field} is not a text, so {operator} does not apply")
+    if operator in _PATTERN_OPERATORS and not isinstance(test.values[0], str):
         raise fail(f"{operator} takes a pattern in quotes")
     if not field.is_ordered and operator not in ("=", "in", "null"):
-        raise fail(f"{test.field} can be =, != or in, or null")
+        raise fail(f"{test.field} supports only =, !=, in and null")
     values = tuple(field.convert(test.field, value) for value in test.values)
 
     def holds(shape: ResourceShape) -> bool:
@@ -228,7 +228,7 @@ def _compile_test(test: Test) -> Callable[[ResourceShape], bool]:
 
 
 def _compare(operator: Operator, found: list[Any], values: tuple[Any, ...]) -> bool:
-    """Compare what was found, fitted to each value, with the values; what does not fit is None."""
+    """Compare the found value, converted for each value, with the values; None: not comparable."""
     if operator in ("=", "in"):
         return any(each == value for each, value in zip(found, values, strict=True))
     if None in found:
@@ -243,11 +243,11 @@ def _compare(operator: Operator, found: list[Any], values: tuple[Any, ...]) -> b
     return False
 
 
-# ── what the store can find ──────────────────────────────────────────────────────────────────────────────────────────
+# ── index terms ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _narrow(node: Node) -> tuple[tuple[TokenTerm, ...], bool]:
-    """Return terms that every resource of a search fulfils, and whether whatever fulfils them is one."""
+    """Return terms that every matching resource fulfils, and whether they are sufficient."""
     match node:
         case AllOf(parts):
             narrowed = [_narrow(part) for part in parts]
@@ -265,7 +265,7 @@ def _narrow(node: Node) -> tuple[tuple[TokenTerm, ...], bool]:
 
 
 def _narrow_alternatives(narrowed: list[tuple[tuple[TokenTerm, ...], bool]]) -> tuple[tuple[TokenTerm, ...], bool]:
-    """Make one term of alternatives that are one term each and ask that a token is there."""
+    """Merge alternatives into one term, if each is a single term that requires a token."""
     terms = [term for terms, _ in narrowed for term in terms]
     if any(len(each) != 1 for each, _ in narrowed) or any(term.is_negated or term.is_prefix for term in terms):
         return (), False
@@ -291,10 +291,10 @@ def _narrow_test(test: Test) -> tuple[tuple[TokenTerm, ...], bool]:
 
 
 def _narrow_equality(field: str, texts: list[str]) -> tuple[TokenTerm, ...]:
-    """Return what must be there for a field to have one of these values."""
+    """Return the terms of a field that has one of these values."""
     if field in ("name", "id"):
         words = [whole_words(text) for text in texts]
-        is_findable = all(len(each) == 1 for each in words)  # other texts are no names; comparing will tell
+        is_findable = all(len(each) == 1 for each in words)  # other texts are not names; `holds` decides
         return (TokenTerm(tuple(dict.fromkeys(f"w:{word}" for (word,) in words))),) if is_findable else ()
     if field == f"{_CONDITIONS}{RECONCILED}" and texts == ["True"]:
         return (TokenTerm((f"c:{READY}=True", f"r:{READY}=AdaptersStale")),)

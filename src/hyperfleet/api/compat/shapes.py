@@ -1,4 +1,4 @@
-"""How resources and reports look to the Go clients. Wire names of answers live here; those of requests in `intake`."""
+"""The wire shapes of resources and reports for the Go clients. Those of requests are in `bodies`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hyperfleet.model.report import StoredReport
 from hyperfleet.model.resource import Resource
 from hyperfleet.ports import Record
 
-SYSTEM: Final = "system@hyperfleet.local"  # whoever it was, when that is not known
+SYSTEM: Final = "system@hyperfleet.local"  # the author, if unknown
 METADATA: Final = ("job_name", "job_namespace", "attempt", "started_time", "completed_time", "duration")
 
 
@@ -29,13 +29,13 @@ class OwnerReference(Struct, frozen=True):
 
 
 class ResourceStatus(Struct, frozen=True):
-    """What there is to say of a resource's state."""
+    """The status of a resource."""
 
     conditions: tuple[ResourceCondition, ...]
 
 
 class ResourceShape(Struct, frozen=True, kw_only=True):
-    """A resource. What is UNSET is left out."""
+    """A resource. UNSET fields are left out."""
 
     id: str
     kind: str
@@ -66,7 +66,7 @@ class CompatReportedCondition(Struct, frozen=True):
 
 
 class CompatAdapterStatus(Struct, frozen=True):
-    """What one adapter last reported."""
+    """The last report of one adapter."""
 
     adapter: str
     observed_generation: int
@@ -78,7 +78,7 @@ class CompatAdapterStatus(Struct, frozen=True):
 
 
 class CompatPage(Struct, frozen=True):
-    """One page of a list. `size` is how many there are on this page."""
+    """One page of a list. `size` is the number of items on this page."""
 
     items: Sequence[object]
     page: int
@@ -87,7 +87,7 @@ class CompatPage(Struct, frozen=True):
 
 
 def shape_resource(record: Record, kinds: Kinds) -> ResourceShape:
-    """Show a resource as it is stored."""
+    """Convert a stored resource."""
     resource, kind = record.resource, kind_of(record, kinds)
     author = resource.created_by or SYSTEM
     return ResourceShape(
@@ -101,9 +101,9 @@ def shape_resource(record: Record, kinds: Kinds) -> ResourceShape:
         owner_references=owner_of(resource, kind, kinds) or UNSET,
         status=ResourceStatus(conditions_of(record)),
         created_time=resource.created_time,
-        updated_time=resource.generation_time,  # as there, it moves with spec, labels and deletion
+        updated_time=resource.generation_time,  # as in the original: spec, labels, deletion
         created_by=author,
-        updated_by=author if resource.generation == 1 else SYSTEM,  # who it was stands in the audit log
+        updated_by=author if resource.generation == 1 else SYSTEM,  # the audit log has the real name
         deleted_time=resource.deletion_time or UNSET,
         deleted_by=SYSTEM if resource.is_deleting else UNSET,
         tenancy={"tenant": resource.tenant} if resource.tenant else {},
@@ -114,12 +114,12 @@ def kind_of(record: Record, kinds: Kinds) -> Kind:
     """Return the kind of a stored resource, which must be known."""
     kind = kinds.get(record.resource.kind)
     if kind is None:
-        raise ValueError(f"{record.resource.id} is a {record.resource.kind}, and there is no such kind")
+        raise ValueError(f"{record.resource.id} is a {record.resource.kind}, which is not a known kind")
     return kind
 
 
 def owner_of(resource: Resource, kind: Kind, kinds: Kinds) -> OwnerReference | None:
-    """Return what a resource is below."""
+    """Return the parent of a resource."""
     above = kinds.get(kind.parent) if kind.parent else None
     if above is None or resource.parent_id is None:
         return None
@@ -127,7 +127,7 @@ def owner_of(resource: Resource, kind: Kind, kinds: Kinds) -> OwnerReference | N
 
 
 def shape_report(stored: StoredReport) -> CompatAdapterStatus:
-    """Show what an adapter last reported."""
+    """Convert a stored report."""
     report = stored.report
     times = [time for each in report.conditions if (time := each.last_transition_time) is not None]
     metadata = {key: report.metadata[key] for key in METADATA if key in report.metadata}
@@ -136,7 +136,7 @@ def shape_report(stored: StoredReport) -> CompatAdapterStatus:
         report.observed_generation,
         tuple([_shape_condition(each, stored.effective_time) for each in report.conditions]),
         report.data,
-        min([*times, stored.effective_time]),  # the earliest that is still known of it
+        min([*times, stored.effective_time]),  # the earliest time that is known
         stored.effective_time,
         metadata or UNSET,
     )

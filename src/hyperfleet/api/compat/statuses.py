@@ -1,4 +1,4 @@
-"""What adapters report in the dialect: `PUT …/statuses` answers 201, or 204 for what was discarded."""
+"""Reports in the compat API: `PUT …/statuses` answers 201, or 204 for a discarded report."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from hyperfleet.model.report import StoredReport
 from hyperfleet.services.reports import REPORT_PREFIX, AcceptReports, Submission
 from hyperfleet.services.results import Refusal, Reported
 
-# There a discard is invisible; whoever wonders can see its cause here.
+# The original does not show discards; this header has the cause.
 DISCARDED: Final = "HyperFleet-Discarded"
 
 
 def routes(context: Context) -> list[Route]:
     """Return the routes of this module, below the base path."""
     found = []
-    for place in list_collections(context):
-        handlers, path = _Statuses(place), f"{place.path}/{{id}}/statuses"
+    for collection in list_collections(context):
+        handlers, path = _Statuses(collection), f"{collection.path}/{{id}}/statuses"
         found += [
             Route(path, handlers.read, methods=["GET"]),
             Route(path, handlers.put, methods=["PUT"]),
@@ -36,32 +36,32 @@ def routes(context: Context) -> list[Route]:
 
 
 class _Statuses(Struct, frozen=True):
-    """The handlers below the resources of one place."""
+    """The handlers below the resources of one collection."""
 
-    place: ResourceCollection
+    collection: ResourceCollection
 
     async def read(self, request: Request) -> Response:
-        """Return what every adapter last reported, by name."""
+        """Answer the last report of every adapter, by name."""
         page = read_page(request)
-        record = await self.place.find(request)
+        record = await self.collection.find(request)
         reports = [record.reports[name] for name in sorted(record.reports)]
         items = [shape_report(stored) for stored in reports[page.offset : page.offset + page.size]]
         return answer(CompatPage(items, page.number, len(items), len(reports)))
 
     async def put(self, request: Request) -> Response:
-        """Take in a report."""
-        context = self.place.context
+        """Accept a report."""
+        context = self.collection.context
         body = await read_object(request, context.limits)
         report = read_adapter_report(body, context.clock.now(), context.redactor)
-        target = await self.place.find_reported(request)
+        target = await self.collection.find_reported(request)
         submission = Submission(report, context.new_id(REPORT_PREFIX), generation_key="observed_generation")
         command = AcceptReports(target, (submission,), caller_of(request), answer="report")
         result = await context.committer.submit(command)
         if isinstance(result, Refusal):
             if result.code == "GenerationAhead":
                 return _answer_discarded(result.code)
-            await self.place.find_parent(request)  # if that is not there, it is what was not found
-            raise self.place.decline(result, target.id)
+            await self.collection.find_parent(request)  # a missing parent is reported first
+            raise self.collection.refuse(result, target.id)
         (verdict,) = result.results
         if verdict.outcome == "discarded":
             return _answer_discarded(verdict.cause)
@@ -69,12 +69,12 @@ class _Statuses(Struct, frozen=True):
 
 
 def stored_of(reported: Reported, adapter: str) -> StoredReport:
-    """Return what is stored of an adapter after its report."""
+    """Return the stored report of an adapter after its report."""
     stored = reported.heartbeat.stored if reported.heartbeat else None
     if stored is None and reported.record is not None:
         stored = reported.record.reports.get(adapter)
     if stored is None:
-        raise ValueError(f"{adapter} has reported, and nothing is stored of it")
+        raise ValueError(f"{adapter} has reported, but no report is stored")
     return stored
 
 

@@ -1,7 +1,7 @@
-"""The syntax of `search` (Tree Search Language): from a text to a tree of tests. What fields mean is `search`'s.
+"""The syntax of `search` (Tree Search Language): from text to a tree of tests. `search` gives fields their meaning.
 
-More is read than the original can: hyphens and capitals in names, `in (…)` beside `in […]`, and NOT wherever one would
-write it. A tree can only be put together with the caller's scope, never with its text, so no text escapes that.
+It accepts more than the original: hyphens and capitals in names, `in (…)` beside `in […]`, and NOT anywhere. The scope
+of the caller is combined with the tree, never with the text, so no text can escape it.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from msgspec import Struct
 from hyperfleet.api.compat.problems import BAD_REQUEST, CompatRefused
 from hyperfleet.documents.wording import quote
 
-MAX_SEARCH: Final = 4096  # bytes
-MAX_DEPTH: Final = 50  # of parentheses and NOTs; nobody writes more, and each is a call on our stack
+MAX_SEARCH: Final = 4096  # bytes, as in the original
+MAX_DEPTH: Final = 50  # of parentheses and NOTs: far more than needed, and safe for the recursive parser
 
 Operator = Literal["=", "<", "<=", ">", ">=", "in", "like", "ilike", "between", "null"]
 Value: TypeAlias = str | float | bool
 
 
 class Test(Struct, frozen=True):
-    """One field against values; without a value to compare with, only `null` holds."""
+    """A comparison of a field with values; for an absent field, only `null` holds."""
 
     field: str
     operator: Operator
@@ -43,7 +43,7 @@ class AnyOf(Struct, frozen=True):
 
 
 class Negation(Struct, frozen=True):
-    """Holds when its part does not; what is absent is not equal to anything."""
+    """Holds when its part does not; an absent field is not equal to anything."""
 
     part: Node
 
@@ -79,11 +79,11 @@ class _Token(Struct, frozen=True):
 
 
 def parse(text: str) -> Node:
-    """Read a search; whatever is wrong with it ends the request."""
+    """Parse a search; an error ends the request."""
     if len(text.encode()) > MAX_SEARCH:
         raise fail(f"a search has at most {MAX_SEARCH} bytes")
-    if "\0" in text:  # which no database takes for text
-        raise fail("NUL is not text")
+    if "\0" in text:  # databases do not accept it in text
+        raise fail("the text contains NUL")
     parser = _Parser(_split(text))
     node = parser.alternatives()
     parser.expect_end()
@@ -91,7 +91,7 @@ def parse(text: str) -> Node:
 
 
 def fail(message: str) -> CompatRefused:
-    """Say what is wrong with a search."""
+    """Return the problem of an invalid search."""
     return CompatRefused(BAD_REQUEST, f"search: {message}")
 
 
@@ -109,11 +109,11 @@ def _split(text: str) -> list[_Token]:
 
 
 class _Parser:
-    """Goes through the tokens of one search."""
+    """Parses the tokens of one search."""
 
     def __init__(self, tokens: list[_Token]) -> None:
         self._tokens = tokens
-        self._place = 0
+        self._index = 0
         self._depth = 0
 
     def alternatives(self) -> Node:
@@ -124,7 +124,7 @@ class _Parser:
         return parts[0] if len(parts) == 1 else AnyOf(tuple(parts))
 
     def expect_end(self) -> None:
-        """Refuse what is left over."""
+        """Refuse further tokens."""
         if self._next.kind != "end":
             raise self._unexpected("and, or, or the end")
 
@@ -155,7 +155,7 @@ class _Parser:
         field = self._next
         if field.kind != "word" or field.keyword in _RESERVED:
             raise self._unexpected("the name of a field")
-        self._place += 1
+        self._index += 1
         if self._accept("is"):
             is_negated = self._accept("not")
             self._expect("null")
@@ -193,23 +193,23 @@ class _Parser:
 
     def _value(self) -> Value:
         token = self._next
-        self._place += 1
+        self._index += 1
         if token.kind == "text":
             return _ESCAPED.sub(lambda found: found[1] or found[0][0], token.text[1:-1])
         if token.kind == "number":
             return _read_number(token.text)
         if token.keyword in ("true", "false"):
             return token.keyword == "true"
-        self._place -= 1
+        self._index -= 1
         raise self._unexpected("a value such as 'x', 1 or true")
 
     @property
     def _next(self) -> _Token:
-        return self._tokens[self._place]
+        return self._tokens[self._index]
 
     def _accept(self, keyword: str) -> bool:
         found = self._next.keyword == keyword
-        self._place += found
+        self._index += found
         return found
 
     def _expect(self, keyword: str) -> None:

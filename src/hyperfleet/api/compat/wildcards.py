@@ -1,7 +1,7 @@
-"""LIKE patterns: `%` is any text, `_` any character, and a backslash takes what follows as it is.
+"""LIKE patterns: `%` is any text, `_` any character, and a backslash escapes the next character.
 
-A pattern is looked for piece by piece between its `%`, each as early as it can be: as one regular expression, many `%`
-could take for ever.
+A pattern is matched piece by piece between its `%`, each as early as possible: as one regular expression, many `%`
+could take exponential time.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _ANY_CHARACTER: Final = "_"
 
 
 def matches(text: str, pattern: str, *, ignores_case: bool = False) -> bool:
-    """Tell whether a text is as a pattern says."""
+    """Return whether a text matches a pattern."""
     flags = re.DOTALL | (re.IGNORECASE if ignores_case else 0)
     first, *others = _split(pattern)
     start = re.compile(first.expression, flags).match(text)
@@ -34,7 +34,7 @@ def matches(text: str, pattern: str, *, ignores_case: bool = False) -> bool:
 
 
 class _Piece:
-    """What stands between two `%`; all that it matches is of one length."""
+    """The part between two `%`; everything it matches has the same length."""
 
     def __init__(self) -> None:
         self.expression = ""
@@ -46,7 +46,7 @@ class _Piece:
 
 
 def _split(pattern: str) -> list[_Piece]:
-    """Take a pattern apart at its `%`; there is always a first piece, though it may be empty."""
+    """Split a pattern at its `%`; the first piece always exists but may be empty."""
     pieces = [_Piece()]
     characters = iter(pattern)
     for character in characters:

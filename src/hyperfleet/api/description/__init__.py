@@ -1,1 +1,1 @@
-"""What the API tells of itself: every operation as a table, from which the OpenAPI document and the pages are made."""
+"""The description of the API: every operation in a table, from which the OpenAPI document and the pages are made."""

@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document, put together from the tables of operations and the types that handlers encode."""
+"""Builds the OpenAPI 3.1 document from the tables of operations and the types that handlers encode."""
 
 from __future__ import annotations
 
@@ -15,28 +15,34 @@ from hyperfleet.api.description.operations import Operation, Parameter, RequestB
 from hyperfleet.api.problems import CATALOGUE, MEDIA_TYPE, ProblemDocumentBody
 from hyperfleet.api.wire import ALIASES, BASE
 
-_DATA: Final = ("example", "examples", "enum", "const")  # keys below which nothing is a schema
-_ALWAYS: Final = ("UriTooLong", "InternalError", "Overloaded", "StoreUnavailable", "Timeout")  # whatever is asked
+_DATA: Final = ("example", "examples", "enum", "const")  # below these keys there are no schemas
+_ALWAYS: Final = (
+    "UriTooLong",
+    "InternalError",
+    "Overloaded",
+    "StoreUnavailable",
+    "Timeout",
+)  # possible for every operation
 _CALLERS: Final = ("InvalidRequest", "Unauthenticated", "InvalidToken", "Forbidden", "IssuerUnavailable")
 _SCHEME: Final = "bearer"
 _BEARER: Final = {
     "type": "http",
     "scheme": "bearer",
-    "description": "A token of this server's file, or a JWT of an issuer that it knows. Each operation names the role "
-    "that its caller needs in `x-required-role`; an admin has every one, and whoever has any is a reader.",
+    "description": "A token of the server's token file, or a JWT of a configured issuer. Each operation names the role "
+    "that its caller needs in `x-required-role`; an admin has every role, and every role includes reader.",
 }
-# Of problems; 429 and 503 tell when to come back, 401 how to be let in.
+# Headers of problems: 429 and 503 say when to retry, 401 how to authenticate.
 _PROBLEM_HEADERS: Final[Mapping[int, tuple[str, ...]]] = {
     401: ("WWW-Authenticate",),
     429: ("Retry-After",),
     503: ("Retry-After",),
 }
 _ABOUT: Final = """\
-Knows and tells the status of a fleet of Kubernetes clusters. Adapters report; the API computes one status of all \
-reports in the same write and stores it; reads return what is stored.
+The status of a fleet of Kubernetes clusters. Adapters report; the API computes one status from all reports in the \
+same write and stores it; reads return what is stored.
 
-Requests may spell our own keys in camelCase, as described here, or in snake_case, but not both in one body; answers \
-are camelCase. Every error is a problem document (RFC 9457) with a stable `code` and all that is wrong in `errors`.
+Keys of requests may be camelCase, as described here, or snake_case, but not both in one body; answers are camelCase. \
+Every error is a problem document (RFC 9457) with a stable `code` and a complete list in `errors`.
 """
 
 
@@ -49,7 +55,9 @@ def describe(operations: Sequence[Operation], *, has_authentication: bool = Fals
     return {
         "openapi": "3.1.0",
         "info": {"title": "HyperFleet", "version": version("hyperfleet"), "description": _ABOUT},
-        "servers": [{"url": "/", "description": f"What is below {BASE} is also below {' and '.join(ALIASES)}."}],
+        "servers": [
+            {"url": "/", "description": f"Paths below {BASE} are also available below {' and '.join(ALIASES)}."}
+        ],
         "tags": [{"name": tag} for tag in dict.fromkeys(operation.tag for operation in operations)],
         "paths": dict(paths),
         "components": {
@@ -93,25 +101,25 @@ def _describe_operation(operation: Operation, has_authentication: bool) -> Schem
 
 
 def _refusals_of_callers(operation: Operation) -> tuple[str, ...]:
-    """Return what is refused to callers who are not let in, or who may not do this."""
+    """Return the problems of callers who are not authenticated or lack the role."""
     return (*_CALLERS, "NotYourAdapter") if operation.role == "reporter" else _CALLERS
 
 
 def _refusals_of_all(operation: Operation) -> tuple[str, ...]:
-    """Return what is refused wherever it is asked; below the base path, no query parameter is ignored."""
+    """Return the problems of all operations; below the base path, no query parameter is ignored."""
     always = _ALWAYS if operation.role is None else ("RateLimited", *_ALWAYS)
     return ("InvalidQuery", *always) if operation.path.startswith(BASE) else always
 
 
 def _share_parameters(operations: Iterable[Operation]) -> Schema:
-    """Describe the parameters that mean the same wherever they occur."""
+    """Describe the parameters that are the same wherever they occur."""
     parameters = [each for operation in operations for each in operation.parameters if _is_shared(each)]
     return {parameter.name: _describe_parameter(parameter) for parameter in parameters}
 
 
 def _is_shared(parameter: Parameter) -> bool:
-    """Tell whether a parameter means the same wherever it occurs: all but those of paths, and required ones."""
-    return parameter.place != "path" and not parameter.is_required
+    """Return whether a parameter is the same wherever it occurs: all except path parameters and required ones."""
+    return parameter.location != "path" and not parameter.is_required
 
 
 def _refer_parameter(parameter: Parameter) -> Schema:
@@ -123,8 +131,8 @@ def _refer_parameter(parameter: Parameter) -> Schema:
 def _describe_parameter(parameter: Parameter) -> Schema:
     described: Schema = {
         "name": parameter.name,
-        "in": parameter.place,
-        "required": parameter.place == "path" or parameter.is_required,
+        "in": parameter.location,
+        "required": parameter.location == "path" or parameter.is_required,
         "description": parameter.description,
         "schema": parameter.schema,
     }
@@ -151,7 +159,7 @@ def _describe_success(success: Success) -> Schema:
 
 
 def _describe_refusals(codes: Iterable[str]) -> Schema:
-    """Describe the problems an operation can answer, those with the same HTTP status together."""
+    """Describe the problems of an operation, grouped by HTTP status."""
     by_status: dict[int, list[str]] = defaultdict(list)
     for code in dict.fromkeys(codes):
         by_status[CATALOGUE[code].status].append(code)
@@ -175,7 +183,7 @@ def _refer(shape: Shape) -> dict[str, Any]:
 
 
 def _hoist(value: Any, schemas: dict[str, Schema]) -> Any:
-    """Move every schema that has a title among the components, and leave a reference in its place."""
+    """Move every schema with a title to the components, and replace it by a reference."""
     if isinstance(value, list):
         return [_hoist(item, schemas) for item in value]
     if not isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Examples that really work, for the document, the pages and the tests that send them."""
+"""Working examples, for the OpenAPI document, the pages and the tests that send them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ POLICY: Final[dict[str, Any]] = {
 
 
 def spec_of(kind: Kind) -> dict[str, Any]:
-    """Return a spec such as a resource of this kind may have."""
+    """Return an example spec of a kind."""
     return CLUSTER_SPEC if kind.name == CLUSTER.name else NODE_POOL_SPEC
 
 

@@ -1,4 +1,4 @@
-"""The query parameters of lists and summaries. Their patterns say what `services.search` reads; a test compares."""
+"""The query parameters of lists and summaries. A test compares their patterns with what `services.search` accepts."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def _any_of(words: Iterable[str]) -> str:
 
 
 def _list_of(item: str, most: int = MAX_TERMS) -> str:
-    """Return the pattern of items with commas between them."""
+    """Return the pattern of a comma-separated list."""
     return rf"{item}(?:,{item}){{0,{most - 1}}}"
 
 
 def _selector(key: str, value: str, *, has_empty_value: bool) -> str:
-    """Return the pattern of a Kubernetes selector with such keys and values."""
+    """Return the pattern of a Kubernetes selector."""
     equal = rf"(?:==?|!=)(?:{value}){'?' if has_empty_value else ''}"
     within = rf" (?:in|notin) \({_list_of(value, MAX_VALUES)}\)"
     return _list_of(rf"(?:!{key}|{key}(?:{equal}|{within})?)")
@@ -55,14 +55,14 @@ _GROUP: Final = _any_of(
     )
 )
 _ID: Final = r"[A-Za-z0-9][-A-Za-z0-9_.]{0,127}"
-# The usual ones of `documents.durations`.
+# The common ones of `documents.durations`.
 _DURATION: Final = r"0|(?=[0-9])(?:[0-9]{1,6}h)?(?:[0-9]{1,6}m)?(?:[0-9]{1,6}s)?"
 _KEY: Final = r'(?:"[^"]+"|[^ \t".,]+)'
 _FIRST_KEY: Final = rf'(?:"{_any_of(RESOURCE_KEYS)}"|{_any_of(RESOURCE_KEYS)})'
 
 
 def _text(pattern: str) -> Schema:
-    """Return the schema of a parameter. (Blanks between its parts are taken as well.)"""
+    """Return the schema of a text parameter. (Blanks between its parts are accepted as well.)"""
     return {"type": "string", "pattern": rf"^(?:{pattern})$"}
 
 
@@ -76,95 +76,99 @@ FILTERS: Final = (
     Parameter(
         "labelSelector",
         "query",
-        "Which labels, as in Kubernetes; all must hold. `!=` and `notin` hold for those without the label, too.",
+        "A label selector as in Kubernetes; all terms must hold. `!=` and `notin` also match resources without the "
+        "label.",
         _text(rf"{_selector(_LABEL_KEY, _NAME, has_empty_value=True)}|\s*"),
         "environment=production,team in (platform,payments)",
     ),
     Parameter(
         "conditions",
         "query",
-        "Which conditions, with the grammar of labels; all must hold. A type alone: it is True.",
+        "A selector of conditions, with the grammar of labels; all terms must hold. A type alone means True.",
         _text(_selector(_TYPE, _any_of(STATUSES), has_empty_value=False)),
         "Ready!=True",
     ),
     Parameter(
         "phase",
         "query",
-        "One of these phases; with `!`: none of them.",
+        "One of these phases; with `!`, none of them.",
         _text(_list_of(f"!?{_any_of(PHASES)}")),
         "Failed,Degraded",
     ),
     Parameter(
         "flapping",
         "query",
-        "Where one of these is flapping: types of conditions, `phase`, or `any`; with `!`: none of them.",
+        "One of these is flapping: condition types, `phase`, or `any`; with `!`, none of them.",
         _text(_list_of(f"!?{_TYPE}")),
         "any",
     ),
     Parameter(
         "adapterState",
         "query",
-        "In which state adapters are, or `Stale`; all must hold, `|` separates alternatives. `Unreported` is every "
-        "adapter that has no other state, also one that nobody knows; it cannot be an alternative to `Stale`.",
+        "States of adapters, or `Stale`; all terms must hold, `|` separates alternatives. `Unreported` matches every "
+        "adapter without another state, also an unknown one; it cannot be an alternative to `Stale`.",
         _text(_list_of(rf"{_ADAPTER}:{_STATE}(?:\|{_STATE})*")),
         "dns:Failed|Running",
     ),
-    Parameter("blockedBy", "query", "Those that wait for this adapter.", _text(_ADAPTER), "dns"),
+    Parameter("blockedBy", "query", "Resources that wait for this adapter.", _text(_ADAPTER), "dns"),
     Parameter(
         "reason",
         "query",
-        "The reason of a condition, `Type:Reason`; without a type, that of Ready.",
+        "The reason of a condition, `Type:Reason`; without a type, of Ready.",
         _text(_list_of(_REASON)),
         "AdaptersFailed",
     ),
     Parameter(
         "q",
         "query",
-        "Words; each must begin some word of the resource: of its name, its labels, its troubles.",
+        "Words; each must be the prefix of a word of the name, the labels or the problems of the resource.",
         {"type": "string", "pattern": r"[^\W_]"},  # a letter or digit
         "my-cluster",
     ),
     Parameter(
         "updatedSince",
         "query",
-        "Changed since then, be it only the status or the time of a report: a time with a zone, or a duration that "
-        "ends now.",
+        "Changed since then, spec or status: a time with a zone, or a duration that ends now.",
         _INSTANT,
         "15m",
     ),
 )
 SPAN: Final = (
-    Parameter("since", "query", "From then on: a time with a zone, or a duration that ends now.", _INSTANT, "24h"),
-    Parameter("until", "query", "Before then: a time with a zone, or a duration that ends now.", _INSTANT, "15m"),
+    Parameter(
+        "since", "query", "The start, inclusive: a time with a zone, or a duration that ends now.", _INSTANT, "24h"
+    ),
+    Parameter(
+        "until", "query", "The end, exclusive: a time with a zone, or a duration that ends now.", _INSTANT, "15m"
+    ),
 )
 AT: Final = Parameter(
-    "at", "query", "As it was then: a time with a zone, or a duration back from now such as `2h`.", _INSTANT
+    "at", "query", "The state as of this time: a time with a zone, or a duration before now such as `2h`.", _INSTANT
 )
 REPLAY: Final = Parameter(
     "replay",
     "query",
-    "Live the recorded past again, too: how far to go back from now.",
+    "Also replay recorded reports: how far to go back from now.",
     _text(rf"{_DURATION}|[0-9]{{1,4}}d"),
     "7d",
 )
 COMPARISON: Final = (
-    Parameter("from", "query", "What was before: a time with a zone, or a duration back from now.", _INSTANT, "10m"),
-    Parameter("to", "query", "What came after, likewise; now, unless told.", _INSTANT),
-    Parameter("against", "query", "Instead of `from`: the id of another resource of the kind.", _text(_ID)),
-    Parameter("times", "query", "Show fields that only tell times, too.", {"type": "boolean"}),
+    Parameter("from", "query", "The earlier side: a time with a zone, or a duration before now.", _INSTANT, "10m"),
+    Parameter("to", "query", "The later side, in the same format; default: now.", _INSTANT),
+    Parameter("against", "query", "Instead of `from`: the id of another resource of the same kind.", _text(_ID)),
+    Parameter("times", "query", "Also show fields that are only times.", {"type": "boolean"}),
 )
 TREND: Final = (
     Parameter(
         "trend",
         "query",
-        "Also how it was before: so long back from `at` or now, point by point.",
+        "Also the counts of the past: a duration before `at` or now, in steps.",
         _text(_DURATION),
         "24h",
     ),
     Parameter(
         "step",
         "query",
-        f"From one point of a trend to the next; a {DEFAULT_POINTS}th of it unless told. At most {MAX_POINTS} points.",
+        f"The step of a trend; default: a {DEFAULT_POINTS}th of it. At most {MAX_POINTS} points.",
         _text(_DURATION),
         "1h",
     ),
@@ -172,7 +176,7 @@ TREND: Final = (
 SUBJECT: Final = Parameter(
     "subject",
     "query",
-    "Only of these: `phase`, and types of conditions.",
+    "Only these subjects: `phase` and condition types.",
     _text(_list_of(_TYPE)),
     "phase,Ready",
 )
@@ -181,28 +185,30 @@ MOVES: Final = (
     Parameter(
         "movedFrom",
         "query",
-        "Only moves away from these phases and statuses.",
+        "Only transitions from these phases and statuses.",
         _text(_list_of(_any_of(VALUES))),
         "Ready",
     ),
     Parameter(
-        "movedTo", "query", "Only moves to these phases and statuses.", _text(_list_of(_any_of(VALUES))), "Failed"
+        "movedTo", "query", "Only transitions to these phases and statuses.", _text(_list_of(_any_of(VALUES))), "Failed"
     ),
-    Parameter("cause", "query", "Only what was computed for these causes.", _text(_list_of(_any_of(CAUSES))), "report"),
+    Parameter("cause", "query", "Only transitions with these causes.", _text(_list_of(_any_of(CAUSES))), "report"),
 )
 ORDER: Final = Parameter(
     "order",
     "query",
-    "Oldest or newest first; the newest, unless `after` is given.",
+    "Oldest or newest first; default: newest first, with `after` oldest first.",
     {"type": "string", "enum": ["asc", "desc"]},
 )
-CONDITION: Final = Parameter("condition", "query", "Only this condition, by its type.", _text(_TYPE), "Ready")
-LIMIT: Final = Parameter("limit", "query", f"How many at most; {DEFAULT_LIMIT} unless told.", _number(MAX_LIMIT), 20)
-CONTINUE: Final = Parameter("continue", "query", "Where to go on: what the page before gave as `continue`. Opaque.")
+CONDITION: Final = Parameter("condition", "query", "Only the condition of this type.", _text(_TYPE), "Ready")
+LIMIT: Final = Parameter(
+    "limit", "query", f"The maximum number of items; default: {DEFAULT_LIMIT}.", _number(MAX_LIMIT), 20
+)
+CONTINUE: Final = Parameter("continue", "query", "The `continue` of the previous page. Opaque.")
 FIELDS: Final = Parameter(
     "fields",
     "query",
-    "Only these parts of a resource, and its id: dotted paths; a key with dots in it stands in quotes.",
+    "Only these fields, and the id: dotted paths; a key that contains dots is quoted.",
     _text(_list_of(rf"{_FIRST_KEY}(?:\.{_KEY}){{0,{MAX_DEPTH - 1}}}", MAX_PATHS)),
     "id,name,status.phase",
 )
@@ -210,25 +216,28 @@ PAGES: Final = (
     Parameter(
         "orderBy",
         "query",
-        "In which order; `-` before it or `desc` behind it turns it round. `updatedAt` or `lastUpdated`: by the last "
-        "change of anything, status included; `metadata.updatedAt` is only that of spec and labels. `severity`: the "
-        "worst phase first.",
+        "The order; a leading `-` or a trailing `desc` reverses it. `updatedAt` or `lastUpdated`: by the last change, "
+        "including the status; `metadata.updatedAt` is only that of spec and labels. `severity`: the worst phase "
+        "first.",
         _text(f"-?{_ORDER}|{_ORDER} (?:asc|desc)"),
         "name",
     ),
     LIMIT,
     CONTINUE,
     Parameter(
-        "page", "query", "Which page, from 1. With `total`, instead of `limit` and `continue`.", _number(1_000_000_000)
+        "page",
+        "query",
+        "The page number, from 1; instead of `limit` and `continue`. The answer has a `total`.",
+        _number(1_000_000_000),
     ),
-    Parameter("size", "query", f"How many on a page; {DEFAULT_LIMIT} unless told.", _number(MAX_LIMIT)),
+    Parameter("size", "query", f"The page size; default: {DEFAULT_LIMIT}.", _number(MAX_LIMIT)),
     FIELDS,
 )
 GROUP_BY: Final = Parameter(
     "groupBy",
     "query",
-    "What to count by, up to four, each once: `phase`, `reason`, `reason:Type`, `condition:Type`, `label:key`, "
-    "`adapter:name` (null: neither required nor heard of), `blockedBy`, `flapping`; `phase` unless told.",
+    "What to group by, up to four, each once: `phase`, `reason`, `reason:Type`, `condition:Type`, `label:key`, "
+    "`adapter:name` (null: neither required nor reported), `blockedBy`, `flapping`; default: `phase`.",
     _text(_list_of(_GROUP, MAX_GROUPS)),
     "phase,label:environment",
 )

@@ -10,7 +10,7 @@ from hyperfleet.api.description.operations import HTML, Operation, Parameter, Su
 from hyperfleet.api.description.policy_operations import policy_operations
 from hyperfleet.api.description.resource_operations import IF_NONE_MATCH, NOT_MODIFIED
 from hyperfleet.api.description.status_operations import ADAPTER
-from hyperfleet.api.description.watch_operations import TOLD, WATCH, WATCHING
+from hyperfleet.api.description.watch_operations import WATCH, WATCH_HINT, WATCHING
 from hyperfleet.api.shapes import (
     AdapterDetail,
     AdapterList,
@@ -30,14 +30,14 @@ _SERVER: Final = "Server"
 _READING: Final = ("InvalidQuery", "InvalidHeader")
 
 
-def lists_of(place: KindPaths) -> list[Operation]:
+def lists_of(paths: KindPaths) -> list[Operation]:
     """Return the lists and summaries of a kind: of all its resources and, if it has a parent, of those below one."""
-    name, tag, nouns, fleet = place.kind.name, place.tag, place.nouns, f"{BASE}/{place.kind.plural}"
-    if place.parent is None:
+    name, tag, nouns, fleet = paths.kind.name, paths.tag, paths.nouns, f"{BASE}/{paths.kind.plural}"
+    if paths.parent is None:
         return _lists(fleet, name, tag, nouns, ())
-    below = f"{nouns} of a {noun_of(place.parent)}"
+    below = f"{nouns} of a {noun_of(paths.parent)}"
     return [
-        *_lists(place.collection, name, tag, below, place.collection_parameters),
+        *_lists(paths.collection, name, tag, below, paths.collection_parameters),
         *_lists(fleet, f"All{name}", tag, f"{nouns} of the whole fleet", ()),
     ]
 
@@ -52,8 +52,7 @@ def _lists(path: str, name: str, tag: str, what: str, above: tuple[Parameter, ..
             tag,
             f"List the {what}",
             (Success(200, "One page.", ResourceList, ("ETag?",), other_types=(EVENT_STREAM,)), NOT_MODIFIED),
-            "All filters must hold. Pages follow each other by `continue`, or are asked for by `page` and `size`. "
-            + TOLD,
+            "All filters must hold. Use `continue` for the next page, or `page` and `size`. " + WATCH_HINT,
             (*above, *FILTERS, *PAGES, *WATCHING, IF_NONE_MATCH),
             refusals=(*refusals, "Forgotten", "TooManyWatches"),
         ),
@@ -62,10 +61,11 @@ def _lists(path: str, name: str, tag: str, what: str, above: tuple[Parameter, ..
             f"{path}:summary",
             f"summarize{name}s",
             tag,
-            f"Count the {what} by what they have in common",
+            f"Count the {what} in groups",
             (Success(200, "The groups, the largest first.", SummaryBody, ("ETag",)), NOT_MODIFIED),
-            "Of now or, with `at`, of a moment of the past; with `trend`, of many. The past is counted back from the "
-            "present by undoing what happened since, so a moment costs as much as has changed since then.",
+            "The counts of now; with `at`, of a past moment; with `trend`, of many. Past counts are computed by "
+            "undoing later "
+            "changes, so the cost of a moment depends on how much has changed since.",
             (*above, GROUP_BY, AT, *TREND, *FILTERS, IF_NONE_MATCH),
             refusals=(*refusals, "Forgotten"),
         ),
@@ -84,11 +84,12 @@ def _adapter_operations() -> list[Operation]:
             f"{BASE}/problems",
             "groupFailures",
             _FLEET,
-            "Ask what fails, grouped by cause",
-            (Success(200, "The causes, those with the most resources first.", SharedCauses, ("ETag",)), NOT_MODIFIED),
-            "Adapters that are Failed, Unhealthy, stale or missing past the policy's timeout, of all kinds of "
-            "resources, grouped by adapter, reason and message; the filters are those of lists. Only resources that "
-            "may have such an adapter are read, 5,000 at most.",
+            "List failures, grouped by cause",
+            (Success(200, "The causes, the most frequent first.", SharedCauses, ("ETag",)), NOT_MODIFIED),
+            "Adapters that are Failed, Unhealthy, stale or missing past the policy's timeout, for resources of all "
+            "kinds, "
+            "grouped by adapter, reason and message, with the filters of lists. Only resources that may have such an "
+            "adapter are read, at most 5,000.",
             (*FILTERS, LIMIT, IF_NONE_MATCH),
             refusals=_READING,
         ),
@@ -101,14 +102,14 @@ def _adapter_operations() -> list[Operation]:
             (
                 Success(
                     200,
-                    "Every adapter that was heard of or is waited for.",
+                    "Every adapter that has reported or is waited for.",
                     AdapterList,
                     ("ETag?",),
                     other_types=(EVENT_STREAM,),
                 ),
                 NOT_MODIFIED,
             ),
-            "When each was last heard of, what became of its reports, and how many resources wait for it. " + TOLD,
+            "When each last reported, counts of its reports, and how many resources wait for it. " + WATCH_HINT,
             (WATCH, IF_NONE_MATCH),
             refusals=("InvalidHeader", "TooManyWatches"),
         ),
@@ -117,7 +118,7 @@ def _adapter_operations() -> list[Operation]:
             f"{BASE}/adapters/{{adapter}}",
             "getAdapter",
             _FLEET,
-            "Read one adapter, and which resources wait for it",
+            "Read one adapter and the resources that wait for it",
             (Success(200, "The adapter.", AdapterDetail, ("ETag",)), NOT_MODIFIED),
             "",
             (ADAPTER, IF_NONE_MATCH),
@@ -128,37 +129,47 @@ def _adapter_operations() -> list[Operation]:
 
 def server_operations() -> list[Operation]:
     """Return the operations on the server itself, outside the base path."""
-    code = Parameter("code", "path", "The code of a problem.", example="NotFound")
+    code = Parameter("code", "path", "A problem code.", example="NotFound")
     html = {"type": "string"}
     return [
-        _plain("/healthz", "getLiveness", "Ask whether the process lives", (Success(200, "It does.", LivenessBody),)),
+        _plain("/healthz", "getLiveness", "Check liveness", (Success(200, "The process is alive.", LivenessBody),)),
         _plain(
             "/readyz",
             "getReadiness",
-            "Ask whether the server can do its work",
-            (Success(200, "It can.", ReadinessBody), Success(503, "It cannot, for these reasons.", ReadinessBody)),
+            "Check readiness",
+            (
+                Success(200, "The server is ready.", ReadinessBody),
+                Success(503, "The server is not ready, for these reasons.", ReadinessBody),
+            ),
         ),
-        _plain("/openapi.json", "getDescription", "Read this document", (Success(200, "It.", {"type": "object"}),)),
-        _plain("/docs", "getDocs", "Read this document as a page", (Success(200, "It.", html, content_type=HTML),)),
-        _plain("/problems", "listProblems", "List the codes of problems", (Success(200, "All of them.", Catalogue),)),
+        _plain(
+            "/openapi.json",
+            "getDescription",
+            "Read this document",
+            (Success(200, "The OpenAPI document.", {"type": "object"}),),
+        ),
+        _plain(
+            "/docs", "getDocs", "Read this document as a page", (Success(200, "The page.", html, content_type=HTML),)
+        ),
+        _plain("/problems", "listProblems", "List all problem codes", (Success(200, "All codes.", Catalogue),)),
         Operation(
             "get",
             "/metrics",
             "getMetrics",
             _SERVER,
-            "Read figures of the server and the fleet, for Prometheus",
+            "Read metrics of the server and the fleet, for Prometheus",
             (
                 Success(
                     200,
-                    "All that the caller may see.",
+                    "All metrics that the caller may see.",
                     {"type": "string"},
                     ("ETag?",),
                     content_type="text/plain; version=0.0.4; charset=utf-8",
                     other_types=("application/openmetrics-text; version=1.0.0; charset=utf-8",),
                 ),
             ),
-            "In the text format of Prometheus, or as OpenMetrics if that is asked for. Callers who are bound to "
-            "tenants see figures of their own resources only. docs/operations.md tells what there is.",
+            "In the text format of Prometheus, or as OpenMetrics on request. Callers bound to tenants see metrics of "
+            "their own resources only. docs/operations.md lists all metrics.",
             refusals=("InvalidHeader",),
         ),
         Operation(
@@ -166,7 +177,7 @@ def server_operations() -> list[Operation]:
             "/problems/{code}",
             "getProblem",
             _SERVER,
-            "Read what a code means and what to do about it",
+            "Read the meaning of a problem code and what to do about it",
             (Success(200, "The entry.", CatalogueEntry),),
             "",
             (code,),

@@ -1,4 +1,4 @@
-"""Where the resources of a kind are, in the words of the document: paths, parameters, nouns."""
+"""The paths, parameters and nouns of a kind in the API description."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from hyperfleet.model.kind import Kind, Kinds
 
 
 class KindPaths(Struct, frozen=True):
-    """A kind and where its resources are."""
+    """The paths and names of the resources of a kind."""
 
     kind: Kind
     kinds: Kinds
 
     @property
     def parent(self) -> Kind | None:
-        """Return the kind that its resources are below of."""
+        """Return the kind of the parent, if any."""
         return self.kinds.get(self.kind.parent) if self.kind.parent else None
 
     @property
     def collection(self) -> str:
-        """Return the path of all resources of the kind (below one parent)."""
+        """Return the path of the collection (below one parent)."""
         parent = self.parent
         return f"{BASE}{path_of(self.kind, self.kinds, f'{{{id_parameter(parent)}}}' if parent else '')}"
 
@@ -36,37 +36,37 @@ class KindPaths(Struct, frozen=True):
 
     @property
     def collection_parameters(self) -> tuple[Parameter, ...]:
-        """Return what stands in the path of the collection."""
+        """Return the path parameters of the collection."""
         return (_path_parameter(self.parent),) if self.parent else ()
 
     @property
     def item_parameters(self) -> tuple[Parameter, ...]:
-        """Return what stands in the path of one resource."""
+        """Return the path parameters of one resource."""
         return (*self.collection_parameters, _path_parameter(self.kind))
 
     @property
     def tag(self) -> str:
-        """Return the heading its operations stand under."""
+        """Return the tag of its operations."""
         return f"{self.kind.name}s"
 
     @property
     def noun(self) -> str:
-        """Return what people call one of them: `node pool`."""
+        """Return the noun of one resource: `node pool`."""
         return noun_of(self.kind)
 
     @property
     def nouns(self) -> str:
-        """Return what people call several of them: `node pools`."""
+        """Return the noun of several resources: `node pools`."""
         return f"{self.noun}s"
 
     @property
     def example_id(self) -> str:
-        """Return an id such as its resources have."""
+        """Return an example id."""
         return _example_id(self.kind)
 
     @property
     def links(self) -> Mapping[str, Any]:
-        """Return how a created resource leads to the operations on it, and on what can be below it."""
+        """Return the links from a created resource to the operations on it and on its children."""
         name, parameters = self.kind.name, {id_parameter(self.kind): "$response.body#/id"}
         if self.parent:
             parameters[id_parameter(self.parent)] = f"$request.path.{id_parameter(self.parent)}"
@@ -84,7 +84,7 @@ class KindPaths(Struct, frozen=True):
 
     @property
     def report_links(self) -> Mapping[str, Any]:
-        """Return how a report leads to what was reported."""
+        """Return the links from a report to the operations on it."""
         name = self.kind.name
         parameters = {parameter.name: f"$request.path.{parameter.name}" for parameter in self.item_parameters}
         by_id = {**parameters, "statusId": "$response.body#/id"}
@@ -102,12 +102,12 @@ class KindPaths(Struct, frozen=True):
 
 
 def noun_of(kind: Kind) -> str:
-    """Return what people call a resource of a kind: `node pool`."""
+    """Return the noun of a kind: `node pool`."""
     return "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in kind.name).strip()
 
 
 def id_parameter(kind: Kind) -> str:
-    """Return the name of the parameter that holds the id of such a resource: `nodePoolId`."""
+    """Return the name of the id parameter of a kind: `nodePoolId`."""
     return f"{kind.name[0].lower()}{kind.name[1:]}Id"
 
 

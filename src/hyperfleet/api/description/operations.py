@@ -1,4 +1,4 @@
-"""What an operation is: the words in which the tables beside this module describe the API."""
+"""The types in which the tables beside this module describe the API."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from msgspec import Struct, field
 from hyperfleet.services.callers import Role
 
 Schema = dict[str, Any]
-# A type that handlers encode, one of several such types, or a schema where no type can say it.
+# A type that handlers encode, one of several such types, or a schema if no type can express it.
 Shape = type[Struct] | tuple[type[Struct], ...] | Schema
 
 JSON: Final = "application/json"
@@ -20,18 +20,18 @@ HTML: Final = "text/html; charset=utf-8"
 
 
 class Parameter(Struct, frozen=True):
-    """Something in the path, the query or the headers of a request."""
+    """A parameter in the path, the query or the headers of a request."""
 
     name: str
-    place: Literal["path", "query", "header"]
+    location: Literal["path", "query", "header"]
     description: str
     schema: Schema = field(default_factory=lambda: {"type": "string"})
-    example: str | int | None = None  # one that works, unless the schema has it
-    is_required: bool = False  # of a header or in the query; in a path all are
+    example: str | int | None = None  # a working value
+    is_required: bool = False  # path parameters always are
 
 
 class RequestBody(Struct, frozen=True):
-    """The body of a request: what fits it, one that works, and under which content types it may come."""
+    """The body of a request: its schema, a working example, and the accepted content types."""
 
     shape: Shape
     example: Any
@@ -40,19 +40,19 @@ class RequestBody(Struct, frozen=True):
 
 
 class Success(Struct, frozen=True):
-    """One way in which an operation can succeed."""
+    """One successful response of an operation."""
 
     status: int
     description: str
     shape: Shape | None = None
-    headers: tuple[str, ...] = ()  # names in `headers.HEADERS`; with `?` behind it: not always there
+    headers: tuple[str, ...] = ()  # names in `headers.HEADERS`; a trailing `?`: optional
     content_type: str = JSON
-    other_types: tuple[str, ...] = ()  # of text that says the same, for those who prefer it (`Accept`)
+    other_types: tuple[str, ...] = ()  # other content types that a client may prefer (`Accept`)
     links: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Operation(Struct, frozen=True):
-    """One method of one path. `refusals` are the codes of problems it can answer beside those that all can."""
+    """One method of one path. `refusals` are its problem codes, besides those of every operation."""
 
     method: Literal["get", "post", "put", "patch", "delete"]
     path: str
@@ -64,4 +64,4 @@ class Operation(Struct, frozen=True):
     parameters: tuple[Parameter, ...] = ()
     body: RequestBody | None = None
     refusals: tuple[str, ...] = ()
-    role: Role | None = "reader"  # that a caller needs; None: everybody may
+    role: Role | None = "reader"  # required of the caller; None: public

@@ -1,4 +1,4 @@
-"""The readable form of the OpenAPI document: one page of HTML without scripts, and nothing fetched from elsewhere."""
+"""The OpenAPI document as one page of HTML, without scripts or external resources."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ summary{cursor:pointer}
 
 
 def render(operations: Sequence[Operation], document: Schema, server: str) -> str:
-    """Return the page; `server` is where the examples are sent to."""
+    """Return the page; `server` is the base URL of the examples."""
     info = document["info"]
     paragraphs = "".join(f"<p>{_inline(text)}</p>" for text in info["description"].strip().split("\n\n"))
     return "".join(
@@ -71,7 +71,7 @@ def _render_operation(operation: Operation, described: Schema, server: str) -> s
 
 
 def _render_parameters(parameters: Iterable[Parameter]) -> str:
-    rows = [(f"<code>{escape(each.name)}</code>", each.place, _inline(each.description)) for each in parameters]
+    rows = [(f"<code>{escape(each.name)}</code>", each.location, _inline(each.description)) for each in parameters]
     return _table(("parameter", "in", "meaning"), rows) if rows else ""
 
 
@@ -92,7 +92,7 @@ def _render_responses(responses: Mapping[str, Schema]) -> str:
 
 
 def _name_schema(schema: Schema) -> str:
-    """Name a schema, with a link if it has a place of its own."""
+    """Name a schema, with a link if it is a component."""
     if "$ref" in schema:
         name = escape(schema["$ref"].rpartition("/")[2])
         return f'<a href="#{name}">{name}</a>'
@@ -125,26 +125,26 @@ def _describe_type(schema: Schema) -> str:
 
 
 def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
-    """Return a table; the cells are HTML already."""
+    """Return a table of HTML cells."""
     header = "".join(f"<th>{cell}</th>" for cell in head)
     body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
     return f"<table><tr>{header}</tr>{body}</table>"
 
 
 def _inline(text: str) -> str:
-    """Write text as HTML; what stands between backticks is code."""
+    """Write text as HTML; text in backticks becomes code."""
     parts = escape(text).replace("\n\n", "<br>").split("`")
     return "".join(f"<code>{part}</code>" if index % 2 else part for index, part in enumerate(parts))
 
 
 def curl(operation: Operation, server: str, *, is_guarded: bool = False) -> str:
-    """Return the command that sends an operation's example; where callers are asked, with what `$TOKEN` has."""
-    command = 'curl --oauth2-bearer "$TOKEN" ' if is_guarded else "curl "  # the shell is to see that word as it stands
+    """Return the command that sends the example of an operation; with authentication, with `$TOKEN`."""
+    command = 'curl --oauth2-bearer "$TOKEN" ' if is_guarded else "curl "  # not quoted, so that the shell expands it
     words = ["--silent", "--show-error"]
     if operation.method != "get":
         words += ["--request", operation.method.upper()]
     for parameter in operation.parameters:
-        if parameter.place == "header" and parameter.is_required:
+        if parameter.location == "header" and parameter.is_required:
             words += ["--header", f"{parameter.name}: {parameter.example}"]
     if operation.body is not None:
         words += ["--header", f"Content-Type: {operation.body.content_types[0]}"]
@@ -157,8 +157,8 @@ def _example_path(operation: Operation) -> str:
     path = operation.path
     query: dict[str, Any] = {}
     for parameter in operation.parameters:
-        if parameter.place == "path":
+        if parameter.location == "path":
             path = path.replace(f"{{{parameter.name}}}", quote(str(parameter.example)))
-        elif parameter.place == "query" and parameter.example is not None and not query:
+        elif parameter.location == "query" and parameter.example is not None and not query:
             query[parameter.name] = parameter.example
     return f"{path}?{urlencode(query)}" if query else path

@@ -1,4 +1,4 @@
-"""The operations on the policy: reading it and its versions, changing it, and trying another one."""
+"""The operations on the policy: read it and its versions, change it, simulate another one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FLEET: Final = "Fleet"
 _POLICY_IF_MATCH: Final = Parameter(
     "If-Match",
     "header",
-    'Which version it replaces: the ETag of `GET /policy`, or the version alone, as in `"3"`; `*` for any.',
+    'The version that it replaces: the ETag of `GET /policy`, or the version alone, as in `"3"`; `*` for any.',
     request_schemas.ENTITY_TAGS,
     "*",
     is_required=True,
@@ -27,7 +27,7 @@ _POLICY_IF_MATCH: Final = Parameter(
 _DRY_RUN: Final = Parameter(
     "dryRun",
     "query",
-    "With `true`, only check the policy: every error, and what the lint warns of. Nothing is changed.",
+    "With `true`, only check the policy: all errors and lint warnings. Nothing is changed.",
     {"type": "string", "enum": ["true", "false"]},
 )
 _VERSION: Final = Parameter("version", "path", "The number of a version.", {"type": "integer", "minimum": 1}, 1)
@@ -35,7 +35,7 @@ _CHANGING: Final = (
     *("InvalidBody", "InvalidHeader", "RequestTimeout", "BodyTooLarge", "UnsupportedMediaType"),
     *("InvalidPolicy", "PreconditionRequired", "PreconditionFailed"),
 )
-_RECOMPUTED: Final = "It is in force; resources are computed again meanwhile."
+_RECOMPUTED: Final = "The policy is in force; resources are being recomputed."
 
 
 def policy_operations() -> list[Operation]:
@@ -63,7 +63,7 @@ def _reading() -> list[Operation]:
             _FLEET,
             "List the versions of the policy",
             (Success(200, "One page, the newest first.", PolicyVersionList, ("ETag",)), NOT_MODIFIED),
-            "Every policy that was ever in force, without its text: when it was put in force, by whom, and how.",
+            "Every policy that was in force, without its text: when, by whom and how it was put in force.",
             (LIMIT, CONTINUE, IF_NONE_MATCH),
             refusals=("InvalidHeader",),
         ),
@@ -74,7 +74,7 @@ def _reading() -> list[Operation]:
             _FLEET,
             "Read one version of the policy",
             (Success(200, "The version.", PolicyVersionAnswer, ("ETag",), other_types=(TEXT,)), NOT_MODIFIED),
-            "With `Accept: text/plain`, only its text, as it was given.",
+            "With `Accept: text/plain`, only its text as given.",
             (_VERSION, IF_NONE_MATCH),
             refusals=("InvalidHeader", "NotFound"),
         ),
@@ -90,9 +90,10 @@ def _changing() -> list[Operation]:
             _FLEET,
             "Put another policy in force",
             (Success(200, _RECOMPUTED, (PolicyInForce, PolicyCheckBody), ("ETag?",)),),
-            "The policy gets the checks of a policy file. One with errors changes nothing; each error is told with its "
-            "line and column. A policy that says what the one in force says makes no new version. It stays in force "
-            "over restarts until somebody replaces it, or changes a policy file that a server is started with.",
+            "The policy is checked like a policy file. One with errors changes nothing; each error has its line and "
+            "column. "
+            "A policy equal to the one in force makes no new version. It stays in force across restarts until it is "
+            "replaced, or a server is started with a changed policy file.",
             (_POLICY_IF_MATCH, _DRY_RUN),
             RequestBody(request_schemas.POLICY, POLICY, MEDIA_TYPES),
             refusals=_CHANGING,
@@ -103,10 +104,11 @@ def _changing() -> list[Operation]:
             f"{BASE}/policy:rollback",
             "rollBackPolicy",
             _FLEET,
-            "Go back to an earlier version of the policy",
+            "Roll back to an earlier version of the policy",
             (Success(200, _RECOMPUTED, PolicyInForce, ("ETag",)),),
-            "Makes a new version with the text of an old one, after the same checks: a version that this server can no "
-            "longer compile is refused with its errors.",
+            "Makes a new version with the text of an old one, after the same checks: a version that the server can no "
+            "longer "
+            "compile is refused with its errors.",
             (_POLICY_IF_MATCH,),
             RequestBody(request_schemas.ROLLBACK, {"version": 1}),
             refusals=("NotFound", *_CHANGING),
@@ -117,11 +119,13 @@ def _changing() -> list[Operation]:
             f"{BASE}/policy:reload",
             "reloadPolicy",
             _FLEET,
-            "Put the policy file of the server in force",
+            "Reload the policy file",
             (Success(200, _RECOMPUTED, PolicyInForce, ("ETag",)),),
-            "Reads the file again and puts it in force, whether or not it changed. A file with problems changes "
-            "nothing; each problem is told with its line and column. What is only likely to be wrong is in `warnings`. "
-            "A server that was started without a policy file goes on with the policy in force.",
+            "Reads the policy file of the server again and puts it in force, whether or not it changed. A file with "
+            "errors "
+            "changes nothing; each error has its line and column. Lint warnings are in `warnings`. Without a policy "
+            "file, "
+            "the policy in force stays.",
             refusals=("InvalidPolicy",),
             role="admin",
         ),
@@ -134,13 +138,15 @@ def _simulating() -> Operation:
         f"{BASE}/policy:simulate",
         "simulatePolicy",
         _FLEET,
-        "Ask what another policy would change",
+        "Simulate another policy",
         (Success(200, "What would change.", SimulationAnswer, other_types=(EVENT_STREAM,)),),
-        "The policy in the body is tried on all resources, or on those that the filters leave; nothing is written. "
-        "What is predicted is what would be stored once the policy was in force and every resource computed anew. "
-        "With `replay`, recorded reports are lived again under the policy in force and under the one that is "
-        "tried. With `Accept: text/event-stream` the answer comes as events: `progress` several times a second, "
-        "then `result`, or `failed` with a problem document; the limit of time for requests does not hold then.",
+        "Simulates the policy in the body on all resources, or on those that match the filters; nothing is written. "
+        "The "
+        "result is what would be stored after the policy was put in force and every resource recomputed. With "
+        "`replay`, "
+        "recorded reports are replayed under the policy in force and under the candidate. With "
+        "`Accept: text/event-stream` the answer is a stream: `progress` several times a second, then `result`, or "
+        "`failed` with a problem document; the time limit of requests does not apply then.",
         (*FILTERS, LIMIT, REPLAY),
         RequestBody(request_schemas.POLICY, POLICY, MEDIA_TYPES),
         refusals=("InvalidBody", "RequestTimeout", "InvalidPolicy", "BodyTooLarge", "UnsupportedMediaType"),

@@ -1,7 +1,7 @@
-"""What fits as the body of a request: schemas that accept what `intake` and the report reader accept.
+"""Schemas of request bodies, which accept what the body readers accept.
 
-They are written by hand because the readers are: those gather every problem of a body at once, which no type can.
-The schemas describe camelCase; that snake_case is taken as well is told in the text.
+They are written by hand because the readers are: those collect every error of a body at once, which no type can do. The
+schemas describe camelCase; the text says that snake_case is accepted as well.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from hyperfleet.services.resources import MAX_LABELS
 
 
 def _whole(pattern: str) -> str:
-    """Anchor a pattern at both ends: JSON Schema searches, our readers match."""
+    """Anchor a pattern at both ends: JSON Schema searches, the readers match."""
     return f"^(?:{pattern})$"
 
 
 def _ignored(description: str) -> Schema:
-    """Describe a key that is accepted, whatever its value, and not looked at."""
+    """Describe a key that is accepted with any value and ignored."""
     return {"description": f"Ignored: {description}"}
 
 
@@ -48,21 +48,21 @@ GENERATION: Final[Schema] = {"type": "integer", "minimum": 1, "maximum": MAX_GEN
 
 _CONDITION: Final[Schema] = {
     "title": "ConditionReport",
-    "description": "One observation of an adapter. Unknown keys are ignored, with a note in the answer.",
+    "description": "A condition of a report. Unknown keys are ignored, with a note in the answer.",
     "type": "object",
     "required": ["type", "status"],
     "properties": {
         "type": {"type": "string", "minLength": 1, "maxLength": MAX_TYPE, "pattern": _whole(TYPE_PATTERN.pattern)},
         "status": {"type": "string", "enum": list(STATUSES)},
         "reason": {
-            "description": "One word in CamelCase, for programs.",
+            "description": "A word in CamelCase, for programs.",
             "type": ["string", "null"],
             "maxLength": MAX_REASON,
             "pattern": f"^(?:{REASON_PATTERN.pattern})?$",
         },
         "message": {"description": "A sentence for people.", "type": ["string", "null"], "maxLength": MAX_MESSAGE},
-        "lastTransitionTime": _ignored("the server sets it when the status moves."),
-        "observedGeneration": _ignored("it is the report's."),
+        "lastTransitionTime": _ignored("the server sets it when the status changes."),
+        "observedGeneration": _ignored("it is that of the report."),
     },
 }
 
@@ -74,24 +74,24 @@ def _contains(type_: str) -> Schema:
 
 _REPORT_PROPERTIES: Final[Schema] = {
     "adapter": ADAPTER_NAME,
-    "observedGeneration": {**GENERATION, "description": "The generation of the resource that the adapter looked at."},
+    "observedGeneration": {**GENERATION, "description": "The generation of the resource that the adapter observed."},
     "observedTime": {
-        "description": "When it looked, with a zone; absent: now.",
+        "description": "When it was observed, with a zone; default: now.",
         "anyOf": [{"type": "string", "format": "date-time"}, {"type": "null"}],
     },
     "conditions": {
-        "description": f"Each type once; {', '.join(REQUIRED_CONDITIONS)} must be there.",
+        "description": f"Each type once; {', '.join(REQUIRED_CONDITIONS)} are required.",
         "type": "array",
         "minItems": len(REQUIRED_CONDITIONS),
         "maxItems": MAX_CONDITIONS,
         "items": _CONDITION,
         "allOf": [_contains(type_) for type_ in REQUIRED_CONDITIONS],
     },
-    "data": {"description": "Whatever others may want to know.", "type": ["object", "null"]},
-    "metadata": {"description": "Whatever helps to find things again.", "type": ["object", "null"]},
+    "data": {"description": "Data for other programs.", "type": ["object", "null"]},
+    "metadata": {"description": "Data for debugging, such as the name of a job.", "type": ["object", "null"]},
     "lastUpdated": _ignored("the server sets it."),
 }
-_REPORT_TEXT: Final = "What one adapter says of one resource. Unknown keys are ignored, with a note in the answer."
+_REPORT_TEXT: Final = "A report of one adapter on one resource. Unknown keys are ignored, with a note in the answer."
 
 REPORT: Final[Schema] = {
     "title": "Report",
@@ -102,7 +102,7 @@ REPORT: Final[Schema] = {
 }
 REPORT_OF_NAMED: Final[Schema] = {  # where the path names the adapter; a body that does too must agree
     "title": "ReportOfNamedAdapter",
-    "description": f"{_REPORT_TEXT} If it names the adapter, then the one in the path.",
+    "description": f"{_REPORT_TEXT} If it names the adapter, it must be the one in the path.",
     "type": "object",
     "required": ["observedGeneration", "conditions"],
     "properties": {key: value for key, value in _REPORT_PROPERTIES.items() if key != "adapter"},
@@ -110,7 +110,7 @@ REPORT_OF_NAMED: Final[Schema] = {  # where the path names the adapter; a body t
 _BUNDLE_KEYS: Final = ("adapterStatuses", "adapter_statuses")
 REPORTS: Final[Schema] = {
     "title": "Reports",
-    "description": "Reports of several adapters on one resource: all are taken in together, or none.",
+    "description": "Reports of several adapters on one resource: all are accepted together, or none.",
     "type": "object",
     "required": ["adapterStatuses"],
     "properties": {"adapterStatuses": {"type": "array", "minItems": 1, "items": REPORT}},
@@ -125,18 +125,18 @@ REPORT_OR_REPORTS: Final[Schema] = {
 
 
 def batch(most: int) -> Schema:
-    """Return the schema of reports on many resources, of which each stands for itself."""
+    """Return the schema of a batch of independent reports."""
     entry = {
         "title": "BatchReport",
         "type": "object",
         "required": REPORT["required"],
         "properties": {
-            "clusterId": {"type": "string", "description": "The cluster, or that of the node pool."},
-            "nodePoolId": {"type": "string", "description": "The node pool, if it is about one."},
+            "clusterId": {"type": "string", "description": "The cluster, or the cluster of the node pool."},
+            "nodePoolId": {"type": "string", "description": "The node pool, for a report on one."},
             **_REPORT_PROPERTIES,
         },
     }
-    anything = {"description": "Anything else is refused by itself, in `results`, and does not touch the others."}
+    anything = {"description": "Anything else is refused on its own, in `results`, without affecting the others."}
     return {
         "title": "Batch",
         "type": "object",
@@ -151,13 +151,16 @@ def batch(most: int) -> Schema:
 # ── resources ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 NAME: Final[Schema] = {
-    "description": "A DNS label. It can never be changed.",
+    "description": "A DNS label. It cannot be changed.",
     "type": "string",
     "minLength": 1,
     "maxLength": MAX_NAME,
     "pattern": _whole(NAME_PATTERN.pattern),
 }
-SPEC: Final[Schema] = {"description": "What adapters shall make real; we do not look into it.", "type": "object"}
+SPEC: Final[Schema] = {
+    "description": "The desired state, for adapters; checked only against the schema of the kind, if there is one.",
+    "type": "object",
+}
 _SHORT_LABEL: Final = rf"(?=.{{1,{MAX_LABEL}}}$){LABEL_PATTERN.pattern}"
 _LABEL_KEY: Final = rf"^(?:(?=.{{1,{MAX_LABEL_PREFIX}}}/){LABEL_PREFIX_PATTERN.pattern}/)?{_SHORT_LABEL}$"
 
@@ -169,7 +172,7 @@ def _labels(*, is_merge: bool = False) -> Schema:
         "pattern": f"^(?:{LABEL_PATTERN.pattern})?$",
     }
     return {
-        "description": "Kubernetes labels." + (" Null takes one away, or all." if is_merge else ""),
+        "description": "Kubernetes labels." + (" Null removes one, or all." if is_merge else ""),
         "type": ["object", "null"] if is_merge else "object",
         "maxProperties": MAX_LABELS,
         "propertyNames": {"pattern": _LABEL_KEY},
@@ -187,10 +190,11 @@ def _resource(kind: Kind, properties: Schema, required: list[str], *, is_merge: 
             "spec": SPEC,
             "labels": _labels(is_merge=is_merge),
             "metadata": {
-                "description": "What GET answers may be sent back. Its `labels` count, if there are none at the top.",
+                "description": "The metadata of an answer may be sent back. Its `labels` are used if there are none "
+                "at the top level.",
                 "type": "object",
             },
-            "type": {"description": "Can only be what the path says.", "enum": [kind.name, None]},
+            "type": {"description": "Must be the kind of the path.", "enum": [kind.name, None]},
             "href": _ignored("it follows from the id."),
             "status": _ignored("it is computed from reports."),
         },
@@ -198,25 +202,28 @@ def _resource(kind: Kind, properties: Schema, required: list[str], *, is_merge: 
 
 
 def creation(kind: Kind) -> Schema:
-    """Return the schema of a resource to be made."""
-    ours = {"id": _ignored("the server makes it."), "generation": _ignored("it begins with 1.")}
-    return {"title": f"New{kind.name}", **_resource(kind, {"name": NAME, **ours}, ["name", "spec"])}
+    """Return the schema of a new resource."""
+    ignored = {"id": _ignored("the server generates it."), "generation": _ignored("it starts with 1.")}
+    return {"title": f"New{kind.name}", **_resource(kind, {"name": NAME, **ignored}, ["name", "spec"])}
 
 
 def replacement(kind: Kind) -> Schema:
-    """Return the schema of a resource as it shall be."""
-    text = "`id` and `name` may be repeated, but not changed. Without labels it shall have none."
+    """Return the schema of a replacement."""
+    text = "`id` and `name` may be repeated, but not changed. Without `labels`, all labels are removed."
     return {"title": f"{kind.name}Replacement", "description": text, **_resource(kind, _PRECONDITION, ["spec"])}
 
 
 def patch(kind: Kind) -> Schema:
-    """Return the schema of what shall be different."""
+    """Return the schema of a merge patch."""
     text = "`id` and `name` may be repeated, but not changed."
     return {"title": f"{kind.name}Patch", "description": text, **_resource(kind, _PRECONDITION, [], is_merge=True)}
 
 
 _PRECONDITION: Final[dict[str, Any]] = {
-    "generation": {"description": "The generation this was made from; another one is a conflict.", "type": "integer"}
+    "generation": {
+        "description": "The generation that the change is based on; another one is a conflict.",
+        "type": "integer",
+    }
 }
 
 FORCE_DELETE: Final[Schema] = {
@@ -226,7 +233,7 @@ FORCE_DELETE: Final[Schema] = {
     "required": ["reason"],
     "properties": {
         "reason": {
-            "description": "Why; history keeps it.",
+            "description": "The reason, kept in the history.",
             "type": "string",
             "minLength": 1,
             "maxLength": MAX_FORCE_REASON,

@@ -8,52 +8,52 @@ from hyperfleet.api.description import examples, request_schemas
 from hyperfleet.api.description.filters import AT, FIELDS
 from hyperfleet.api.description.kind_paths import KindPaths
 from hyperfleet.api.description.operations import JSON, MERGE_PATCH, Operation, Parameter, RequestBody, Success
-from hyperfleet.api.description.watch_operations import TOLD, WATCHING
+from hyperfleet.api.description.watch_operations import WATCH_HINT, WATCHING
 from hyperfleet.api.shapes import RESOURCE_OR_PARTS
 from hyperfleet.api.streams import EVENT_STREAM
 from hyperfleet.api.wire import ResourceAnswer
 
 IF_MATCH: Final = Parameter(
-    "If-Match", "header", "Do it only if the resource still has one of these ETags.", request_schemas.ENTITY_TAGS, "*"
+    "If-Match", "header", "Only if the resource has one of these ETags.", request_schemas.ENTITY_TAGS, "*"
 )
 IF_NONE_MATCH: Final = Parameter(
-    "If-None-Match", "header", "Answer 304 if it still has one of these ETags.", request_schemas.ENTITY_TAGS, '"1"'
+    "If-None-Match", "header", "Answer 304 if it has one of these ETags.", request_schemas.ENTITY_TAGS, '"1"'
 )
 IDEMPOTENCY_KEY: Final = Parameter(
     "Idempotency-Key",
     "header",
-    "A word of your own for this request: sent again with it, the request is answered again but not done again.",
+    "A key of your choice: a repeated request with the same key gets the same answer and is not executed again.",
     request_schemas.IDEMPOTENCY_KEY,
     "8e03978e-40d5-43dd-bc93-6894a57f9324",
 )
-NOT_MODIFIED: Final = Success(304, "It is still the one you know.", None, ("ETag",))
+NOT_MODIFIED: Final = Success(304, "Not modified.", None, ("ETag",))
 WRITING: Final = ("InvalidBody", "InvalidHeader", "RequestTimeout", "BodyTooLarge", "UnsupportedMediaType")
 
 
-def operations_on(place: KindPaths) -> list[Operation]:
+def operations_on(paths: KindPaths) -> list[Operation]:
     """Return the operations on resources of a kind."""
-    return [_create(place), _read(place), _replace(place), _patch(place), _delete(place), _force_delete(place)]
+    return [_create(paths), _read(paths), _replace(paths), _patch(paths), _delete(paths), _force_delete(paths)]
 
 
-def _create(place: KindPaths) -> Operation:
-    kind = place.kind
+def _create(paths: KindPaths) -> Operation:
+    kind = paths.kind
     return Operation(
         "post",
-        place.collection,
+        paths.collection,
         f"create{kind.name}",
-        place.tag,
-        f"Create a {place.noun}",
+        paths.tag,
+        f"Create a {paths.noun}",
         (
             Success(
                 201,
-                "It was created, or had been by an earlier request with the same `Idempotency-Key`.",
+                "Created, now or by an earlier request with the same `Idempotency-Key`.",
                 ResourceAnswer,
                 ("Location", "ETag?", "Idempotency-Replayed?"),
-                links=place.links,
+                links=paths.links,
             ),
         ),
-        "The name must be free among those of the same kind and parent; that of a resource which is being deleted is.",
-        (*place.collection_parameters, IDEMPOTENCY_KEY),
+        "The name must be unique among resources of the same kind and parent, except those that are being deleted.",
+        (*paths.collection_parameters, IDEMPOTENCY_KEY),
         RequestBody(request_schemas.creation(kind), examples.creation_of(kind)),
         (
             *WRITING,
@@ -67,43 +67,44 @@ def _create(place: KindPaths) -> Operation:
     )
 
 
-def _read(place: KindPaths) -> Operation:
+def _read(paths: KindPaths) -> Operation:
     return Operation(
         "get",
-        place.item,
-        f"get{place.kind.name}",
-        place.tag,
-        f"Read a {place.noun} with its status",
+        paths.item,
+        f"get{paths.kind.name}",
+        paths.tag,
+        f"Read a {paths.noun} with its status",
         (
             Success(
                 200,
-                f"The {place.noun}, or the parts of it that were asked for.",
+                f"The {paths.noun}, or its requested fields.",
                 RESOURCE_OR_PARTS,
                 ("ETag?",),
                 other_types=(EVENT_STREAM,),
             ),
             NOT_MODIFIED,
         ),
-        "The status was computed when it last changed; reading computes nothing. With `at`, what was answered then; "
-        "404 if it was not there yet or no longer, 410 if that is no longer known. " + TOLD,
-        (*place.item_parameters, FIELDS, AT, *WATCHING, IF_MATCH, IF_NONE_MATCH),
+        "Answers the stored status; reading computes nothing. With `at`, the answer of that time: 404 if it did not "
+        "exist "
+        "then, 410 if that part of the history is no longer kept. " + WATCH_HINT,
+        (*paths.item_parameters, FIELDS, AT, *WATCHING, IF_MATCH, IF_NONE_MATCH),
         refusals=("InvalidHeader", "NotFound", "Forgotten", "PreconditionFailed", "TooManyWatches"),
     )
 
 
-def _replace(place: KindPaths) -> Operation:
+def _replace(paths: KindPaths) -> Operation:
     return Operation(
         "put",
-        place.item,
-        f"replace{place.kind.name}",
-        place.tag,
-        f"Replace the spec and the labels of a {place.noun}",
-        (Success(200, "It is so now; the generation rose if anything changed.", ResourceAnswer, ("ETag",)),),
-        "What GET answered can be sent back with changes; what only the server sets is ignored. "
+        paths.item,
+        f"replace{paths.kind.name}",
+        paths.tag,
+        f"Repaths the spec and the labels of a {paths.noun}",
+        (Success(200, "The new state; the generation has increased if anything changed.", ResourceAnswer, ("ETag",)),),
+        "The answer of GET can be sent back with changes; fields that only the server sets are ignored. "
         "A `generation` in the body must be that of the resource.",
-        (*place.item_parameters, IF_MATCH),
+        (*paths.item_parameters, IF_MATCH),
         RequestBody(
-            request_schemas.replacement(place.kind), {"spec": examples.spec_of(place.kind), "labels": examples.LABELS}
+            request_schemas.replacement(paths.kind), {"spec": examples.spec_of(paths.kind), "labels": examples.LABELS}
         ),
         (
             *WRITING,
@@ -118,18 +119,18 @@ def _replace(place: KindPaths) -> Operation:
     )
 
 
-def _patch(place: KindPaths) -> Operation:
+def _patch(paths: KindPaths) -> Operation:
     return Operation(
         "patch",
-        place.item,
-        f"patch{place.kind.name}",
-        place.tag,
-        f"Change parts of a {place.noun}",
-        (Success(200, "It is so now; the generation rose if anything changed.", ResourceAnswer, ("ETag",)),),
-        "A JSON merge patch (RFC 7396): objects merge, null takes away, everything else replaces. "
+        paths.item,
+        f"patch{paths.kind.name}",
+        paths.tag,
+        f"Change parts of a {paths.noun}",
+        (Success(200, "The new state; the generation has increased if anything changed.", ResourceAnswer, ("ETag",)),),
+        "A JSON merge patch (RFC 7396): objects are merged, null removes, everything else replaces. "
         "A `generation` in the body must be that of the resource.",
-        (*place.item_parameters, IF_MATCH),
-        RequestBody(request_schemas.patch(place.kind), {"labels": {"team": "payments"}}, (MERGE_PATCH, JSON)),
+        (*paths.item_parameters, IF_MATCH),
+        RequestBody(request_schemas.patch(paths.kind), {"labels": {"team": "payments"}}, (MERGE_PATCH, JSON)),
         (
             *WRITING,
             "InvalidLabels",
@@ -143,32 +144,32 @@ def _patch(place: KindPaths) -> Operation:
     )
 
 
-def _delete(place: KindPaths) -> Operation:
+def _delete(paths: KindPaths) -> Operation:
     return Operation(
         "delete",
-        place.item,
-        f"delete{place.kind.name}",
-        place.tag,
-        f"Ask for a {place.noun} to go",
-        (Success(202, "It is being deleted, or gone already.", ResourceAnswer, ("ETag?",)),),
-        "What is below it goes with it. It is gone when every required adapter has reported `Finalized=True`; until "
-        "then it can be read, with phase Deleting. Asked again, nothing changes.",
-        (*place.item_parameters, IF_MATCH),
+        paths.item,
+        f"delete{paths.kind.name}",
+        paths.tag,
+        f"Delete a {paths.noun}",
+        (Success(202, "It is being deleted, or already gone.", ResourceAnswer, ("ETag?",)),),
+        "Its children are deleted with it. It is removed when every required adapter has reported `Finalized=True`; "
+        "until then it can be read, with phase Deleting. A repeated request changes nothing.",
+        (*paths.item_parameters, IF_MATCH),
         refusals=("InvalidHeader", "NotFound", "PreconditionFailed"),
         role="editor",
     )
 
 
-def _force_delete(place: KindPaths) -> Operation:
+def _force_delete(paths: KindPaths) -> Operation:
     return Operation(
         "post",
-        f"{place.item}/force-delete",
-        f"forceDelete{place.kind.name}",
-        place.tag,
-        f"Remove a {place.noun} that is being deleted, without waiting for adapters",
-        (Success(204, "It is gone, and what was below it."),),
-        "What adapters made may remain. History keeps who did it and why.",
-        place.item_parameters,
+        f"{paths.item}/force-delete",
+        f"forceDelete{paths.kind.name}",
+        paths.tag,
+        f"Remove a {paths.noun} that is being deleted, without waiting for adapters",
+        (Success(204, "It is removed, with its children."),),
+        "Objects that adapters created may remain. The history keeps the reason.",
+        paths.item_parameters,
         RequestBody(request_schemas.FORCE_DELETE, {"reason": "the cloud account was closed"}),
         (*WRITING, "NotFound", "NotBeingDeleted"),
         role="admin",

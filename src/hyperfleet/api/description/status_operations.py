@@ -1,4 +1,4 @@
-"""The operations with which adapters report on resources, and with which what they reported is read."""
+"""The operations that send reports on resources and read them."""
 
 from __future__ import annotations
 
@@ -21,32 +21,32 @@ PREFER: Final = Parameter(
 GENERATION: Final = Parameter(
     "generation",
     "query",
-    "The last report of each adapter at this generation only.",
+    "Only reports at this generation.",
     {"type": "integer", "minimum": 1, "maximum": 10**18 - 1},
 )
 
-_TAKEN: Final = "What became of each report is in `outcomes`: a discarded one is answered, too."
+_OUTCOMES: Final = "The outcome of each report is in `outcomes`; a discarded report is answered, too."
 _REFUSALS: Final = (*WRITING, "NotFound", "GenerationAhead", "TooManyAdapters")
 
 
-def operations_on(place: KindPaths) -> list[Operation]:
+def operations_on(paths: KindPaths) -> list[Operation]:
     """Return the operations on the reports about resources of a kind."""
-    return [*_whole_object(place), *_one_adapter(place)]
+    return [*_whole_object(paths), *_one_adapter(paths)]
 
 
-def _whole_object(place: KindPaths) -> list[Operation]:
-    path, kind, tag = f"{place.item}/statuses", place.kind.name, f"{place.kind.name} reports"
-    status_id = Parameter("statusId", "path", "The id of the status object.", example=f"status-{place.example_id}")
+def _whole_object(paths: KindPaths) -> list[Operation]:
+    path, kind, tag = f"{paths.item}/statuses", paths.kind.name, f"{paths.kind.name} reports"
+    status_id = Parameter("statusId", "path", "The id of the status object.", example=f"status-{paths.example_id}")
     return [
         Operation(
             "get",
             path,
             f"get{kind}Statuses",
             tag,
-            f"Read what every adapter reported on a {place.noun}",
+            f"Read the reports on a {paths.noun}",
             (Success(200, "The last report of each adapter.", StatusObject, ("ETag",)), NOT_MODIFIED),
-            "There is none (404) before the first report. With `at`, what was answered then; not with `generation`.",
-            (*place.item_parameters, GENERATION, AT, IF_NONE_MATCH),
+            "404 before the first report. With `at`, the answer of that time; not together with `generation`.",
+            (*paths.item_parameters, GENERATION, AT, IF_NONE_MATCH),
             refusals=("InvalidQuery", "InvalidHeader", "NotFound", "Forgotten"),
         ),
         Operation(
@@ -54,14 +54,15 @@ def _whole_object(place: KindPaths) -> list[Operation]:
             path,
             f"report{kind}Status",
             tag,
-            f"Report on a {place.noun}",
+            f"Report on a {paths.noun}",
             (
-                _taken(place, 200, "Taken in."),
-                _taken(place, 201, "Taken in, as `adapterStatuses`, and they were the first reports on it."),
+                _accepted(paths, 200, "Accepted."),
+                _accepted(paths, 201, "Accepted as `adapterStatuses`; they were the first reports on it."),
             ),
-            "Always the same request, be it the first report or not. Several reports under `adapterStatuses` are "
-            "taken in together, or none of them.",
-            (*place.item_parameters, PREFER),
+            "The same request for the first report and all later ones. Several reports under `adapterStatuses` are "
+            "accepted "
+            "together, or none of them.",
+            (*paths.item_parameters, PREFER),
             RequestBody(request_schemas.REPORT_OR_REPORTS, examples.REPORT),
             _REFUSALS,
             role="reporter",
@@ -71,10 +72,10 @@ def _whole_object(place: KindPaths) -> list[Operation]:
             f"{path}/{{statusId}}",
             f"get{kind}StatusesById",
             tag,
-            f"Read what every adapter reported on a {place.noun}, by the id of the status object",
+            f"Read the reports on a {paths.noun} by the id of the status object",
             (Success(200, "The last report of each adapter.", StatusObject, ("ETag",)), NOT_MODIFIED),
-            "The id ends with `-gen` and a number if it is about one generation.",
-            (*place.item_parameters, status_id, IF_NONE_MATCH),
+            "The id of a status object of one generation ends in `-gen` and its number.",
+            (*paths.item_parameters, status_id, IF_NONE_MATCH),
             refusals=("InvalidHeader", "NotFound"),
         ),
         Operation(
@@ -82,10 +83,10 @@ def _whole_object(place: KindPaths) -> list[Operation]:
             f"{path}/{{statusId}}",
             f"patch{kind}Status",
             tag,
-            f"Report on a {place.noun} that has reports",
-            (_taken(place, 200, "Taken in."),),
-            "The same as POST for those who know the id of the status object; before the first report there is none.",
-            (*place.item_parameters, status_id, PREFER),
+            f"Report on a {paths.noun} that has reports",
+            (_accepted(paths, 200, "Accepted."),),
+            "The same as POST, with the id of the status object; before the first report there is none.",
+            (*paths.item_parameters, status_id, PREFER),
             RequestBody(request_schemas.REPORT_OR_REPORTS, examples.REPORT, (JSON, MERGE_PATCH)),
             _REFUSALS,
             role="reporter",
@@ -93,8 +94,8 @@ def _whole_object(place: KindPaths) -> list[Operation]:
     ]
 
 
-def _one_adapter(place: KindPaths) -> list[Operation]:
-    path, kind, tag = f"{place.item}/statuses/adapters/{{adapter}}", place.kind.name, f"{place.kind.name} reports"
+def _one_adapter(paths: KindPaths) -> list[Operation]:
+    path, kind, tag = f"{paths.item}/statuses/adapters/{{adapter}}", paths.kind.name, f"{paths.kind.name} reports"
     unnamed = {key: value for key, value in examples.REPORT.items() if key != "adapter"}
     return [
         Operation(
@@ -102,10 +103,10 @@ def _one_adapter(place: KindPaths) -> list[Operation]:
             path,
             f"get{kind}AdapterStatus",
             tag,
-            f"Read what one adapter reported on a {place.noun}",
+            f"Read the report of one adapter on a {paths.noun}",
             (Success(200, "Its last report.", AdapterStatus, ("ETag",)), NOT_MODIFIED),
             "",
-            (*place.item_parameters, ADAPTER, IF_NONE_MATCH),
+            (*paths.item_parameters, ADAPTER, IF_NONE_MATCH),
             refusals=("InvalidRequest", "InvalidHeader", "NotFound"),
         ),
         Operation(
@@ -113,10 +114,10 @@ def _one_adapter(place: KindPaths) -> list[Operation]:
             path,
             f"put{kind}AdapterStatus",
             tag,
-            f"Report on a {place.noun} as the adapter that the path names",
-            (_taken(place, 200, "Taken in."),),
+            f"Report on a {paths.noun} as the adapter in the path",
+            (_accepted(paths, 200, "Accepted."),),
             "",
-            (*place.item_parameters, ADAPTER, PREFER),
+            (*paths.item_parameters, ADAPTER, PREFER),
             RequestBody(request_schemas.REPORT_OF_NAMED, unnamed),
             ("InvalidRequest", *_REFUSALS),
             role="reporter",
@@ -126,10 +127,10 @@ def _one_adapter(place: KindPaths) -> list[Operation]:
             path,
             f"retire{kind}Adapter",
             tag,
-            f"Forget what an adapter reported on a {place.noun}",
-            (Success(204, "Forgotten, and the status computed without it."),),
-            "For an adapter that will report no more.",
-            (*place.item_parameters, ADAPTER),
+            f"Retire an adapter of a {paths.noun}",
+            (Success(204, "Its report is deleted, and the status recomputed without it."),),
+            "For an adapter that will not report again.",
+            (*paths.item_parameters, ADAPTER),
             refusals=("InvalidRequest", "NotFound"),
             role="reporter",
         ),
@@ -137,7 +138,7 @@ def _one_adapter(place: KindPaths) -> list[Operation]:
 
 
 def batch_operation(most: int) -> Operation:
-    """Return the operation with which many reports on many resources are sent at once."""
+    """Return the operation that reports on many resources."""
     report = {"clusterId": "cls-01jd3k2m9pqr5tv8wxyz", **examples.REPORT}
     return Operation(
         "post",
@@ -145,8 +146,8 @@ def batch_operation(most: int) -> Operation:
         "reportBatch",
         "Fleet",
         "Report on many resources at once",
-        (Success(200, "What became of each report, in the order they were sent.", BatchAnswer),),
-        f"Up to {most} reports; each is taken in or refused as if it had come alone.",
+        (Success(200, "The outcome of each report, in the same order.", BatchAnswer),),
+        f"Up to {most} reports; each is accepted or refused as if it had been sent alone.",
         (),
         RequestBody(request_schemas.batch(most), {"reports": [report]}),
         WRITING,
@@ -154,11 +155,11 @@ def batch_operation(most: int) -> Operation:
     )
 
 
-def _taken(place: KindPaths, status: int, description: str) -> Success:
+def _accepted(paths: KindPaths, status: int, description: str) -> Success:
     return Success(
         status,
-        f"{description} {_TAKEN}",
+        f"{description} {_OUTCOMES}",
         (ReportAnswerBody, BriefReportAnswer),
         ("Preference-Applied?", *(("Location",) if status == 201 else ())),
-        links=place.report_links,
+        links=paths.report_links,
     )

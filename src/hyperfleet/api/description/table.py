@@ -1,4 +1,4 @@
-"""Every operation of the API, in the order in which a newcomer meets them."""
+"""Every operation of the API, in the order of the document."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from hyperfleet.api.description.operations import Operation
 
 
 def list_operations(context: Context) -> list[Operation]:
-    """Return the operations on every kind there is, then those on the fleet and on the server."""
+    """Return the operations of every kind, then those of the fleet and of the server."""
     operations: list[Operation] = []
     for kind in context.kinds:
-        place = KindPaths(kind, context.kinds)
-        operations += fleet_operations.lists_of(place)
-        operations += resource_operations.operations_on(place)
-        operations += watch_operations.operations_on(place)
-        operations += status_operations.operations_on(place)
-        operations += history_operations.operations_on(place)
+        paths = KindPaths(kind, context.kinds)
+        operations += fleet_operations.lists_of(paths)
+        operations += resource_operations.operations_on(paths)
+        operations += watch_operations.operations_on(paths)
+        operations += status_operations.operations_on(paths)
+        operations += history_operations.operations_on(paths)
     return [
         *operations,
         status_operations.batch_operation(context.limits.batch),

@@ -1,4 +1,4 @@
-"""Watching and waiting: the parameters that make a stream of a list or a resource, and the operation that waits."""
+"""Watches and waits: the parameters that turn a list or a resource into a stream, and the operation that waits."""
 
 from __future__ import annotations
 
@@ -14,67 +14,68 @@ from hyperfleet.services.wait_query import DEFAULT_TIMEOUT, MAX_TERMS, MAX_TIMEO
 WATCH: Final = Parameter(
     "watch",
     "query",
-    "Go on with what happens, as server-sent events: `added` for each resource there is, `synced`, then `added`, "
-    "`modified` and `deleted` as they come. Not with pages, an order or a time.",
+    "Follow changes as server-sent events: `added` for each resource, `synced`, then `added`, `modified` and `deleted` "
+    "as they happen. Not with pages, an order or a time.",
     {"type": "string", "enum": ["true", "false"]},
 )
-# What makes a watch go on where an earlier one ended.
+# Parameters that resume a watch.
 RESUMPTION: Final = (
     Parameter(
         "after",
         "query",
-        "For a watch: begin with what came after the event with this `id`, without a list.",
+        "For a watch: resume after the event with this `id`, without a list.",
         {"type": "integer", "minimum": 0},
     ),
-    Parameter("Last-Event-ID", "header", "The same as `after`, which it overrides; browsers send it by themselves."),
+    Parameter("Last-Event-ID", "header", "The same as `after`, and takes precedence; browsers send it automatically."),
 )
 WATCHING: Final = (WATCH, *RESUMPTION)
-TOLD: Final = "With `watch=true`: a stream of events, see `docs/watch.md`."
+WATCH_HINT: Final = "With `watch=true`, a stream of events; see `docs/watch.md`."
 
 
-def _wishes(name: str, description: str, example: str | None = None) -> Parameter:
+def _wait_conditions(name: str, description: str, example: str | None = None) -> Parameter:
     item = {"type": "string", "pattern": rf"^(?:{WAIT_CONDITION_PATTERN})$"}
     return Parameter(name, "query", description, {"type": "array", "items": item, "maxItems": MAX_TERMS}, example)
 
 
 _PARAMETERS: Final = (
-    _wishes(
+    _wait_conditions(
         "for",
-        "What to wait for: `condition=Type` (True) or `condition=Type=Status`, `phase=Phase`, `adapter=name` "
-        "(Completed) or `adapter=name=State`, `generation=N` (every adapter has seen it), `deleted`. Given several "
-        "times, all must hold of one version. Without it: `condition=Ready`.",
+        "The wait condition: `condition=Type` (True) or `condition=Type=Status`, `phase=Phase`, `adapter=name` "
+        "(Completed) or `adapter=name=State`, `generation=N` (observed by every adapter), `deleted`. If given "
+        "several times, all must hold in one version. Default: `condition=Ready`.",
         "generation=1",
     ),
-    _wishes("failOn", "What to give up on, in the same words; one is enough."),
+    _wait_conditions("failOn", "When to give up, in the same syntax; one is enough."),
     Parameter(
         "timeout",
         "query",
-        f"How long, {format_duration(DEFAULT_TIMEOUT)} unless told and {format_duration(MAX_TIMEOUT)} at most.",
+        f"The timeout; default: {format_duration(DEFAULT_TIMEOUT)}, at most {format_duration(MAX_TIMEOUT)}.",
         {"type": "string", "pattern": PATTERN},
     ),
     Parameter(
         "observed",
         "query",
-        "Of which generation a condition may be: that of the resource (`current`), or `any`.",
+        "The generation that a condition must be of: that of the resource (`current`), or `any`.",
         {"type": "string", "enum": ["current", "any"]},
     ),
 )
 
 
-def operations_on(place: KindPaths) -> list[Operation]:
+def operations_on(paths: KindPaths) -> list[Operation]:
     """Return the operation that waits for a resource of a kind."""
     return [
         Operation(
             "get",
-            f"{place.item}:wait",
-            f"waitFor{place.kind.name}",
-            place.tag,
-            f"Wait until a {place.noun} is as wanted",
-            (Success(200, "It is, or was for a moment.", WaitAnswer, other_types=(EVENT_STREAM,)),),
-            "Answered as soon as one version is as wanted; every version is looked at. A condition counts only if it "
-            "is of the resource's generation, so waiting after an edit does not end with what was before. With "
+            f"{paths.item}:wait",
+            f"waitFor{paths.kind.name}",
+            paths.tag,
+            f"Wait for a state of a {paths.noun}",
+            (Success(200, "The wait condition is met, or was for a moment.", WaitAnswer, other_types=(EVENT_STREAM,)),),
+            "Answers as soon as one version meets the wait condition; every version is checked. A condition counts "
+            "only if "
+            "it is of the current generation, so a wait after an edit does not end with an old status. With "
             "`Accept: text/event-stream`, every version as an event `version`, then `result` or `failed`.",
-            (*place.item_parameters, *_PARAMETERS),
+            (*paths.item_parameters, *_PARAMETERS),
             refusals=("InvalidQuery", "NotFound", "WaitFailed", "Gone", "Forgotten", "WaitTimeout", "TooManyWatches"),
         )
     ]

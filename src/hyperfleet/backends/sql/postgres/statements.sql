@@ -689,14 +689,3 @@ create table if not exists schema_migrations (
 
 -- name: record_migration
 insert into schema_migrations (version, name) values ($1, $2);
-
--- ── migrations with rows that are converted (`conversions`) ────────────────────────────────────────────────────────
-
--- name: read_report_rows
-select b.resource_id, b.adapter, b.body, r.pulse from report_bodies b join resources r on r.id = b.resource_id
-
--- name: write_report_rows
-insert into reports (resource_id, adapter, generation, digest, report_id, effective_time, last_heard, is_calm)
-select * from unnest(
-    $1::text[], $2::text[], $3::bigint[], $4::bytea[], $5::text[], $6::timestamptz[], $7::timestamptz[], $8::boolean[]
-);

@@ -496,13 +496,3 @@ delete from readers where name = ?;
 
 -- name: drop_reader
 update readers set dropped_time = ?2 where name = ?1 and dropped_time is null;
-
--- ── migrations with rows that are converted (`conversions`) ─────────────────────────────────────────────────────
-
--- name: read_report_rows
-select b.resource_id, b.adapter, cast(b.body as blob), r.pulse
-from report_bodies b join resources r on r.id = b.resource_id;
-
--- name: write_report_rows
-insert into reports (resource_id, adapter, generation, digest, report_id, effective_time, last_heard, is_calm)
-values (?, ?, ?, ?, ?, ?, ?, ?);
