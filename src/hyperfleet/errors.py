@@ -11,7 +11,7 @@
     │   └── SettingsError    … the server's settings
     ├── StoreError           the store could not do what was asked
     │   ├── StoreUnavailable … it cannot be reached; a write in progress may or may not have happened
-    │   ├── Contended        … another writer was in the way; a retry may succeed
+    │   ├── Contended        … the write conflicted with another one; a retry may succeed
     │   ├── HistoryPruned    … the requested history has been deleted by retention
     │   └── SchemaMismatch   … its tables are of another version
     ├── Overloaded           there is more work than the server can do now
@@ -117,7 +117,7 @@ class StoreUnavailable(StoreError):  # noqa: N818  # these name states, not mist
 
 
 class Contended(StoreError):  # noqa: N818
-    """Another writer was in the way. Nothing was written; a retry may succeed."""
+    """The write conflicted with another writer. Nothing was written; a retry may succeed."""
 
     code: ClassVar[str] = "Contended"
 

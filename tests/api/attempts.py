@@ -68,7 +68,7 @@ def places_of(path: str, *, with_own: bool) -> list[str]:
     for cluster, last in pairs:
         filled = path.replace("{clusterId}", cluster).replace("{parent_id}", cluster)
         filled = filled.replace("{nodePoolId}", last).replace("{id}", last).replace("{statusId}", f"status-{last}")
-        found.append(filled.replace("{code}", "NotFound"))
+        found.append(filled.replace("{code}", "NotFound").replace("{version}", "1"))
     return list(dict.fromkeys(found))
 
 

@@ -165,7 +165,7 @@ def test_what_is_forgotten_is_told(client: Fleet) -> None:
     assert client.run(prune_all(client.store, "events", timedelta(0))) > 0
     for query in ("at=24h", "trend=24h"):
         problem = problem_of(client.get(f"/clusters:summary?{query}"), 410, "Forgotten")
-        assert "no longer all kept" in problem["detail"]
+        assert "been pruned" in problem["detail"]
 
 
 def test_how_far_back_one_can_go_is_told(memory_client: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -67,7 +67,7 @@ def test_a_database_of_somebody_else_is_refused(tmp_path: Path) -> None:
     connection = sqlite3.connect(path)
     connection.execute("create table theirs (a)")
     connection.close()
-    assert "not one of hyperfleet's" in refuse(path)
+    assert "not one of hyperfleet" in refuse(path)
 
 
 def test_a_database_of_a_newer_program_is_refused(tmp_path: Path) -> None:
@@ -212,7 +212,7 @@ def test_the_log_is_moved_into_the_file_beside_the_writing_and_begins_anew(tmp_p
     asyncio.run(story())
 
 
-def test_a_log_that_cannot_be_moved_is_told_of_and_stops_nobody(
+def test_a_checkpoint_that_fails_is_logged_and_stops_no_writes(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def story() -> None:
@@ -224,7 +224,7 @@ def test_a_log_that_cannot_be_moved_is_told_of_and_stops_nobody(
         await session.close()
 
     asyncio.run(story())
-    assert "could not be moved" in caplog.text
+    assert "the checkpoint of the database failed" in caplog.text
 
 
 # ── other processes ──────────────────────────────────────────────────────────────────────────────────────────────
