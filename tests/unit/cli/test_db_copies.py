@@ -207,7 +207,7 @@ def test_inconsistencies_are_found(directory: Path) -> None:
     done = db("verify")
     assert (done.code, done.out) == (
         exits.FALSE,
-        f"{id_}: AnswerDiffers: the stored answer is not what the stored status looks like\n",
+        f"{id_}: AnswerDiffers: the stored answer does not match the stored status\n",
     )
     assert "2 resources checked, 1 finding." in done.err
 
