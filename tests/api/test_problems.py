@@ -66,8 +66,8 @@ def test_a_path_that_leads_nowhere_is_not_found(memory_client: Fleet, path: str)
         ("/", "the API is below /api/hyperfleet/v1; /docs lists its paths"),
         ("/v1", "the API is below /api/hyperfleet/v1"),
         ("/v1/clusters/", "without the / at the end it exists: /v1/clusters"),
-        ("/v1/clusters/cls-1/statuses/", "there is: /v1/clusters/cls-1/statuses"),
-        ("/docs/", "there is: /docs"),
+        ("/v1/clusters/cls-1/statuses/", "it exists: /v1/clusters/cls-1/statuses"),
+        ("/docs/", "it exists: /docs"),
         ("/v1/nothing/", "the API is below"),
     ],
 )
