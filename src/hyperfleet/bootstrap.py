@@ -115,7 +115,7 @@ class System:
             journal=self._journal,
             journals_reports=settings.audit.reports,
             measures=measures,
-            tallies=totals,
+            totals=totals,
             metrics=_metrics(settings),
             tenancy=Tenancy(settings.tenancy.label),
             authenticator=self._authenticator,

@@ -420,7 +420,7 @@ async def test_records_are_read_together(store: Store) -> None:
 
 async def test_the_counters_of_adapters_add_up_over_the_tenants_one_may_see(store: Store) -> None:
     later, earlier = START + timedelta(seconds=9), START - timedelta(seconds=9)
-    tallies = [
+    added = [
         AdapterCounts(
             "acme", "dns", START, timedelta(seconds=1), {"aggregated": 2, "OutOfOrder": 1}, '{"cause": "OutOfOrder"}'
         ),
@@ -431,8 +431,8 @@ async def test_the_counters_of_adapters_add_up_over_the_tenants_one_may_see(stor
         ),
         AdapterCounts("b", "Apply", START, timedelta(), {"aggregated": 1}),
     ]
-    for tally in tallies:
-        await write(store, WriteSet(adapter_counts=[tally]))
+    for counts in added:
+        await write(store, WriteSet(adapter_counts=[counts]))
     (acme,) = await store.adapters(Scope(frozenset({"acme"})))
     assert (acme.name, acme.last_seen, acme.skew) == ("dns", later, timedelta(seconds=-2))
     assert acme.last_discard == '{"cause": "OutOfOrder"}'

@@ -60,6 +60,6 @@ class Context(Struct, frozen=True):
     journal: Journal | None = None  # of the audit log; None: there is none
     journals_reports: bool = True  # the journal includes accepted reports
     measures: Measures = field(default_factory=Measures)
-    tallies: WorkerTotals | None = None  # None: this process is the only one
+    totals: WorkerTotals | None = None  # None: this process is the only one
     metrics: MetricsOptions = MetricsOptions()
     tenancy: Tenancy = Tenancy()

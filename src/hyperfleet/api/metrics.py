@@ -79,7 +79,7 @@ class _View(Struct, frozen=True):
 def routes(context: Context) -> list[Route]:
     """Return the routes of this module; their paths are absolute."""
     options = context.metrics
-    tallies = context.tallies or WorkerTotals(context.measures, read_process)
+    totals = context.totals or WorkerTotals(context.measures, read_process)
     fleet = FleetFigures(context.store, context.policies, context.kinds, options.refresh_interval, options.max_adapters)
     resources = ResourceMetrics(context.store, context.kinds, options.max_resources) if options.per_resource else None
 
@@ -90,7 +90,7 @@ def routes(context: Context) -> list[Route]:
         text = b""
         if view.of_server:
             text += await form.write(await _describe_server(context))
-            text += await form.write(metrics_of(tallies.total(), context.measures))
+            text += await form.write(metrics_of(totals.total(), context.measures))
         if view.fleet is not None:
             text += await form.write(await _describe_fleet(fleet, view.fleet))
         if resources is None or view.fleet is None:

@@ -1,1 +1,1 @@
-"""What the system does: each service is one story, told with values; stores and clocks are handed in."""
+"""The use cases of the system, in terms of values; stores and clocks are passed in."""

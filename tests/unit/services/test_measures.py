@@ -103,18 +103,18 @@ def test_a_replacement_worker_continues_from_the_counts_of_its_slot() -> None:
     dead, successor = Measures(), Measures()
     report(dead, "dns", 2)
     WorkerTotals(dead, look, Wall(slots, 0)).total()
-    tallies = WorkerTotals(successor, look, Wall(slots, 0))
+    totals = WorkerTotals(successor, look, Wall(slots, 0))
     report(successor, "dns", 1)
-    assert tallies.total().counters["hyperfleet_reports_total"] == {("dns", "stored"): 3}
+    assert totals.total().counters["hyperfleet_reports_total"] == {("dns", "stored"): 3}
 
 
 def test_metrics_that_do_not_fit_are_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     measures = Measures(max_adapters=10_000)
     for number in range(5_000):
         report(measures, f"an-adapter-with-a-long-name-{number}")
-    tallies = WorkerTotals(measures, look, Wall([b""], 0))
-    tallies.total()
-    tallies.total()
+    totals = WorkerTotals(measures, look, Wall([b""], 0))
+    totals.total()
+    totals.total()
     assert caplog.text.count("do not fit into shared memory") == 1
 
 
