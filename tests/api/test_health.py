@@ -62,7 +62,7 @@ def test_a_server_without_its_store_lives_and_is_not_ready(clock: HandClock) -> 
 
 
 def test_a_store_that_does_not_answer(clock: HandClock, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hyperfleet.api.health._PATIENCE", 0.01)
+    monkeypatch.setattr("hyperfleet.api.health._TIMEOUT", 0.01)
     store = LostStore(clock)
     with open_fleet(store, clock, RequestLimits()) as fleet:
         store.is_slow = True

@@ -239,7 +239,7 @@ def test_too_many_resources_are_cut_off_and_that_is_told(
     }
     assert len(told) == min(count, most)
     assert found.get("hyperfleet_resource_metrics_cut_off", kind="Cluster") == (count > most)
-    assert (f"more than {most}" in caplog.text) == (count > most)
+    assert (f"at most {most}" in caplog.text) == (count > most)
 
 
 # ── requests ─────────────────────────────────────────────────────────────────────────────────────────────────────

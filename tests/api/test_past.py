@@ -155,7 +155,7 @@ def test_what_is_forgotten(client: Fleet) -> None:
     for below in ("", "/statuses"):
         problem = problem_of(read_at(client, cluster, then, below), 410, "Forgotten")
         assert f"the state of Cluster {cluster['id']} at {write_time(then)}" in problem["detail"]
-        assert "what was before" in problem["detail"]
+        assert "has been pruned" in problem["detail"]
     assert read_at(client, cluster, now + timedelta(seconds=1)).content == told.content
 
 

@@ -37,7 +37,7 @@ class Horizon(Struct, frozen=True):
     def require_time(self, at: datetime) -> None:
         """Raise if what was current at a time may be missing."""
         if at < self.time:
-            raise HistoryPruned(f"history before {self.time.isoformat()} has been pruned")
+            raise HistoryPruned(f"history before {msgspec.to_builtins(self.time)} has been pruned")
 
 
 def was_there(horizon: Horizon, first: tuple[EventType, datetime], at: datetime) -> bool:
@@ -47,7 +47,7 @@ def was_there(horizon: Horizon, first: tuple[EventType, datetime], at: datetime)
         return False
     horizon.require_time(at)
     if at < time:  # pruned by a version without horizons
-        raise HistoryPruned(f"the history of the resource before {time.isoformat()} has been pruned")
+        raise HistoryPruned(f"the history of the resource before {msgspec.to_builtins(time)} has been pruned")
     return True
 
 
