@@ -12,7 +12,7 @@ from hyperfleet.api.shapes import Count, PolicyFault, Time
 from hyperfleet.api.wire import href_of
 from hyperfleet.model.kind import Kinds
 from hyperfleet.model.resource import Resource
-from hyperfleet.services.replay import DifferingResource, Replay, SubjectDifference, SubjectTotals
+from hyperfleet.services.replay import INEXACT, DifferingResource, Replay, SubjectDifference, SubjectTotals
 from hyperfleet.services.simulation import PredictedChange, PredictedMove, SimulationFindings
 from hyperfleet.services.timelines import StatePeriod
 
@@ -109,6 +109,7 @@ class ReplayAnswer(Struct, frozen=True, rename="camel"):
             "replay processes: use filters or a shorter time."
         ),
     ]
+    inexact: Annotated[tuple[str, ...], Meta(description="What a replay cannot reproduce exactly, and why.")]
     resources: Annotated[Count, Meta(description="The number of replayed resources.")]
     reports: Annotated[Count, Meta(description="The number of replayed reports.")]
     differing: Annotated[Count, Meta(description="The number of resources with a different past.")]
@@ -188,6 +189,7 @@ def present_replay(replay: Replay, kinds: Kinds) -> ReplayAnswer:
         from_=replay.range_.begin,
         to=replay.range_.end,
         complete=replay.is_complete,
+        inexact=INEXACT,
         resources=replay.resources,
         reports=replay.reports,
         differing=replay.differing,

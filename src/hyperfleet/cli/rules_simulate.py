@@ -149,6 +149,7 @@ def _write_replay(replay: ReplayResult, look: Look) -> Iterator[str]:
     yield f"Since {began}: {count_of(replay.reports, 'report')} on {count_of(replay.resources, 'resource')}" + (
         "" if replay.complete else "; part of the history is no longer kept"
     )
+    yield from (f"Not exact: {each}" for each in replay.inexact)
     totals = [
         (each.subject, str(each.present.transitions), str(each.candidate.transitions)) for each in replay.subjects
     ]

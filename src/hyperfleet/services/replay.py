@@ -1,8 +1,9 @@
 """What would another policy have made of the past? Replays it under that policy and under the one in force.
 
 `simulation` hands over each resource that it examines. Both replays start in the state that the resource was in, so
-that they can be compared. Under the policy in force, a replay gives what history shows. The log holds accepted reports
-only: repeated deliveries are not in it, and resources that were removed meanwhile are not replayed.
+that they can be compared. Under the policy in force, a replay gives what history shows, apart from what `INEXACT`
+names. The log holds changes only: heartbeats and repeated deliveries are not in it. Resources that were removed
+meanwhile are not replayed.
 """
 
 from __future__ import annotations
@@ -28,6 +29,12 @@ MAX_REPORTS: Final = 200_000
 
 # The first ones of one subject of one resource: as many as a person reads, and few enough for a thousand resources.
 SHOWN_PERIODS: Final = 50
+
+# The log has no heartbeats, so a silence between two changes of a report that a heartbeat ended does not show.
+INEXACT: Final = (
+    "staleness: heartbeats are not recorded one by one, so between two changes of its report an adapter counts as "
+    "reporting until it was last heard",
+)
 
 _ZERO: Final = timedelta()
 _EMPTY: Final = SubjectTimeline()

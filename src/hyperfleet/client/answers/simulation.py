@@ -89,6 +89,7 @@ class ReplayResult(Struct, frozen=True, rename="camel"):
     from_: datetime | None = field(default=None, name="from")
     to: datetime | None = None
     complete: bool = True
+    inexact: tuple[str, ...] = ()
     resources: int = 0
     reports: int = 0
     differing: int = 0
