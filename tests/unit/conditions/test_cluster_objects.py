@@ -1,6 +1,7 @@
 """Reading Kubernetes objects into the values of a scope."""
 
 from datetime import UTC, datetime
+from itertools import permutations
 from typing import Any
 
 import pytest
@@ -124,7 +125,9 @@ def test_a_provider() -> None:
             versions=(VersionCount("v1.33.0", 2), VersionCount("v1.34.0", 0)),
         ),
     )
-    assert read_provider(obj, "v1beta1").initialized is False
+    older = read_provider({**obj, "status": {**obj["status"], "unavailableReplicas": 2}}, "v1beta1")
+    assert older.initialized is False
+    assert (older.unavailable, older.replicas.available) == (2, None)
 
 
 def test_a_machine() -> None:
@@ -199,13 +202,58 @@ def test_versions_sort_by_precedence_with_the_build_last() -> None:
         "v1.10.0-rc.2",
         "v1.10.0-rc.10",
         "1.10.0",
+        "v1.10.0",
+        "v1.10.0+2",
+        "v1.10.0+010",
+        "v1.10.0+10",
+        "v1.10.0+build",
         "v1.10.0+build.2",
         "v1.10.0+build.10",
-        "v2.0.0",
+        "v1.11",
+        "v1.011.1",
+        "v2",
+        "v2.0.1-0",
+        "v2.0.1",
+        "2.0.1-00",
+        "99999999999999999999.0.0",
+        "V3.0.0",
+        "latest",
+        "v1.10.0+",
+        "v1.11-rc.1",
+        "v٣.0.0",
     ]
     counts = [VersionCount(version, 1) for version in reversed(expected)]
     assert [count.version for count in merge_versions(counts)] == expected
-    assert merge_versions([VersionCount("a", 1), VersionCount("v1.0.0", 1), VersionCount("a", 2)]) == (
-        VersionCount("a", 3),
-        VersionCount("v1.0.0", 1),
-    )
+
+
+def test_versions_are_added_up() -> None:
+    counts = [VersionCount("a", 1), VersionCount("v1.0.0", 1), VersionCount("", 5), VersionCount("a", 2)]
+    assert merge_versions(counts) == (VersionCount("v1.0.0", 1), VersionCount("a", 3))
+
+
+def test_builds_that_are_words_stay_in_the_order_of_arrival() -> None:
+    for arrival in permutations(("v1.0.0+abc", "v1.0.0+1b", "v1.0.0+1a")):
+        merged = merge_versions([VersionCount("v2.0.0", 1), *(VersionCount(text, 1) for text in arrival)])
+        assert [count.version for count in merged] == [*arrival, "v2.0.0"]
+
+
+def test_a_version_of_any_length_is_read_in_no_time() -> None:
+    long = "1." + "0" * 100_000
+    assert merge_versions([VersionCount(long, 1), VersionCount("v1.0.0", 1)])[0].version == "v1.0.0"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "running", "counted", "because"),
+    [
+        ("v1.33.0", "", "v1.33.0", "no node yet"),
+        ("v1.33.0", "v1.32.5", "v1.32.5", "an upgrade in place has not reached it"),
+        ("v1.33.0+k0s.0", "v1.33.0+k0s", "v1.33.0+k0s.0", "the same release, built otherwise"),
+        ("v1.33.0", "v1.33.0-rc.1", "v1.33.0-rc.1", "a pre-release is another release"),
+        ("", "v1.33.0", "v1.33.0", "nothing was asked for"),
+        ("main", "main", "main", "no versions, but the same"),
+        ("main", "v1.33.0", "v1.33.0", "no version, and not the same"),
+    ],
+)
+def test_the_version_of_a_machine_is_the_one_that_runs(wanted: str, running: str, counted: str, because: str) -> None:
+    obj = {"kind": "Machine", "spec": {"version": wanted}, "status": {"nodeInfo": {"kubeletVersion": running}}}
+    assert read_machine(obj).version == counted, because

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import asdict, replace
 
-from hyperfleet.conditions.cluster.scope import ClusterScope, Descendants, Machine, Provider, Replicas, VersionCount
-from hyperfleet.conditions.cluster.versions import merge_versions
+from hyperfleet.conditions.cluster.scope import ClusterScope, Descendants, Machine, Provider, Replicas
+from hyperfleet.conditions.cluster.versions import count_versions, merge_versions
 from hyperfleet.conditions.cluster.vocabulary import AVAILABLE, READY, UP_TO_DATE
 from hyperfleet.conditions.lookup import is_true
 
@@ -23,11 +23,11 @@ def count_control_plane(scope: ClusterScope, previous: Replicas) -> Replicas:
     cluster = scope.cluster
     if cluster.control_plane_ref.is_defined or cluster.has_topology:
         if isinstance(scope.control_plane, Provider):
-            return _carry_over(scope.control_plane.replicas, previous)
+            return _carry_over(scope.control_plane, previous)
         return Replicas()
     if scope.descendants is None:
         return previous
-    return add_up([count_machine(machine) for machine in scope.descendants.control_plane_machines])
+    return count_machines(scope.descendants.control_plane_machines)
 
 
 def count_workers(descendants: Descendants | None, previous: Replicas) -> Replicas:
@@ -40,19 +40,23 @@ def count_workers(descendants: Descendants | None, previous: Replicas) -> Replic
         *descendants.stand_alone_machine_sets,
     )
     machines = [machine for machine in descendants.worker_machines if machine.is_owned_by_cluster]
-    return add_up([*(group.replicas for group in groups), *(count_machine(machine) for machine in machines)])
+    return add_up([*(group.replicas for group in groups), count_machines(machines)])
 
 
-def count_machine(machine: Machine) -> Replicas:
-    """Count one machine."""
+def count_machines(machines: Sequence[Machine]) -> Replicas:
+    """Count stand-alone machines. A counter that would be 0 stays unset, as Cluster API leaves it."""
     return Replicas(
-        desired=1,
-        current=1,
-        ready=int(is_true(machine.conditions, READY)),
-        available=int(is_true(machine.conditions, AVAILABLE)),
-        up_to_date=int(is_true(machine.conditions, UP_TO_DATE)),
-        versions=(VersionCount(machine.version, 1),) if machine.version else None,
+        desired=len(machines) or None,
+        current=len(machines) or None,
+        ready=_count_true(machines, READY),
+        available=_count_true(machines, AVAILABLE),
+        up_to_date=_count_true(machines, UP_TO_DATE),
+        versions=count_versions(machines) or None,
     )
+
+
+def _count_true(machines: Iterable[Machine], type_: str) -> int | None:
+    return sum(is_true(machine.conditions, type_) for machine in machines) or None
 
 
 def add_up(parts: Sequence[Replicas]) -> Replicas:
@@ -72,7 +76,11 @@ def _sum(numbers: Iterable[int | None]) -> int | None:
     return sum(known) if known else None
 
 
-def _carry_over(reported: Replicas, previous: Replicas) -> Replicas:
+def _carry_over(provider: Provider, previous: Replicas) -> Replicas:
     """Take what is reported and keep the previous number of what is not; versions are not kept."""
+    reported = provider.replicas
     known = {field: number for field, number in asdict(reported).items() if number is not None}
-    return replace(previous, **{**known, "versions": reported.versions})
+    counted = replace(previous, **{**known, "versions": reported.versions})
+    if provider.unavailable is None or counted.desired is None:
+        return counted
+    return replace(counted, available=max(counted.desired - provider.unavailable, 0))

@@ -50,7 +50,7 @@ def _remaining(scope: ClusterScope, descendants: Descendants) -> Iterator[str]:
         ("MachineDeployments", descendants.machine_deployments),
         ("MachineSets", descendants.machine_sets),
         ("MachinePools", descendants.machine_pools),
-        ("Worker Machines", descendants.worker_machines),
+        ("Worker Machines", descendants.all_worker_machines),
     )
     for title, group in groups:
         if group:

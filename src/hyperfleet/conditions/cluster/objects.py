@@ -19,6 +19,7 @@ from hyperfleet.conditions.cluster.scope import (
     Replicas,
     VersionCount,
 )
+from hyperfleet.conditions.cluster.versions import is_same_release
 from hyperfleet.conditions.unstructured import Object, dig, read_conditions, read_moment, read_source
 
 Contract = Literal["v1beta1", "v1beta2"]
@@ -41,7 +42,7 @@ def read_cluster(obj: Object) -> ClusterObject:
     return ClusterObject(
         name=_text(dig(metadata, "name")),
         namespace=_text(dig(metadata, "namespace")),
-        generation=_number(dig(metadata, "generation")) or 0,
+        generation=read_number(dig(metadata, "generation")) or 0,
         is_deleting=bool(dig(metadata, "deletionTimestamp")),
         is_paused=dig(spec, "paused") is True,
         has_paused_annotation=_has_key(dig(metadata, "annotations"), PAUSED_ANNOTATION),
@@ -78,6 +79,7 @@ def read_provider(obj: Object, contract: Contract = "v1beta2") -> Provider:
         reading=read_conditions(obj),
         initialized=_flag(dig(obj, *_INITIALIZED[contract])),
         replicas=_replicas(obj, contract),
+        unavailable=read_number(dig(obj, "status", "unavailableReplicas")) if contract == "v1beta1" else None,
     )
 
 
@@ -94,7 +96,7 @@ def read_machine(obj: Object) -> Machine:
         has_node_ref=bool(dig(obj, "status", "nodeRef")),
         is_pool_member=_has_key(dig(metadata, "labels"), POOL_LABEL),
         is_owned_by_cluster=_is_owned_by_cluster(obj),
-        version=_text(dig(obj, "spec", "version")),
+        version=_machine_version(obj),
     )
 
 
@@ -111,35 +113,34 @@ def read_machine_group(obj: Object) -> MachineGroup:
     )
 
 
+def _machine_version(obj: Object) -> str:
+    """Return the version that runs: that of the kubelet when it is another release than the spec asks for."""
+    wanted = _text(dig(obj, "spec", "version"))
+    running = _text(dig(obj, "status", "nodeInfo", "kubeletVersion"))
+    return wanted if not running or is_same_release(running, wanted) else running
+
+
 def _replicas(obj: Object, contract: Contract) -> Replicas:
-    """Read the counters; the older contract counts what is *not* available."""
+    """Read the counters; the older contract has another name for one of them, and lacks another."""
     status = dig(obj, "status")
-    desired = _number(dig(obj, "spec", "replicas"))
-    available = _number(dig(status, "availableReplicas"))
-    up_to_date = _number(dig(status, "upToDateReplicas"))
-    if contract == "v1beta1":
-        available = _rest(desired, _number(dig(status, "unavailableReplicas")))
-        up_to_date = _number(dig(status, "updatedReplicas"))
+    is_older = contract == "v1beta1"
     return Replicas(
-        desired=desired,
-        current=_number(dig(status, "replicas")),
-        ready=_number(dig(status, "readyReplicas")),
-        available=available,
-        up_to_date=up_to_date,
-        versions=_versions(dig(status, "versions")),
+        desired=read_number(dig(obj, "spec", "replicas")),
+        current=read_number(dig(status, "replicas")),
+        ready=read_number(dig(status, "readyReplicas")),
+        available=None if is_older else read_number(dig(status, "availableReplicas")),
+        up_to_date=read_number(dig(status, "updatedReplicas" if is_older else "upToDateReplicas")),
+        versions=read_versions(dig(status, "versions")),
     )
 
 
-def _rest(desired: int | None, unavailable: int | None) -> int | None:
-    if desired is None or unavailable is None:
-        return None
-    return max(desired - unavailable, 0)
-
-
-def _versions(entries: object) -> tuple[VersionCount, ...] | None:
+def read_versions(entries: object) -> tuple[VersionCount, ...] | None:
+    """Read a list of versions with their numbers of machines; None when there is no list."""
     if not isinstance(entries, list):
         return None
-    return tuple(VersionCount(_text(dig(entry, "version")), _number(dig(entry, "replicas")) or 0) for entry in entries)
+    return tuple(
+        VersionCount(_text(dig(entry, "version")), read_number(dig(entry, "replicas")) or 0) for entry in entries
+    )
 
 
 def _reference(value: object) -> Reference:
@@ -151,7 +152,7 @@ def _reference(value: object) -> Reference:
 
 
 def _endpoint(value: object) -> ControlPlaneEndpoint:
-    return ControlPlaneEndpoint(_text(dig(value, "host")), _number(dig(value, "port")) or 0)
+    return ControlPlaneEndpoint(_text(dig(value, "host")), read_number(dig(value, "port")) or 0)
 
 
 def _is_owned_by_cluster(obj: Object) -> bool:
@@ -174,7 +175,8 @@ def _text(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _number(value: object) -> int | None:
+def read_number(value: object) -> int | None:
+    """Read a whole number; None when there is none."""
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 

@@ -106,6 +106,7 @@ class Provider(Struct, frozen=True, kw_only=True):
     reading: ParsedConditions = ParsedConditions()
     initialized: bool | None = False  # None: the field is there but is no boolean
     replicas: Replicas = Replicas()
+    unavailable: int | None = None  # contract v1beta1, which has no number of available replicas
 
 
 class Machine(Source, frozen=True, kw_only=True):
@@ -114,7 +115,7 @@ class Machine(Source, frozen=True, kw_only=True):
     kind: str = "Machine"
     created: datetime | None = None
     has_node_ref: bool = False
-    is_pool_member: bool = False  # made by a MachinePool, which represents it
+    is_pool_member: bool = False  # made by a MachinePool, which represents it in conditions and counters
     is_owned_by_cluster: bool = False
     version: str = ""
 
@@ -150,11 +151,14 @@ class Descendants(Struct, frozen=True, kw_only=True):
         return tuple(machine for machine in self.machines if machine.is_control_plane_machine)
 
     @property
+    def all_worker_machines(self) -> tuple[Machine, ...]:
+        """All other machines, those of pools too: a deletion waits for every one of them."""
+        return tuple(machine for machine in self.machines if not machine.is_control_plane_machine)
+
+    @property
     def worker_machines(self) -> tuple[Machine, ...]:
-        """All other machines, without those of pools."""
-        return tuple(
-            machine for machine in self.machines if not machine.is_control_plane_machine and not machine.is_pool_member
-        )
+        """The worker machines that conditions and counters look at: without those of pools."""
+        return tuple(machine for machine in self.all_worker_machines if not machine.is_pool_member)
 
     @property
     def unhealthy_machines(self) -> tuple[Machine, ...]:

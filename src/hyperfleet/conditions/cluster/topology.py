@@ -5,7 +5,7 @@ is decided. The message shows an upgrade in progress step by step.
 """
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, Literal
 
 from msgspec import Struct
 
@@ -19,13 +19,18 @@ from hyperfleet.conditions.cluster.vocabulary import (
 from hyperfleet.conditions.message import name_objects
 from hyperfleet.model.condition import FALSE, TRUE, Condition
 
+# How the original's message names the annotation; for one kind with its prefix, for the other without.
+_DEFER_ANNOTATIONS: Final = {
+    "MachineDeployment": "defer-upgrade",
+    "MachinePool": "topology.cluster.x-k8s.io/defer-upgrade",
+}
 _RECONCILED: Final = Condition(TOPOLOGY_RECONCILED, TRUE, "ReconcileSucceeded")
 
 
 class WorkerUpgrade(Struct, frozen=True, kw_only=True):
     """Where the machine groups of one kind stand in an upgrade; a name may be in several lists."""
 
-    kind: str
+    kind: Literal["MachineDeployment", "MachinePool"]
     plan: tuple[str, ...] = ()  # versions still to come
     upgrading: frozenset[str] = frozenset()
     pending: frozenset[str] = frozenset()
@@ -148,11 +153,11 @@ def _upgrade_lines(topology: Topology) -> Iterator[str]:
 
 
 def _worker_lines(group: WorkerUpgrade, version: str) -> Iterator[str]:
-    deferred = f"upgrade to version {version} deferred using defer-upgrade or hold-upgrade-sequence annotations"
+    annotations = f"{_DEFER_ANNOTATIONS[group.kind]} or hold-upgrade-sequence annotations"
     stages = (
         (group.upgrading, _under_way(version, group.plan)),
         (group.now_pending if group.plan else (), _to_come(group.plan)),
-        (group.now_deferred, deferred),
+        (group.now_deferred, f"upgrade to version {version} deferred using {annotations}"),
         (group.uncreated, "creation deferred while control plane upgrade is in progress"),
     )
     for names, what in stages:
