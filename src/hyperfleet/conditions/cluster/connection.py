@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import UTC
 from typing import TYPE_CHECKING, Final
 
 from hyperfleet.conditions.cluster.vocabulary import REMOTE_CONNECTION_PROBE
 from hyperfleet.conditions.lookup import get
+from hyperfleet.conditions.writer import write_moment
 from hyperfleet.model.condition import FALSE, TRUE, Condition
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from hyperfleet.conditions.cluster.scope import ClusterView
 
 # A connection that was never established has this many tries before it counts as failed.
@@ -24,7 +22,7 @@ def remote_connection_probe(view: ClusterView) -> Condition:
     if probe.last_success is None:
         return _never_connected(view)
     if view.now - probe.last_success > probe.grace:
-        return _failed(f"Remote connection probe failed, probe last succeeded at {_rfc3339(probe.last_success)}")
+        return _failed(f"Remote connection probe failed, probe last succeeded at {write_moment(probe.last_success)}")
     return Condition(REMOTE_CONNECTION_PROBE, TRUE, "ProbeSucceeded")
 
 
@@ -38,7 +36,3 @@ def _never_connected(view: ClusterView) -> Condition:
 
 def _failed(message: str) -> Condition:
     return Condition(REMOTE_CONNECTION_PROBE, FALSE, "ProbeFailed", message)
-
-
-def _rfc3339(moment: datetime) -> str:
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
