@@ -16,7 +16,8 @@
     │   └── SchemaMismatch   … its tables are of another version
     ├── Overloaded           there is more work than the server can do now
     │   └── TooManyWatches   … one caller has too many watches
-    └── MergeError           conditions cannot be merged as asked
+    ├── MergeError           conditions cannot be merged as asked
+    └── MissingPackage       the command needs a package that is not installed
 
 An expected result (a discarded report, an invalid report body) is a value, not an error.
 `code` is stable: programs may depend on it. The text is for people and may change.
@@ -150,3 +151,16 @@ class MergeError(HyperFleetError):
     """Conditions cannot be merged as asked (nothing to merge, a type given twice, …)."""
 
     code: ClassVar[str] = "CannotMerge"
+
+
+class MissingPackage(HyperFleetError):  # noqa: N818
+    """The command needs a package that is not installed: that of an extra, or one that such a package needs."""
+
+    code: ClassVar[str] = "MissingPackage"
+
+    def __init__(self, package: str) -> None:
+        """Name the package, and what to install."""
+        super().__init__(
+            f"the command needs the Python package {package}, which is not installed. "
+            "Install everything it needs: pip install 'hyperfleet[server]'"
+        )

@@ -42,6 +42,7 @@ def test_the_lock_file_decides_what_is_installed() -> None:
     syncs = [text for text in texts("RUN", 0) if text.startswith("uv sync")]
     assert len(syncs) == 2
     assert all("--frozen" in text and "--no-dev" in text for text in syncs)
+    assert all("--extra server" in text for text in syncs)  # without it only the libraries would run
     assert "--no-editable" in syncs[-1]  # the sources are left behind
 
 

@@ -13,7 +13,7 @@ import click
 
 from hyperfleet.cli import exits
 from hyperfleet.cli.sanitizing import sanitize
-from hyperfleet.errors import DocumentError, HyperFleetError, StoreUnavailable
+from hyperfleet.errors import DocumentError, HyperFleetError, MissingPackage, StoreUnavailable
 
 if TYPE_CHECKING:
     from hyperfleet.client.errors import FleetError
@@ -73,6 +73,9 @@ def report(error: BaseException, *, debug: bool = False) -> int:
         case HyperFleetError():
             _print_errors(error)
             return code_of(error)
+        case ModuleNotFoundError(name=str(module)) if module.partition(".")[0] not in ("", "hyperfleet"):
+            _print_error(str(MissingPackage(module.partition(".")[0])))
+            return exits.UNAVAILABLE
         case OSError():
             _print_error(f"{error.filename}: {error.strerror}" if error.filename else error.strerror or str(error))
             return exits.USAGE

@@ -242,8 +242,12 @@ def _load_httpx() -> Any:
     Its command line, which it would import as well, needs rich and pygments: that is blocked.
     """
     sys.modules.setdefault("httpx._main", cast(Any, None))
-    import httpx  # noqa: PLC0415
-
+    try:
+        import httpx  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            f"hyperfleet.client needs {error.name}: pip install 'hyperfleet[client]'", name=error.name
+        ) from error
     return httpx
 
 
@@ -260,6 +264,8 @@ def _checking_proxies() -> Iterator[None]:
     """Report an unusable proxy in the environment."""
     try:
         yield
+    except ModuleNotFoundError:  # httpx itself; for a proxy it lacks a package for, it raises ImportError
+        raise
     except (ValueError, ImportError) as error:
         raise BadConnection(f"the proxy in the environment (HTTP_PROXY …) cannot be used: {error}") from error
 
