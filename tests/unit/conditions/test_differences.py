@@ -31,7 +31,10 @@ from hyperfleet.conditions.cluster import (
     Probe,
     Provider,
     Reference,
+    Replicas,
     Topology,
+    Upgrade,
+    VersionCount,
     compute_status,
     read_provider,
     topology_reconciled,
@@ -170,3 +173,19 @@ def test_the_class_that_is_behind_is_told_by_its_numbers() -> None:
 def test_impossible_arguments_cannot_be_given() -> None:
     assert Strategy().priority_of(Condition("A", "False")) == 0
     assert Aggregation(source_type="A").negative == ()
+
+
+def test_versions_of_a_wrong_type_are_absent() -> None:
+    scope = ClusterScope(
+        cluster=REFERENCED,
+        control_plane=read_provider({"kind": "ControlPlane", "status": {"versions": "v1.33.0"}}),
+    )
+    previous = ClusterStatus(control_plane=Replicas(desired=3, versions=(VersionCount("v1.32.0", 3),)))
+    assert compute_status(scope, previous, NOW).control_plane == Replicas(desired=3)
+
+
+def test_a_plan_means_that_an_upgrade_is_pending() -> None:
+    upgrade = Upgrade(control_plane_kind="ControlPlane", control_plane_plan=("v1.33.0",))
+    pending = topology_reconciled(REFERENCED, Topology(version="v1.33.0", upgrade=upgrade))
+    assert pending.reason == "ClusterUpgrading"
+    assert pending.message.endswith("* ControlPlane pending upgrade to version v1.33.0")
