@@ -27,6 +27,7 @@ from hyperfleet.conditions import (
     set_condition,
     sort_conditions,
     summarize,
+    write_conditions,
 )
 from hyperfleet.conditions.cluster import (
     Absence,
@@ -110,6 +111,11 @@ def test_words_never_move_the_transition_time(
     assert was
     assert kept.last_transition_time == was.last_transition_time
     assert (kept.reason, kept.observed_generation) == (reason, generation)
+
+
+@given(lists)
+def test_what_is_written_is_read_again(before: tuple[Condition, ...]) -> None:
+    assert read_conditions({"status": {"conditions": write_conditions(before)}}).all() == before
 
 
 @given(lists, conditions, moments)
