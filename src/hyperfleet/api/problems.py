@@ -99,6 +99,11 @@ CATALOGUE: Final[Mapping[str, ProblemType]] = {
     "InvalidPolicy": ProblemType(
         422, "The policy has problems", "Correct what `errors` lists; the old one stays in force."
     ),
+    "PolicyTooExpensive": ProblemType(
+        422,
+        "The rules of the policy take too much work",
+        "Simplify its rules: nested loops and large ranges cost most.",
+    ),
     "PreconditionRequired": ProblemType(
         428,
         "The request must name the version that it replaces",
