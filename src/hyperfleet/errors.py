@@ -47,9 +47,12 @@ def shorten_message(text: str) -> str:
     """Return a message of bounded length that can be encoded: halves of characters are replaced."""
     if len(text) > _LONGEST_MESSAGE:
         text = f"{text[: _LONGEST_MESSAGE - _SHOWN_END - 1]}…{text[-_SHOWN_END:]}"
-    if text.isascii():
-        return text
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return _encodable(text)
+
+
+def _encodable(text: str) -> str:
+    """Replace halves of characters."""
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 class ExprError(HyperFleetError):
@@ -66,9 +69,9 @@ class ExprError(HyperFleetError):
         self.message = shorten_message(message)
         self.line = line
         self.column = column
-        self.snippet = snippet
+        self.snippet = _encodable(snippet)
         self.others: tuple[ExprError, ...] = ()
-        place = f" ({line}:{column}){snippet}" if line else ""
+        place = f" ({line}:{column}){self.snippet}" if line else ""
         super().__init__(self.message + place)
 
 

@@ -52,7 +52,7 @@ def to_number(budget: Budget, value: Value) -> float:
     """Return a number, or the number that a string spells, as a float."""
     given = adopt(value)
     if type(given) is str:
-        scan(budget, 8 * len(given))
+        scan(budget, 4 * len(given))
         number = _spelled(given)
         if number is not None:
             return number
