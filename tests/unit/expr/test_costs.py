@@ -239,7 +239,7 @@ def test_programs_can_share_a_budget() -> None:
 
 
 def test_memory_and_calls_are_counted_for_each_program_alone() -> None:
-    schema = {"f": Func((), INT), "n": INT}
+    schema: expr.Schema = {"f": Func((), INT), "n": INT}
     range_, call, sum_ = (expr.compile(source, schema) for source in ("len(1..700000)", "f() > 0", "n + 1 > 0"))
     shared = expr.open_budget(steps=1_000_000)
     for _ in range(3):
