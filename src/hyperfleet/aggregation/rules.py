@@ -1,7 +1,7 @@
 """Evaluate the rules of a policy: one verdict for each, in policy order, published at once.
 
-A rule that fails at run time makes its own condition Unknown and affects nothing else. All rules pay for their work from
-one budget (`Situation.budget`), in policy order.
+A rule that fails at run time makes its own condition Unknown and affects nothing else. All rules pay for their
+work from one budget (`Situation.budget`), in policy order.
 """
 
 from __future__ import annotations
