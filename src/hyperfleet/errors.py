@@ -14,6 +14,7 @@
     │   ├── Contended        … the write conflicted with another one; a retry may succeed
     │   ├── HistoryPruned    … the requested history has been deleted by retention
     │   └── SchemaMismatch   … its tables are of another version
+    ├── PolicyTooExpensive   a policy takes more work than a simulation may
     ├── Overloaded           there is more work than the server can do now
     │   └── TooManyWatches   … one caller has too many watches
     ├── MergeError           conditions cannot be merged as asked
@@ -25,7 +26,7 @@ An expected result (a discarded report, an invalid report body) is a value, not 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Final
 
 if TYPE_CHECKING:  # the command line imports this at every start, and should not have to load msgspec for it
     from collections.abc import Sequence
@@ -39,23 +40,40 @@ class HyperFleetError(Exception):
     code: ClassVar[str] = "Error"
 
 
+_LONGEST_MESSAGE: Final = 190  # characters: a message may quote a value, and values may be very long
+_SHOWN_END: Final = 40  # of them from the end
+
+
+def shorten_message(text: str) -> str:
+    """Return a message of bounded length that can be encoded: halves of characters are replaced."""
+    if len(text) > _LONGEST_MESSAGE:
+        text = f"{text[: _LONGEST_MESSAGE - _SHOWN_END - 1]}…{text[-_SHOWN_END:]}"
+    return _encodable(text)
+
+
+def _encodable(text: str) -> str:
+    """Replace halves of characters."""
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
 class ExprError(HyperFleetError):
     """One or more faults in an expression, each with its place in the source.
 
-    `str()` is the original implementation's text: `message (line:column)`, then the source line and a caret.
+    `str()` is the original implementation's text: `message (line:column)`, then the source line and a caret. It has
+    at most 500 characters, whatever the source and the values are.
     """
 
     code: ClassVar[str] = "ExpressionError"
 
     def __init__(self, message: str, *, line: int = 0, column: int = 0, snippet: str = "") -> None:
         """Place `message` at `line` and `column` (both from 1; 0: unknown)."""
-        self.message = message
+        self.message = shorten_message(message)
         self.line = line
         self.column = column
-        self.snippet = snippet
+        self.snippet = _encodable(snippet)
         self.others: tuple[ExprError, ...] = ()
-        place = f" ({line}:{column}){snippet}" if line else ""
-        super().__init__(message + place)
+        place = f" ({line}:{column}){self.snippet}" if line else ""
+        super().__init__(self.message + place)
 
 
 class ExprSyntaxError(ExprError):
@@ -97,6 +115,12 @@ class PolicyError(DocumentError):
     """A policy has problems; nothing that depends on it may start."""
 
     code: ClassVar[str] = "InvalidPolicy"
+
+
+class PolicyTooExpensive(HyperFleetError):  # noqa: N818  # names a state, as below
+    """A policy takes more work than a simulation may."""
+
+    code: ClassVar[str] = "PolicyTooExpensive"
 
 
 class SettingsError(DocumentError):

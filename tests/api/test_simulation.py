@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from hyperfleet.ports import StatusCause
+from hyperfleet.services import simulation_cost
 from hyperfleet.services.upkeep import recompute_all
 from tests.api.fleet import POLICY, Fleet, errors_of, path_of, problem_of
 from tests.candidates import (
@@ -274,3 +275,23 @@ def test_the_past_is_lived_again(client: Fleet) -> None:
     total = {side: sum(counted[side]["seconds"].values()) for side in ("present", "candidate")}
     assert total["present"] == pytest.approx(total["candidate"])
     assert "replay" not in simulate(client, FEWER_ADAPTERS)
+
+
+EXPENSIVE = "requiredAdapters: [dns]\nclusterConditions:\n" + "".join(
+    f"  - {{type: R{place}, evaluate: {{expr: 'count(1..900, count(1..{900 + place}, # > 0) > 90) > 899'}}}}\n"
+    f"  - {{type: S{place}, evaluate: {{expr: 'count(1..300, count(1..{90 + place}, # > 0) > 90) > 299'}}}}\n"
+    for place in range(30)
+)
+
+
+def test_a_policy_that_is_too_expensive_is_a_problem(memory_client: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(simulation_cost, "FREE_STEPS", 500_000)
+    for number in range(8):
+        memory_client.create(f"c{number}")
+    refused = memory_client.post("/policy:simulate", content=EXPENSIVE.encode(), headers=YAML)
+    problem = problem_of(refused, 422, "PolicyTooExpensive")
+    assert "for each, after the first 500,000" in problem["detail"]
+    stream = memory_client.post("/policy:simulate", content=EXPENSIVE.encode(), headers=STREAM).text
+    assert "event: failed\ndata: {" in stream
+    assert '"code":"PolicyTooExpensive"' in stream
+    assert simulate(memory_client, NOTHING)["examined"] == 8, "the next simulation may run"

@@ -141,4 +141,11 @@ EXCUSED: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("typed", "nobody?.zip * root(i)", "invalid operation: <nil> * int (1:13)"),
         ("typed", "get(xs, 9) + root(i)", "invalid operation: <nil> + int (1:12)"),
     ),
+    ("an error shows at most 140 characters of a line"): (
+        (
+            "compile_err",
+            "1; " * 100,
+            "compilation failed: expression exceeds maximum allowed nodes (1:300)",
+        ),
+    ),
 }

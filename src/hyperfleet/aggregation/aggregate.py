@@ -18,6 +18,7 @@ from hyperfleet.aggregation.policy import Policy
 from hyperfleet.aggregation.publication import Publisher
 from hyperfleet.aggregation.rules import judge_rules
 from hyperfleet.aggregation.situation import Child, Situation, read_situation
+from hyperfleet.expr import Budget
 from hyperfleet.model.condition import UNKNOWN
 from hyperfleet.model.event import PHASE_SUBJECT
 from hyperfleet.model.phase import Phase
@@ -34,9 +35,13 @@ def aggregate(
     now: datetime,
     *,
     children: Iterable[Child] = (),
+    budget: Budget | None = None,
 ) -> Status:
-    """Compute the status of a resource from the stored reports of its adapters, by adapter name."""
-    situation = read_situation(resource, reports, policy, previous, now, children)
+    """Compute the status of a resource from the stored reports of its adapters, by adapter name.
+
+    All rules pay from one `budget`; a caller that counts the work gives its own.
+    """
+    situation = read_situation(resource, reports, policy, previous, now, children, budget)
     publisher = judge(situation)
     return settle(situation, publisher, decide_phase(PhaseInputs(situation, publisher.published)))
 

@@ -15,13 +15,14 @@ are evaluated.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from msgspec import Struct
 
 from hyperfleet.aggregation.adapters import Adapters, AdapterView
 from hyperfleet.aggregation.vocabulary import ADAPTER, ADAPTER_LISTS, ADAPTERS_BY_NAME, SCHEMA
 from hyperfleet.errors import ExprRuntimeError
+from hyperfleet.expr import Budget
 from hyperfleet.expr import compile as compile_expr
 from hyperfleet.expr import format as format_tree
 from hyperfleet.expr.nodes import (
@@ -45,6 +46,7 @@ class _Inputs(Struct, frozen=True, gc=False):
 
     adapters: Adapters
     values: Mapping[str, object]  # of the rule's names
+    budget: Budget | None  # None: each part of the rule has a full one
 
 
 Views: TypeAlias = tuple[AdapterView, ...]
@@ -72,11 +74,13 @@ class CulpritFinder:
         self._mentioned = planner.mentioned(tree)
         self.names_adapters = self._plan is not None
 
-    def find(self, adapters: Adapters, values: Mapping[str, object], outcome: bool) -> Views:
+    def find(
+        self, adapters: Adapters, values: Mapping[str, object], outcome: bool, budget: Budget | None = None
+    ) -> Views:
         """Return the culprits; for a rule that names no adapter, the required ones that are not available."""
         if self._plan is None:
             return tuple(view for view in adapters.required if view.available != "True")
-        inputs = _Inputs(adapters, values)
+        inputs = _Inputs(adapters, values, budget)
         try:
             return self._plan(inputs, outcome)
         except ExprRuntimeError:  # the rule may have stopped early, before an adapter on which it would have failed
@@ -213,11 +217,11 @@ class _Planner:
         """Compile an expression that lists adapters; a list of the vocabulary needs no program."""
         if isinstance(node, Identifier) and node.name in _LISTS:
             return _LISTS[node.name]
-        evaluate: Callable[[Mapping[str, object]], Any] = compile_expr(format_tree(self._wrap(node)), SCHEMA).evaluate
+        evaluate = compile_expr(format_tree(self._wrap(node)), SCHEMA).evaluate
 
         def list_adapters(inputs: _Inputs) -> Views:
             by_name = inputs.adapters.by_name
-            return tuple([by_name[entry["adapter"]] for entry in evaluate(inputs.values)])
+            return tuple([by_name[entry["adapter"]] for entry in evaluate(inputs.values, inputs.budget)])
 
         return list_adapters
 
@@ -226,7 +230,7 @@ class _Planner:
 
         def test(inputs: _Inputs) -> bool | None:
             try:
-                return bool(evaluate(inputs.values))
+                return bool(evaluate(inputs.values, inputs.budget))
             except ExprRuntimeError:  # an operand after the decisive one may fail
                 return None
 

@@ -1,6 +1,7 @@
 """Evaluate the rules of a policy: one verdict for each, in policy order, published at once.
 
-A rule that fails at run time makes its own condition Unknown and affects nothing else.
+A rule that fails at run time makes its own condition Unknown and affects nothing else. All rules pay for their
+work from one budget (`Situation.budget`), in policy order.
 """
 
 from __future__ import annotations
@@ -15,11 +16,13 @@ from hyperfleet.aggregation.situation import Situation
 from hyperfleet.aggregation.template_values import render
 from hyperfleet.aggregation.templates import Template, default_reason
 from hyperfleet.aggregation.verdict import Culprits, Verdict
-from hyperfleet.errors import ExprRuntimeError
+from hyperfleet.errors import ExprBudgetError, ExprRuntimeError
+from hyperfleet.expr import STEPS, steps_left
 from hyperfleet.model.condition import FALSE, TRUE, UNKNOWN
 
 EXPRESSION_ERROR: Final = "ExpressionError"
 IN_PROGRESS: Final = "InProgress"
+_SHARED_BUDGET: Final = f"The rules of a policy share {STEPS:,} steps; those before this one used {{used:,}}."
 
 
 def judge_rules(situation: Situation, publisher: Publisher) -> None:
@@ -47,15 +50,18 @@ def _with_template(verdict: Verdict, rule: Rule, situation: Situation) -> Verdic
 
 def _judge_expression(rule: Rule, by: ExprRule, situation: Situation) -> Verdict:
     generation, templates, finder = situation.resource.generation, rule.templates, by.culprits
+    used = STEPS - steps_left(situation.budget)
     try:
-        outcome = by.program.evaluate(situation.values)
+        outcome = by.program.evaluate(situation.values, situation.budget)
     except ExprRuntimeError as error:
-        verdict = Verdict(rule.type, UNKNOWN, EXPRESSION_ERROR, str(error), generation)
+        shared = isinstance(error, ExprBudgetError) and used > 0
+        message = f"{error}\n{_SHARED_BUDGET.format(used=used)}" if shared else str(error)
+        verdict = Verdict(rule.type, UNKNOWN, EXPRESSION_ERROR, message, generation)
         return _apply(verdict, templates.unknown, situation) if templates.unknown else verdict
     if outcome:
         verdict = Verdict(rule.type, TRUE, "", "", generation, None, finder.names_adapters, finder, situation)
         return _apply(verdict, templates.true or _default_template(rule, verdict), situation)
-    blamed = finder.find(situation.adapters, situation.values, False)
+    blamed = finder.find(situation.adapters, situation.values, False, situation.budget)
     verdict = Verdict(rule.type, FALSE, "", "", generation, blamed, finder.names_adapters)
     if _is_in_progress(blamed):
         return _apply(verdict, templates.in_progress or _IN_PROGRESS, situation)

@@ -15,6 +15,7 @@ from hyperfleet.aggregation.environment import RuleClock, values_for
 from hyperfleet.aggregation.missing import missing_instants, remember
 from hyperfleet.aggregation.observation import observe
 from hyperfleet.aggregation.policy import Policy
+from hyperfleet.expr import Budget, open_budget
 from hyperfleet.model.condition import Condition
 from hyperfleet.model.report import StoredReport
 from hyperfleet.model.resource import Resource
@@ -42,6 +43,7 @@ class Situation(Struct, frozen=True):
     missing_at: Mapping[str, datetime]
     clock: RuleClock
     values: Mapping[str, object]
+    budget: Budget  # all rules pay from it, so that the work for one status is bounded, however many rules there are
 
     @property
     def by_name(self) -> Mapping[str, AdapterView]:
@@ -61,12 +63,25 @@ def read_situation(
     previous: Status | None,
     now: datetime,
     children: Iterable[Child] = (),
+    budget: Budget | None = None,
 ) -> Situation:
-    """Read the inputs; no write may be earlier than the one before it."""
+    """Read the inputs; no write may be earlier than the one before it. Without a `budget`, there is a full one."""
     now = max(now, previous.memory.written_time) if previous else now
     adapters = observe(resource, reports, policy, now)
     memory = remember(adapters, policy, previous, now)
     clock = RuleClock(adapters.by_name, now)
     missing_at = missing_instants(resource, adapters, policy, memory)
     values = values_for(adapters, resource.generation, clock, with_conditions=policy.reads_conditions)
-    return Situation(resource, policy, previous, now, tuple(children), adapters, memory, missing_at, clock, values)
+    return Situation(
+        resource,
+        policy,
+        previous,
+        now,
+        tuple(children),
+        adapters,
+        memory,
+        missing_at,
+        clock,
+        values,
+        open_budget() if budget is None else budget,
+    )

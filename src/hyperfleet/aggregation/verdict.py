@@ -37,5 +37,6 @@ class Verdict(Struct):
             self.found = ()
             if self.finder and self.situation:
                 situation = self.situation
-                self.found = self.finder.find(situation.adapters, situation.values, self.status == TRUE)
+                outcome = self.status == TRUE
+                self.found = self.finder.find(situation.adapters, situation.values, outcome, situation.budget)
         return self.found

@@ -18,7 +18,7 @@ from starlette.responses import Response
 
 from hyperfleet.aggregation import BodyProblem
 from hyperfleet.api.request_metrics import note_problem
-from hyperfleet.errors import HyperFleetError
+from hyperfleet.errors import HyperFleetError, PolicyTooExpensive
 from hyperfleet.services.results import Refusal
 
 MEDIA_TYPE: Final = "application/problem+json"
@@ -98,6 +98,11 @@ CATALOGUE: Final[Mapping[str, ProblemType]] = {
     ),
     "InvalidPolicy": ProblemType(
         422, "The policy has problems", "Correct what `errors` lists; the old one stays in force."
+    ),
+    "PolicyTooExpensive": ProblemType(
+        422,
+        "The rules of the policy take too much work",
+        "Simplify its rules: nested loops and large ranges cost most.",
     ),
     "PreconditionRequired": ProblemType(
         428,
@@ -227,6 +232,8 @@ def from_http_error(error: HTTPException) -> Problem:
 
 def from_error(error: Exception) -> Problem:
     """Translate an error, without internal details."""
+    if isinstance(error, PolicyTooExpensive):
+        return Problem(error.code, str(error))
     code = _ERROR_CODES.get(error.code, error.code) if isinstance(error, HyperFleetError) else "InternalError"
     return from_code(code if code in CATALOGUE else "InternalError")
 

@@ -34,7 +34,7 @@ from hyperfleet.expr.explain import ExprExplanation, render_explanation
 from hyperfleet.expr.faults import BudgetExhausted, EvaluationFault
 from hyperfleet.expr.options import DEFAULT, ExprOptions
 from hyperfleet.expr.program import Program
-from hyperfleet.expr.runtime.budget import CELLS, STEPS, open_budget
+from hyperfleet.expr.runtime.budget import CELLS, STEPS, Budget, open_budget, steps_left
 from hyperfleet.expr.runtime.jsontext import write_line
 from hyperfleet.expr.source import error_at
 from hyperfleet.expr.syntax import parser
@@ -74,9 +74,11 @@ __all__ = [
     "DURATION",
     "FLOAT",
     "INT",
+    "STEPS",
     "STRING",
     "TIME",
     "Array",
+    "Budget",
     "Duration",
     "ExprBudgetError",
     "ExprError",
@@ -98,8 +100,10 @@ __all__ = [
     "conform",
     "format",
     "infer_schema",
+    "open_budget",
     "parse",
     "render_explanation",
+    "steps_left",
     "to_json",
 ]
 

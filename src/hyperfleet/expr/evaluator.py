@@ -36,10 +36,10 @@ from hyperfleet.expr.nodes import (
 )
 from hyperfleet.expr.runtime import access, numbers, values
 from hyperfleet.expr.runtime.arity import BRANDED, misfit
-from hyperfleet.expr.runtime.budget import allocate, read_arguments, spend
+from hyperfleet.expr.runtime.budget import allocate, look_up, read_arguments, spend
 from hyperfleet.expr.runtime.functions import FUNCTIONS
 from hyperfleet.expr.runtime.functions.collections import sort_by, sort_order
-from hyperfleet.expr.runtime.lookup import call_of, fetch_typed, look_up, operation_of, whole_environment
+from hyperfleet.expr.runtime.lookup import call_of, fetch_typed, operation_of, read_name, whole_environment
 from hyperfleet.expr.runtime.loops import element, elements, group, loop_weight
 from hyperfleet.expr.runtime.values import Groups, Value, as_bool, is_nil
 from hyperfleet.expr.scopes import NameScope
@@ -121,7 +121,7 @@ class Evaluator:
             return self.variables[node.name]
         if node.name == "$env":
             return self.whole
-        return look_up(self.whole, node.name)
+        return read_name(self.whole, node.name)
 
     def pointer(self, node: Pointer) -> Value:
         """Look up `#`, `#index` or `#acc` of the innermost loop."""
@@ -209,6 +209,7 @@ class Evaluator:
         allocate(self.budget, len(pairs))
         result: dict[Value, Value] = {}
         for key, value in pairs:
+            look_up(self.budget, key)
             result.setdefault(values.as_string(key), value)
         return result
 
@@ -259,7 +260,7 @@ class Evaluator:
             raise EvaluationFault(wrong)
         arguments = [self.visit(argument) for argument in node.arguments]
         if node.name in BRANDED:
-            arguments = [values.brand(arguments[0], node.arguments[0].type)]
+            arguments = [values.brand(arguments[0], node.arguments[0].type, self.budget)]
         if node.name == "now":
             return self.now(*arguments)
         return FUNCTIONS[node.name](self.budget, *arguments)
@@ -350,8 +351,8 @@ class Evaluator:
         """Return the elements in groups, by what the predicate makes of them."""
         current = self.start(node, Groups())
         for _ in current.go():
-            key = values.brand(self.body(node, current), node.arguments[1].type)
-            group(current.result, key, element(current.items[current.index]))
+            key = values.brand(self.body(node, current), node.arguments[1].type, self.budget)
+            group(current.result, key, element(current.items[current.index]), self.budget)
         return current.result
 
     def sort_by(self, node: Builtin) -> Value:

@@ -6,6 +6,8 @@ turns it into an `ExprRuntimeError` with line, column and snippet. No fault leav
 
 from __future__ import annotations
 
+from hyperfleet.errors import shorten_message
+
 
 class EvaluationFault(Exception):  # noqa: N818 - an internal signal; the errors of this code are all in hyperfleet.errors
     """An operation failed on its values; `str()` is the text for people.
@@ -14,6 +16,10 @@ class EvaluationFault(Exception):  # noqa: N818 - an internal signal; the errors
     """
 
     offset: int | None = None
+
+    def __init__(self, message: str) -> None:
+        """Keep a message of bounded length: it may quote a value."""
+        super().__init__(shorten_message(message))
 
 
 class BudgetExhausted(EvaluationFault):

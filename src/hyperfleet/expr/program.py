@@ -14,6 +14,7 @@ from hyperfleet.expr.compiling.emission import FILE
 from hyperfleet.expr.evaluator import UNSUPPORTED, UNSUPPORTED_VALUE, Evaluator
 from hyperfleet.expr.explain import ExprExplanation, explain
 from hyperfleet.expr.faults import BudgetExhausted, EvaluationFault
+from hyperfleet.expr.nodes import Call, walk
 from hyperfleet.expr.runtime.budget import CALLS, open_budget
 from hyperfleet.expr.runtime.casts import cast_to
 from hyperfleet.expr.runtime.values import Value
@@ -22,9 +23,10 @@ from hyperfleet.expr.temporal.times import Time
 from hyperfleet.expr.temporal.zones import Zone
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
     from types import TracebackType
 
+    from hyperfleet.expr.compiling.compiler import Evaluate
     from hyperfleet.expr.nodes import ExprNode
     from hyperfleet.expr.options import ExprOptions
     from hyperfleet.expr.runtime.budget import Budget
@@ -36,6 +38,8 @@ class Program:
 
     `evaluate(values)` returns the value of the expression. It is the generated function itself: a method around it
     would cost as much as many an expression. Values it returns may share parts with the environment.
+    `evaluate(values, budget)` pays from an account of `open_budget`, which several programs may share, instead of
+    from one of its own.
     """
 
     __slots__ = (
@@ -50,7 +54,7 @@ class Program:
         "tree",
     )
 
-    evaluate: Callable[[Mapping[str, Value]], Value]
+    evaluate: Evaluate
 
     def __init__(
         self,
@@ -90,10 +94,10 @@ class Program:
         except UNSUPPORTED as error:
             raise self._error(EvaluationFault(UNSUPPORTED_VALUE), 0) from error
 
-    def explain(self, values: Mapping[str, Value]) -> ExprExplanation:
-        """Evaluate and explain the value of every term."""
-        budget = self._open_budget()
-        return explain(self._folded, self.source, lambda kind: self._evaluator(values, budget, kind))
+    def explain(self, values: Mapping[str, Value], budget: Budget | None = None) -> ExprExplanation:
+        """Evaluate and explain the value of every term, paying from `budget` if it is given."""
+        account = budget if budget is not None else self._open_budget()
+        return explain(self._folded, self.source, lambda kind: self._evaluator(values, account, kind))
 
     def _open_budget(self) -> Budget:
         return open_budget(self._options.memory, self._options.work)
@@ -135,9 +139,13 @@ class Program:
             failure = EvaluationFault("recursion depth exceeded").with_traceback(failure.__traceback__)
         if isinstance(failure, EvaluationFault):
             raise self._error(failure, _offset_of(failure.__traceback__)) from failure.__cause__
-        if budget is not None and budget[CALLS]:
+        if budget is not None and budget[CALLS] and self._calls_functions():
             raise self._error(EvaluationFault(UNSUPPORTED_VALUE), _offset_of(failure.__traceback__)) from failure
         return self._interpret(values, budget if budget is not None else self._open_budget())
+
+    def _calls_functions(self) -> bool:
+        """Tell whether the calls on a shared account may be ours."""
+        return any(isinstance(node, Call) for node in walk(self._simplified))
 
     def _error(self, fault: EvaluationFault, offset: int) -> ExprError:
         kind = ExprBudgetError if isinstance(fault, BudgetExhausted) else ExprRuntimeError

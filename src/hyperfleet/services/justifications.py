@@ -18,6 +18,7 @@ from hyperfleet.aggregation.explaining.explanation import describe_rule
 from hyperfleet.aggregation.phase import PhaseInputs, evidence_for
 from hyperfleet.aggregation.policy import PhaseRule
 from hyperfleet.aggregation.situation import read_situation
+from hyperfleet.expr import Budget
 from hyperfleet.model.condition import TRUE
 from hyperfleet.model.event import PHASE_SUBJECT
 from hyperfleet.model.phase import PROGRESSING_PHASES
@@ -32,10 +33,16 @@ class Justification:
     """Why a status is what it is under one policy."""
 
     def __init__(
-        self, record: Record, policy: Policy, previous: Status, now: datetime, children: Iterable[Child]
+        self,
+        record: Record,
+        policy: Policy,
+        previous: Status,
+        now: datetime,
+        children: Iterable[Child],
+        budget: Budget | None = None,
     ) -> None:
-        """Evaluate what the status was computed from, once for all subjects."""
-        situation = read_situation(record.resource, record.reports, policy, previous, now, children)
+        """Evaluate what the status was computed from, once for all subjects; the rules pay from `budget`."""
+        situation = read_situation(record.resource, record.reports, policy, previous, now, children, budget)
         published = judge(situation).published
         self._status = record.status
         self._inputs = PhaseInputs(situation, published)

@@ -9,6 +9,7 @@ meanwhile are not replayed.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -21,7 +22,7 @@ from hyperfleet.model.resource import Resource
 from hyperfleet.ports import Record, Scope, Store
 from hyperfleet.services.past_events import RestoreVersion, read_past
 from hyperfleet.services.time_slices import TimeSlices
-from hyperfleet.services.timelines import ResourceTimeline, SubjectTimeline, TimelineReplay
+from hyperfleet.services.timelines import ResourcePast, ResourceTimeline, SubjectTimeline, TimelineReplay
 from hyperfleet.services.workspace import Rules
 
 # Replayed by one request in all, which bounds its time and memory; a larger fleet must be narrowed by filters.
@@ -32,8 +33,10 @@ SHOWN_PERIODS: Final = 50
 
 # The log has no heartbeats, so a silence between two changes of a report that a heartbeat ended does not show.
 INEXACT: Final = (
-    "staleness: heartbeats are not recorded one by one, so between two changes of its report an adapter counts as "
-    "reporting until it was last heard",
+    (
+        "staleness: heartbeats are not recorded one by one, so between two changes of its report an adapter counts as "
+        "reporting until it was last heard"
+    ),
 )
 
 _ZERO: Final = timedelta()
@@ -168,12 +171,13 @@ class Replay:
         children = await self._store.read_children(resource.id, self._scope) if reads_children else ()
         below = [timelines for child in children if (timelines := await self.replay_record(child)) is not None]
         return ComparedTimelines(
-            await self._run(TimelineReplay(read.past, self._present.policies, [each.present for each in below])),
-            await self._run(TimelineReplay(read.past, self._candidate.policies, [each.candidate for each in below])),
+            await self._run(read.past, self._present, [each.present for each in below]),
+            await self._run(read.past, self._candidate, [each.candidate for each in below]),
         )
 
-    async def _run(self, replay: TimelineReplay) -> ResourceTimeline:
+    async def _run(self, past: ResourcePast, rules: Rules, children: Sequence[ResourceTimeline]) -> ResourceTimeline:
         """Run a replay to the end, and give way to requests meanwhile: a past may have very many reports."""
+        replay = TimelineReplay(past, rules.policies, children, rules.open_budget)
         for _ in replay.advance(self.range_.end):
             await self._slices.yield_if_due()
         return replay.finish(self.range_.end)

@@ -26,6 +26,7 @@ from hyperfleet.model.status import Status
 from hyperfleet.ports import EVERYTHING, Loaded, Query, Record, StatusCause, Store
 from hyperfleet.services.justifications import Justification
 from hyperfleet.services.replay import Replay
+from hyperfleet.services.simulation_cost import SimulationCost
 from hyperfleet.services.time_slices import TimeSlices
 from hyperfleet.services.upkeep import Recompute
 from hyperfleet.services.workspace import Rules, Workspace
@@ -165,6 +166,7 @@ class PolicySimulation:
         moves = tuple(compare_statuses(before.status, after.status))
         if moves and self.findings.has_room:
             moves = tuple(self._justify(moves, before, after, workspace.children_of(id_)))
+            await self._slices.yield_if_due()
         return PredictedChange(before.resource, moves)
 
     def _justify(
@@ -172,7 +174,7 @@ class PolicySimulation:
     ) -> Iterator[PredictedMove]:
         below = [Child(each.resource.kind, each.resource.name, each.status.conditions) for each in children]
         policy = self._rules.policies.select(after.resource)
-        justification = Justification(after, policy, before.status, self._now, below)
+        justification = Justification(after, policy, before.status, self._now, below, self._rules.open_budget())
         return (replace(move, why=justification.describe(move.subject)) for move in moves)
 
 
@@ -189,8 +191,8 @@ async def _with_progress(work: Coroutine[Any, Any, None]) -> AsyncGenerator[None
 
 
 def candidate_rules(policies: PolicySet, kinds: Kinds) -> Rules:
-    """Return rules to compute with; they render no answers, because nobody reads them."""
-    return Rules(policies, 0, kinds, _render_nothing)
+    """Return rules to compute with; they render no answers, because nobody reads them, and count what they cost."""
+    return Rules(policies, 0, kinds, _render_nothing, SimulationCost().open)
 
 
 def _render_nothing(record: Record, *, before: Record | None = None) -> bytes:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from msgspec import Struct
 
 from hyperfleet.aggregation import Child, PolicySet, aggregate, transitions_between
+from hyperfleet.expr import Budget, open_budget
 from hyperfleet.model.event import PHASE_SUBJECT, Transition
 from hyperfleet.model.report import StoredReport
 from hyperfleet.model.resource import Resource
@@ -116,8 +117,15 @@ def _states(status: Status) -> Iterator[tuple[str, str]]:
 class TimelineReplay:
     """A replay in progress of one resource's past under some policies."""
 
-    def __init__(self, past: ResourcePast, policies: PolicySet, children: Sequence[ResourceTimeline] = ()) -> None:
+    def __init__(
+        self,
+        past: ResourcePast,
+        policies: PolicySet,
+        children: Sequence[ResourceTimeline] = (),
+        open_budget: Callable[[], Budget] = open_budget,
+    ) -> None:
         """Start at the beginning; `children` are the finished timelines of its children under the same policies."""
+        self._open_budget = open_budget
         self._past = past
         self._policies = policies
         self._children = children
@@ -193,7 +201,8 @@ class TimelineReplay:
 
     def _aggregate(self, previous: Status | None, now: datetime) -> Status:
         policy = self._policies.select(self._resource)
-        return aggregate(self._resource, self._reports, policy, previous, now, children=self._children_at(now))
+        children, budget = self._children_at(now), self._open_budget()
+        return aggregate(self._resource, self._reports, policy, previous, now, children=children, budget=budget)
 
     def _children_at(self, now: datetime) -> list[Child]:
         found = [(timeline.resource, timeline.at(now)) for timeline in self._children]

@@ -23,6 +23,7 @@ from hyperfleet.aggregation import (
     transitions_between,
 )
 from hyperfleet.aggregation.policy import PolicySet
+from hyperfleet.expr import Budget, open_budget
 from hyperfleet.model.event import PHASE_SUBJECT, EventType, Transition
 from hyperfleet.model.kind import Kinds
 from hyperfleet.model.report import StoredReport
@@ -55,6 +56,7 @@ class Rules(msgspec.Struct, frozen=True):
     policy_version: int
     kinds: Kinds
     render: Render
+    open_budget: Callable[[], Budget] = open_budget  # what the rules may cost, for each status
 
     def wants_children(self, resource: Resource) -> bool:
         """Tell whether a write to a resource, or to one of its children, needs all of its children."""
@@ -130,7 +132,7 @@ class Workspace:
 
     def blank_status(self, resource: Resource) -> Status:
         """Return the status of a resource on which no adapter has reported."""
-        return aggregate(resource, {}, self.policy_for(resource), None, self.now)
+        return aggregate(resource, {}, self.policy_for(resource), None, self.now, budget=self._rules.open_budget())
 
     # changing
 
@@ -187,7 +189,8 @@ class Workspace:
         resource = after.resource
         policy = self.policy_for(resource)
         now = self.time_for(before)
-        status = aggregate(resource, after.reports, policy, before.status, now, children=self._as_children(resource))
+        children, budget = self._as_children(resource), self._rules.open_budget()
+        status = aggregate(resource, after.reports, policy, before.status, now, children=children, budget=budget)
         reports = self._update_calm(after, status)
         record = self._save(before, replace(after, status=status, reports=reports), cause, event)
         if resource.is_deleting and is_removable(

@@ -7,11 +7,16 @@ from datetime import timedelta
 from random import Random
 
 import pytest
+from msgspec.structs import replace
 
 from hyperfleet.aggregation import load_policies
+from hyperfleet.errors import PolicyTooExpensive
+from hyperfleet.expr import STEPS
+from hyperfleet.expr.runtime.budget import WORK
 from hyperfleet.model.kind import CLUSTER, NODE_POOL, Kinds
 from hyperfleet.model.resource import Resource
 from hyperfleet.ports import EVERYTHING, Query, Record, StatusCause
+from hyperfleet.services import simulation_cost, time_slices
 from hyperfleet.services.simulation import (
     PolicySimulation,
     PredictedChange,
@@ -20,6 +25,7 @@ from hyperfleet.services.simulation import (
     candidate_rules,
     compare_statuses,
 )
+from hyperfleet.services.simulation_cost import SimulationCost
 from hyperfleet.services.upkeep import recompute_all
 from tests.candidates import CANDIDATES
 from tests.unit.services.desk import START, Desk, open_desk
@@ -133,3 +139,63 @@ def test_what_is_told_is_bounded_and_all_is_counted() -> None:
     assert findings.is_truncated
     assert not findings.has_room
     assert findings.summary == {("Ready", "True", "True"): 3, ("phase", "Ready", "Failed"): 2}
+
+
+EXPENSIVE = "requiredAdapters: [dns]\nclusterConditions:\n" + "".join(
+    f"  - {{type: R{place}, evaluate: {{expr: 'count(1..300, count(1..{90 + place}, # > 0) > 90) > 299'}}}}\n"
+    for place in range(60)
+)
+
+
+def test_a_policy_that_is_too_expensive_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(simulation_cost, "FREE_STEPS", 10 * STEPS)
+
+    async def check() -> None:
+        async with open_desk() as desk:
+            for number in range(30):
+                await desk.create(f"c{number}")
+            before = await read_all(desk)
+            with pytest.raises(PolicyTooExpensive, match=r"the rules took [0-9,]+ steps for 1\d statuses"):
+                await simulate(desk, EXPENSIVE)
+            assert await read_all(desk) == before
+
+    asyncio.run(check())
+
+
+def test_other_tasks_run_after_every_status_of_an_expensive_policy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time_slices, "_SLICE", 0)
+
+    async def check() -> None:
+        async with open_desk() as desk:
+            for number in range(5):
+                await desk.create(f"c{number}")
+            kinds = Kinds()
+            cost = SimulationCost()
+            rules = replace(candidate_rules(load_policies(EXPENSIVE, kinds=kinds), kinds), open_budget=cost.open)
+            simulation = PolicySimulation(desk.store, rules, QUERIES, desk.clock.now())
+            seen: set[int] = set()
+
+            async def watch() -> None:
+                while True:
+                    seen.add(cost.statuses)
+                    await asyncio.sleep(0)
+
+            watcher = asyncio.create_task(watch())
+            async for _ in simulation.run():
+                pass
+            watcher.cancel()
+            assert cost.statuses == 10, "a status and its justification for each"
+            assert seen >= set(range(1, 10)), "one at a time"
+
+    asyncio.run(check())
+
+
+def test_the_cost_of_a_simulation_is_an_average() -> None:
+    cost = SimulationCost()
+    for _ in range(10_000):
+        cost.open()[WORK] -= simulation_cost.STEPS_PER_STATUS
+    assert cost.steps == 10_000 * simulation_cost.STEPS_PER_STATUS
+    for _ in range(simulation_cost.FREE_STEPS // (STEPS - simulation_cost.STEPS_PER_STATUS) + 1):
+        cost.open()[WORK] -= STEPS
+    with pytest.raises(PolicyTooExpensive):
+        cost.open()

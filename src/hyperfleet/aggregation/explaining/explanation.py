@@ -8,20 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from msgspec import Struct
 
 from hyperfleet.aggregation.adapters import AdapterView
 from hyperfleet.aggregation.aggregate import judge, settle
 from hyperfleet.aggregation.availability import READY
-from hyperfleet.aggregation.explaining.remedies import RemedySet, find_remedies
+from hyperfleet.aggregation.explaining.remedies import RemedySet, find_remedies, open_trial_budget
 from hyperfleet.aggregation.phase import PhaseInputs, decide_phase, evidence_for
 from hyperfleet.aggregation.policy import ExprRule, MirrorRule, Policy, Rule, SummaryRule
 from hyperfleet.aggregation.situation import Child, Situation, read_situation
 from hyperfleet.aggregation.verdict import Verdict
 from hyperfleet.aggregation.vocabulary import ADAPTER, CONDITION
-from hyperfleet.expr import ExprExplanation
+from hyperfleet.expr import STEPS, ExprExplanation, open_budget
 from hyperfleet.expr.explain import ExplainedRound
 from hyperfleet.expr.types import Array, Map
 from hyperfleet.model.condition import FALSE, TRUE, Condition, ConditionStatus
@@ -30,6 +30,8 @@ from hyperfleet.model.phase import Phase
 from hyperfleet.model.report import AVAILABLE, StoredReport
 from hyperfleet.model.resource import Resource
 from hyperfleet.model.status import AdapterState, Flapping, Flips, RawResult, Status
+
+_MAX_TERM_STEPS: Final = 4 * STEPS  # for the terms of all rules; a recorded step takes longer and costs more
 
 
 class ExplainedTerm(Struct, frozen=True):
@@ -139,6 +141,8 @@ class _Explainer:
         self._status = status
         self._since = {summary.name: summary.state_since for summary in status.adapters}
         self._rules = {rule.type: rule for rule in situation.policy.rules}
+        self._term_budget = open_budget(steps=_MAX_TERM_STEPS)
+        self._trial_budget = open_trial_budget()
 
     def condition(self, verdict: Verdict) -> ConditionExplanation:
         published, rule = self._published[verdict.type], self._rules.get(verdict.type)
@@ -164,12 +168,12 @@ class _Explainer:
         good: ConditionStatus = FALSE if rule and rule.polarity == "Negative" else TRUE
         if published.status == good:
             return None
-        return find_remedies(self._situation, self._reports, published.type, good)
+        return find_remedies(self._situation, self._reports, published.type, good, self._trial_budget)
 
     def _terms(self, rule: Rule) -> ExplainedTerm | None:
         if not isinstance(rule.by, ExprRule):
             return None
-        return _term(rule.by.program.explain(self._situation.values))
+        return _term(rule.by.program.explain(self._situation.values, self._term_budget))
 
     def adapter(self, view: AdapterView) -> AdapterExplanation:
         situation = self._situation

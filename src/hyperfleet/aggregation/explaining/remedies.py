@@ -17,12 +17,14 @@ from msgspec import Struct
 from hyperfleet.aggregation.explaining.dependencies import find_dependencies
 from hyperfleet.aggregation.explaining.trials import Effect, Remedy, Trials
 from hyperfleet.aggregation.situation import Situation
+from hyperfleet.expr import STEPS, Budget, open_budget
 from hyperfleet.model.condition import FALSE, TRUE, Condition, ConditionStatus
 from hyperfleet.model.report import StoredReport
 from hyperfleet.model.status import AdapterState
 
 # For each of the two or three searches. A trial of an expression takes 20 to 70 microseconds for 4 to 50 adapters.
 _MAX_DRAFTS: Final = 800
+_MAX_STEPS: Final = 20 * STEPS  # for all trials of one explanation: trials of common rules cost next to nothing
 _MAX_SETS: Final = 10
 _MAX_MIXTURES: Final = 8  # of the statuses of further conditions: three conditions, each True or False
 
@@ -52,19 +54,26 @@ Pick: TypeAlias = tuple[int, Effect]
 Draft: TypeAlias = tuple[Pick, ...]
 
 
+def open_trial_budget() -> Budget:
+    """Return what all trials of one explanation may cost."""
+    return open_budget(steps=_MAX_STEPS)
+
+
 def find_remedies(
     situation: Situation,
     reports: Mapping[str, StoredReport],
     type_: str,
     wanted: ConditionStatus = TRUE,
+    budget: Budget | None = None,
 ) -> RemedySet:
     """Return minimal sets of reports that give a condition the wanted status, before any damping.
 
     A set names the states of adapters and the further conditions that the rule mentions; states other than Completed
     only where that does not help. No sets: no such reports help (the rule depends on something else, such as `data`),
-    or not all could be tried.
+    or not all could be tried: trials of an expensive rule use up the `budget` first.
     """
-    trials = Trials(situation, reports, type_, wanted, find_dependencies(type_, situation))
+    account = open_trial_budget() if budget is None else budget
+    trials = Trials(situation, reports, type_, wanted, find_dependencies(type_, situation), account)
     if trials.helps(()):
         return RemedySet(wanted, ((),))
     is_exhaustive = True
@@ -125,7 +134,7 @@ class _Search:
         sets: list[Remedy] = []
         wanted = self._trials.wanted
         for number, draft in enumerate(self._drafts()):
-            if number == _MAX_DRAFTS:
+            if number == _MAX_DRAFTS or self._trials.is_exhausted:
                 return RemedySet(wanted, tuple(sets), False) if sets else self._shrink(len(draft))
             counted = Counter(draft)
             if not any(smaller <= counted for smaller in found) and self._trials.helps(*self._remedies(draft, 1)):

@@ -21,6 +21,7 @@ from hyperfleet.aggregation.merging import judge_mirror, judge_summary
 from hyperfleet.aggregation.policy import ExprRule, MirrorRule, Rule
 from hyperfleet.aggregation.situation import Situation
 from hyperfleet.errors import ExprRuntimeError
+from hyperfleet.expr import STEPS, Budget, steps_left
 from hyperfleet.model.condition import FALSE, TRUE, UNKNOWN, Condition, ConditionStatus
 from hyperfleet.model.report import AVAILABLE, StoredReport
 from hyperfleet.model.status import AdapterState
@@ -64,11 +65,12 @@ class Trials:
         type_: str,
         wanted: ConditionStatus,
         depends: Dependencies,
+        budget: Budget,
     ) -> None:
-        """Try for `wanted` of the condition `type_`."""
+        """Try for `wanted` of the condition `type_`; all trials pay from `budget`."""
         self.wanted = wanted
         self.depends = depends
-        self._situation = situation
+        self._situation = replace(situation, budget=budget)
         self._reports = reports
         self._type = type_
         self._rules = {rule.type: rule for rule in situation.policy.rules}
@@ -83,6 +85,11 @@ class Trials:
         """Tell whether the condition would have the wanted status."""
         after = imagine_situation(self._situation, [self._imagine(change) for change in remedy])
         return self._status(after) == self.wanted
+
+    @property
+    def is_exhausted(self) -> bool:
+        """Tell whether what is left may not suffice for a trial."""
+        return steps_left(self._situation.budget) < STEPS
 
     def current_projection(self, adapter: str) -> Hashable:
         """Return the projection of an adapter; those with equal ones are interchangeable."""
@@ -131,7 +138,7 @@ def _status_by(rule: Rule, situation: Situation) -> ConditionStatus:
     match rule.by:
         case ExprRule(program=program):
             try:
-                return TRUE if program.evaluate(situation.values) else FALSE
+                return TRUE if program.evaluate(situation.values, situation.budget) else FALSE
             except ExprRuntimeError:
                 return UNKNOWN
         case MirrorRule() as mirror:

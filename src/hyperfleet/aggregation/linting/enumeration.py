@@ -22,6 +22,7 @@ from hyperfleet.aggregation.linting.sandbox import (
     NOW,
     WORK,
     Group,
+    TrialCost,
     evaluate,
     evaluate_later,
     group_adapters,
@@ -74,7 +75,11 @@ def enumerate_states(policy: Policy) -> Enumeration:
     total = prod(comb(len(group) + len(ADAPTER_STATES) - 1, len(group)) for group in groups)
     most = WORK // work_of(footprint, groups)
     combinations_ = _all(groups) if total <= most else islice(_sample(groups), most)
-    results = {combination: trier.try_out(combination) for combination in combinations_}
+    results = {}
+    for combination in combinations_:
+        if trier.cost.work > WORK:
+            break  # expensive rules: what was tried is a sample
+        results[combination] = trier.try_out(combination)
     return Enumeration(groups, results, total, footprint.is_closed)
 
 
@@ -136,6 +141,7 @@ class _Trier:
     """Evaluates combinations on one policy."""
 
     def __init__(self, policy: Policy, footprint: Footprint, groups: tuple[Group, ...]) -> None:
+        self.cost = TrialCost()
         self._groups = groups
         self._policy = restrict(policy, footprint, groups)
         # Each timeout on its own, without other effects of time.
@@ -162,7 +168,7 @@ class _Trier:
             for name, state in zip(group, chosen, strict=True)
         }
         reports = {name: self._imagined[name, state] for name, state in states.items()}
-        status = evaluate(self._policy, reports)
+        status = evaluate(self._policy, reports, self.cost)
         conditions = {condition.type: condition.status for condition in status.conditions}
         return Result(states, status.phase, conditions, self._wait(states, reports, status))
 
@@ -174,4 +180,6 @@ class _Trier:
         if mix in self._waited:
             return {}
         self._waited.add(mix)
-        return {cause: evaluate_later(policy, reports, before, wait).phase for cause, wait, policy in self._waits}
+        return {
+            cause: evaluate_later(policy, reports, before, wait, self.cost).phase for cause, wait, policy in self._waits
+        }

@@ -22,6 +22,7 @@ from hyperfleet.aggregation.linting.sandbox import (
     RESOURCE,
     WORK,
     Group,
+    TrialCost,
     evaluate,
     group_adapters,
     restrict,
@@ -54,11 +55,12 @@ class Possibilities:
         work = work_of(footprint, groups)
         if not _is_conclusive(footprint) or _count(groups, len(variants), footprint) * work > self._work_left:
             return False
-        policy = restrict(self._policy, footprint, groups)
+        policy, cost = restrict(self._policy, footprint, groups), TrialCost()
         for reports in _combine(groups, variants, footprint):
             self._work_left -= work
-            if test(evaluate(policy, reports)):
-                return False
+            if cost.work > self._work_left or test(evaluate(policy, reports, cost)):
+                return False  # too expensive to try them all, or possible
+        self._work_left -= cost.work
         return True
 
 

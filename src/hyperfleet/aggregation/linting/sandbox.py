@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from hyperfleet.aggregation.aggregate import aggregate
 from hyperfleet.aggregation.linting.footprint import Footprint
 from hyperfleet.aggregation.policy import ExprRule, Policy, Rule, SummaryRule
+from hyperfleet.expr import STEPS, Budget, open_budget, steps_left
 from hyperfleet.expr.nodes import walk
 from hyperfleet.model.report import StoredReport
 from hyperfleet.model.resource import Resource
@@ -23,6 +24,7 @@ GENERATION: Final = 2  # so that an older one exists
 NOW: Final = datetime(2025, 1, 1, tzinfo=UTC)
 # The budget, in adapters and rules evaluated: half a second to a second.
 WORK: Final = 65_000
+STEPS_PER_WORK: Final = 32  # steps of expressions that take as long; what a rule costs shows only when it runs
 
 Group = tuple[str, ...]
 RESOURCE: Final = Resource("cls-example", "Cluster", "example", GENERATION, NOW, NOW)
@@ -82,15 +84,39 @@ def _work_of_rule(rule: Rule, adapters: int) -> int:
     return 1
 
 
-def evaluate(policy: Policy, reports: Mapping[str, StoredReport | None]) -> Status:
+class TrialCost:
+    """Counts the work of expressions in trials."""
+
+    def __init__(self) -> None:
+        """Start with nothing."""
+        self._before = 0
+        self._budget = open_budget()
+
+    def open(self) -> Budget:
+        """Return a full budget for the next trial."""
+        self._before = self._steps
+        self._budget = open_budget()
+        return self._budget
+
+    @property
+    def _steps(self) -> int:
+        return self._before + STEPS - steps_left(self._budget)
+
+    @property
+    def work(self) -> int:
+        """Return the work so far."""
+        return self._steps // STEPS_PER_WORK
+
+
+def evaluate(policy: Policy, reports: Mapping[str, StoredReport | None], cost: TrialCost) -> Status:
     """Return the status for some reports; None: the adapter has not reported."""
     stored = {name: report for name, report in reports.items() if report is not None}
-    return aggregate(RESOURCE, stored, policy, None, NOW)
+    return aggregate(RESOURCE, stored, policy, None, NOW, budget=cost.open())
 
 
 def evaluate_later(
-    policy: Policy, reports: Mapping[str, StoredReport | None], before: Status, after: timedelta
+    policy: Policy, reports: Mapping[str, StoredReport | None], before: Status, after: timedelta, cost: TrialCost
 ) -> Status:
     """Return the status after a time without reports."""
     stored = {name: report for name, report in reports.items() if report is not None}
-    return aggregate(RESOURCE, stored, policy, before, NOW + after)
+    return aggregate(RESOURCE, stored, policy, before, NOW + after, budget=cost.open())

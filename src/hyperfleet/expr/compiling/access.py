@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from hyperfleet.expr.compiling import emission as py
+from hyperfleet.expr.compiling.emitter import is_short_literal
 from hyperfleet.expr.nodes import Chain, ExprNode, Identifier, MemberAccess, Pointer, String
 from hyperfleet.expr.runtime import access, values
 from hyperfleet.expr.runtime.budget import CALLS, read_arguments
@@ -15,7 +16,7 @@ from hyperfleet.expr.runtime.lookup import (
     fetch_or_zero,
     fetch_typed,
     is_native,
-    look_up,
+    read_name,
     whole_environment,
 )
 from hyperfleet.expr.runtime.methods import METHODS
@@ -38,7 +39,7 @@ def emit_identifier(emitter: Emitter, node: Identifier) -> ast.expr:
     if node.name == "$env":
         return _emit_environment(emitter)
     if emitter.schema is None or node.name not in emitter.schema:
-        return emitter.call(look_up, [environment, py.constant(node.name)], node.offset)
+        return emitter.call(read_name, [environment, py.constant(node.name)], node.offset)
     value = py.subscript(environment, py.constant(node.name), node.offset)
     declared = emitter.schema[node.name]
     if isinstance(declared, Func):
@@ -130,7 +131,8 @@ def _fetch(emitter: Emitter, node: MemberAccess, base: ast.expr, key: ast.expr) 
     if isinstance(declared, Map) and declared.key == STRING and node.key.type == STRING:
         if declared.total:
             return py.subscript(base, key, node.offset)
-        return _fetch_entry(emitter, declared, [base, key], node.offset)
+        if emitter.is_data(node.base) or is_short_literal(node.key):  # else the key may be long, and is paid for
+            return _fetch_entry(emitter, declared, [base, key], node.offset)
     if isinstance(declared, Array) and node.key.type == INT:
         return emitter.call(access.fetch_item, [base, key], node.offset)
     if declared.kind == "any":

@@ -50,7 +50,7 @@ from hyperfleet.expr.nodes import (
 )
 from hyperfleet.expr.runtime import values
 from hyperfleet.expr.runtime.arity import BRANDED, misfit
-from hyperfleet.expr.runtime.budget import allocate
+from hyperfleet.expr.runtime.budget import allocate, look_up
 from hyperfleet.expr.runtime.casts import cast_to
 from hyperfleet.expr.runtime.functions import FUNCTIONS
 from hyperfleet.expr.runtime.values import has_structs
@@ -59,12 +59,18 @@ from hyperfleet.expr.types import FLOAT
 if TYPE_CHECKING:
     import ast
     from collections.abc import Callable, Mapping
-    from typing import NoReturn
+    from typing import NoReturn, Protocol
 
     from hyperfleet.expr.compiling.emitter import Rule
     from hyperfleet.expr.runtime.budget import Budget
     from hyperfleet.expr.runtime.values import Value
     from hyperfleet.expr.types import Schema, Type
+
+    class Evaluate(Protocol):
+        """Evaluates a program, paying from an account of its own, or from the one that is given."""
+
+        def __call__(self, values: Mapping[str, Value], budget: Budget | None = None, /) -> Value: ...
+
 
 _ENTRY = "evaluate"
 
@@ -77,7 +83,7 @@ def compile_tree(
     limits: tuple[int, int],
     now: Callable[..., Value],
     recover: Callable[[Mapping[str, Value], Exception, Budget | None], Value],
-) -> Callable[[Mapping[str, Value]], Value]:
+) -> Evaluate:
     """Return a function of the environment; its failures go to `recover`, which returns the result or raises.
 
     `recover` gets the environment, the failure, and what is left of the account if one was opened.
@@ -85,11 +91,13 @@ def compile_tree(
     emitter = Emitter(_RULES, schema, *limits)
     emitter.namespace["h_now"] = now
     result = _cast(emitter, tree, emitter.emit(tree), expect)
-    body = [*emitter.open_account(), *open_environment(emitter), *emitter.block, py.give(result)]
+    opening = emitter.open_account()
+    body = [*opening, *open_environment(emitter), *emitter.block, py.give(result)]
     emitter.namespace |= {"recover": recover, "Failure": Exception}
-    account = py.name(py.ACCOUNT) if emitter.has_account else py.constant(None)
+    account = py.name(py.ACCOUNT) if emitter.has_account else py.name(py.SHARED)
     guarded = py.guarded(body, "Failure", lambda error: [_recovery(py.name(error), account)])
-    return py.load(py.function(_ENTRY, (py.ENVIRONMENT,), [guarded]), _ENTRY, emitter.namespace)
+    entry = py.function(_ENTRY, (py.ENVIRONMENT, py.SHARED), [guarded], optional=1)
+    return py.load(entry, _ENTRY, emitter.namespace)
 
 
 def _recovery(error: ast.expr, account: ast.expr) -> ast.stmt:
@@ -137,7 +145,16 @@ def _emit_map(emitter: Emitter, node: MapLiteral) -> ast.expr:
         count = py.constant(len(node.pairs))
         parts = [emitter.keep(part) for part in parts]
         emitter.pay(allocate, count, node.offset)
-    return emitter.call(_make_map, parts, node.offset)
+    if all(isinstance(pair.key, String) for pair in node.pairs):
+        return emitter.call(_make_map, parts, node.offset)
+    return emitter.call(_make_paid_map, [emitter.account(), *parts], node.offset)
+
+
+def _make_paid_map(budget: Budget, *parts: Value) -> dict[str, Value]:
+    """Return a map of keys that were computed, which may be long."""
+    for key in parts[::2]:
+        look_up(budget, key)
+    return _make_map(*parts)
 
 
 def _make_map(*parts: Value) -> dict[str, Value]:
@@ -168,7 +185,7 @@ def _branded(emitter: Emitter, node: ExprNode, value: ast.expr) -> ast.expr:
     """Emit a struct value."""
     if not has_structs(node.type):
         return value
-    return emitter.call(values.brand, [value, emitter.shared(node.type)], node.offset)
+    return emitter.call(values.brand, [value, emitter.shared(node.type), emitter.account()], node.offset)
 
 
 def _fail(message: str) -> NoReturn:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 ENVIRONMENT = "E"
 ACCOUNT = "B"
+SHARED = "S"
 FILE = "<expr>"
 
 _LOAD = ast.Load()
@@ -169,14 +170,14 @@ def give(value: ast.expr) -> ast.stmt:
     return ast.Return(value, **NOWHERE)
 
 
-def function(identifier: str, parameters: tuple[str, ...], body: Block) -> ast.stmt:
-    """Write a function."""
+def function(identifier: str, parameters: tuple[str, ...], body: Block, *, optional: int = 0) -> ast.stmt:
+    """Write a function; its last `optional` parameters may be left out and are nil then."""
     arguments = ast.arguments(
         posonlyargs=[],
         args=[ast.arg(parameter, **NOWHERE) for parameter in parameters],
         kwonlyargs=[],
         kw_defaults=[],
-        defaults=[],
+        defaults=[constant(None)] * optional,
     )
     return ast.FunctionDef(identifier, arguments, body, [], **NOWHERE)
 

@@ -30,7 +30,7 @@ from hyperfleet.expr.nodes import (
     String,
     Unary,
 )
-from hyperfleet.expr.runtime.budget import allocate, open_budget, spend
+from hyperfleet.expr.runtime.budget import allocate, open_budget, reopen, spend
 from hyperfleet.expr.runtime.loops import element
 from hyperfleet.expr.runtime.regex import ALLOWANCE
 from hyperfleet.expr.runtime.values import as_bool, is_nil
@@ -47,6 +47,9 @@ if TYPE_CHECKING:
 
 SMALL = 64
 """Elements of a list that need no payment outside of other loops: looping over it costs less than paying."""
+
+SHORT_TEXT = 256
+"""Characters of a literal that any text is compared with for free."""
 
 _LARGEST = 2**63 - 1
 _EXACT_FLOAT = 2**53
@@ -273,8 +276,13 @@ class Emitter:
         """Return the statements that open the account, as far as it is needed."""
         if self.needs_account:
             limits = [py.constant(limit) for limit in open_budget(self.cells, self.steps)]
-            return [py.assign(py.ACCOUNT, py.make_list(limits))]
-        return [py.assign(py.ACCOUNT, py.constant(None))] if self.has_account else []
+            return [py.assign(py.ACCOUNT, py.logic(ast.Or(), [self._shared_account(), py.make_list(limits)]))]
+        return [py.assign(py.ACCOUNT, self._shared_account())] if self.has_account else []
+
+    def _shared_account(self) -> ast.expr:
+        """Read the account that the caller gave, if any."""
+        given = py.name(py.SHARED)
+        return py.logic(ast.And(), [given, self.call(reopen, [given, py.constant(self.cells)], 0)])
 
 
 def _paying_late(
@@ -308,6 +316,11 @@ _SURE = frozenset(
         "split",
     }
 )
+
+
+def is_short_literal(node: ExprNode) -> bool:
+    """Tell whether a node is a text so short that comparing any other with it costs nothing worth counting."""
+    return isinstance(node, String) and len(node.value) <= SHORT_TEXT
 
 
 def _is_element(node: ExprNode) -> bool:

@@ -243,9 +243,11 @@ def _emit_group(emitter: Emitter, node: Builtin) -> ast.expr:
     body = _body(emitter, node, result)
     key = body.value
     if isinstance(node.arguments[1].type, Struct):
-        key = emitter.call(values.brand, [key, emitter.shared(node.arguments[1].type)], node.offset)
+        struct = emitter.shared(node.arguments[1].type)
+        key = emitter.call(values.brand, [key, struct, emitter.account()], node.offset)
     item = emitter.item(body.loop, node.offset)
-    body.block.append(py.discard(emitter.call(group, [py.name(result), key, item], node.offset)))
+    addition = emitter.call(group, [py.name(result), key, item, emitter.account()], node.offset)
+    body.block.append(py.discard(addition))
     emitter.statement(py.assign(result, emitter.call(Groups, [], node.offset)))
     _go(emitter, body, items, node.offset)
     return py.name(result)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from hyperfleet.expr.compiling import emission as py
 from hyperfleet.expr.compiling.access import emit_chain
-from hyperfleet.expr.compiling.emitter import Emitter, bound, fits, is_exact
+from hyperfleet.expr.compiling.emitter import Emitter, bound, fits, is_exact, is_short_literal
 from hyperfleet.expr.nodes import ArrayLiteral, Binary, Chain, ExprNode, Integer, Nil, String, Unary
 from hyperfleet.expr.runtime import numbers
 from hyperfleet.expr.runtime.lookup import operation_of
@@ -24,9 +24,6 @@ if TYPE_CHECKING:
 
 LONGEST = 100
 """Links of a chain in one Python expression; Python's compiler would run out of stack with thousands."""
-
-SHORT_TEXT = 256
-"""Characters of a literal that any text is compared with for free."""
 
 SMALL_PATTERN = 64
 """Instructions of a pattern that costs about as much per character as other operations on text."""
@@ -175,8 +172,7 @@ def _are_short(emitter: Emitter, node: Binary) -> bool:
     """Tell whether both are strings, and comparing them cannot take long however often it is done."""
     if not node.left.type == node.right.type == STRING:
         return False
-    literals = [side for side in (node.left, node.right) if isinstance(side, String)]
-    if any(len(literal.value) <= SHORT_TEXT for literal in literals):
+    if is_short_literal(node.left) or is_short_literal(node.right):
         return True
     return _is_read_once(emitter, node.left) and _is_read_once(emitter, node.right)
 
@@ -241,13 +237,16 @@ def _division(emitter: Emitter, node: Binary) -> ast.expr | None:
 
 def _membership(emitter: Emitter, node: Binary) -> ast.expr | None:
     """Look a string or an integer up in a list of literals of its type, or a string in a map."""
-    if node.left.type == STRING and node.right.type.kind == "map" and node.right.type.name.startswith("map[string]"):
+    is_map = node.right.type.kind == "map" and node.right.type.name.startswith("map[string]")
+    if node.left.type == STRING and is_map and (emitter.is_data(node.right) or is_short_literal(node.left)):
         left, right = emitter.operands((node.left, node.right))
         return py.compare(left, ast.In(), right, node.offset)
     wanted = String if node.left.type == STRING else Integer if node.left.type == INT else None
     if wanted is None or not isinstance(node.right, ArrayLiteral) or not node.right.items:
         return None
     if not all(isinstance(item, wanted) and item.type == node.left.type for item in node.right.items):
+        return None
+    if wanted is String and not all(map(is_short_literal, node.right.items)):
         return None
     left = emitter.emit(node.left)
     return py.compare(left, ast.In(), py.make_set([emitter.emit(item) for item in node.right.items]), node.offset)

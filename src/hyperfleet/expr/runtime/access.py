@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from hyperfleet.errors import HyperFleetError
 from hyperfleet.expr.faults import EvaluationFault
-from hyperfleet.expr.runtime.budget import open_budget, scan
+from hyperfleet.expr.runtime.budget import look_up, open_budget, scan, visit
 from hyperfleet.expr.runtime.methods import METHODS
 from hyperfleet.expr.runtime.numbers import to_int
 from hyperfleet.expr.runtime.text import show
@@ -43,6 +43,7 @@ def fetch(base: Value, key: Value, budget: Budget) -> Value:
     """Return `base[key]`, or fail."""
     base = adopt(base)
     if isinstance(base, dict):
+        look_up(budget, key)
         return fetch_field(base, key) if isinstance(base, StructValue) else fetch_entry(base, key)
     if isinstance(base, (list, bytes)):
         return fetch_item(base, key)
@@ -135,6 +136,8 @@ def get(base: Value, key: Value, budget: Budget) -> Value:
     if isinstance(base, (list, bytes, str)):
         size, index = byte_length(base, budget), to_int(key)
         return fetch(base, index, budget) if -size <= index < size else None
+    if isinstance(base, dict):
+        look_up(budget, key)
     if isinstance(base, AnyMap):
         return base.get(key)
     if isinstance(base, dict) and not isinstance(base, StructValue):
@@ -188,8 +191,9 @@ def contains(needle: Value, haystack: Value, budget: Budget) -> bool:
     if haystack is None:
         return False
     if isinstance(haystack, (list, bytes)):
-        scan(budget, 16 * len(haystack))
+        visit(budget, len(haystack))
         return any(equal(item, needle, budget) for item in haystack)
+    look_up(budget, needle)
     if isinstance(haystack, (StructValue, Time)):
         if type(needle) is not str:
             raise EvaluationFault(f"cannot use {type_name(needle)} as field name of {type_name(haystack)}")
@@ -300,11 +304,21 @@ _COMMON = frozenset(
 )
 
 
+_PYTHONS_OWN = (ArithmeticError, AttributeError, IndexError, KeyError, NameError, TypeError, UnicodeError)
+
+
 def invoke(function: Callable[..., Value], *arguments: Value) -> Value:
-    """Call a host's function; what it raises becomes a fault of the expression."""
+    """Call a host's function; what it raises becomes a fault of the expression.
+
+    The text of Python's own errors describes the code of the function, not the expression, so it is not shown.
+    """
     try:
         return function(*arguments)
     except (EvaluationFault, HyperFleetError):
         raise
+    except RecursionError:
+        raise EvaluationFault("recursion depth exceeded") from None
+    except _PYTHONS_OWN as error:
+        raise EvaluationFault("the function failed on these arguments") from error
     except Exception as error:
         raise EvaluationFault(str(error) or type(error).__name__) from error

@@ -28,7 +28,7 @@ CELLS = 1_000_000
 """The original's memory budget."""
 
 STEPS = 100_000
-"""A step is one round of a loop with a small body, or 64 characters or elements looked at."""
+"""A step is one round of a loop with a small body, two elements handled one by one, or 64 characters looked at."""
 
 _SHORT = 64  # the texts that are usually read one by one: dates, layouts, durations
 
@@ -40,24 +40,49 @@ def open_budget(cells: int = CELLS, steps: int = STEPS) -> Budget:
     return [cells, steps, 0]
 
 
+def steps_left(budget: Budget) -> int:
+    """Return the steps that are left."""
+    return budget[WORK]
+
+
+def reopen(budget: Budget, cells: int) -> Budget:
+    """Return an account that another expression has used: memory and calls are counted for each one alone."""
+    budget[MEMORY] = cells
+    budget[CALLS] = 0
+    return budget
+
+
 def allocate(budget: Budget, cells: int) -> None:
-    """Pay for memory."""
-    budget[MEMORY] -= cells
-    if budget[MEMORY] <= 0:
+    """Pay for memory; what cannot be paid is not done, and costs nothing."""
+    left = budget[MEMORY] - cells
+    if left <= 0:
         raise BudgetExhausted("memory budget exceeded")
+    budget[MEMORY] = left
 
 
 def spend(budget: Budget, steps: int) -> None:
-    """Pay for work."""
-    budget[WORK] -= steps
-    if budget[WORK] < 0:
+    """Pay for work; what cannot be paid is not done, and costs nothing."""
+    left = budget[WORK] - steps
+    if left < 0:
         raise BudgetExhausted("iteration budget exceeded")
+    budget[WORK] = left
 
 
 def scan(budget: Budget, size: int) -> None:
-    """Pay for looking at `size` characters or elements once."""
+    """Pay for what Python does at the speed of C: looking at `size` characters, copying `size` elements."""
     if size > _FREE:
         spend(budget, size // 64)
+
+
+def visit(budget: Budget, size: int) -> None:
+    """Pay for handling `size` elements one by one."""
+    spend(budget, size // 2)
+
+
+def look_up(budget: Budget, key: object) -> None:
+    """Pay for finding a key in a map: a text is compared with an equal one character by character."""
+    if isinstance(key, (str, bytes)):
+        scan(budget, len(key))
 
 
 def read(budget: Budget, size: int) -> None:
@@ -66,10 +91,12 @@ def read(budget: Budget, size: int) -> None:
 
 
 def read_arguments(budget: Budget, arguments: Iterable[object]) -> None:
-    """Pay for the texts among the arguments of a call."""
+    """Pay for the texts and bytes among the arguments of a call."""
     for argument in arguments:
         if isinstance(argument, str):
             read(budget, len(argument))
+        elif isinstance(argument, bytes):
+            scan(budget, len(argument))
 
 
 def grow(budget: Budget, size: int) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from hyperfleet.expr.faults import EvaluationFault
 from hyperfleet.expr.nodes import MemberAccess
 from hyperfleet.expr.runtime import access, values
+from hyperfleet.expr.runtime.budget import look_up
 from hyperfleet.expr.runtime.operations import OPERATIONS, STRICT
 from hyperfleet.expr.runtime.values import Function, StructValue
 from hyperfleet.expr.types import ANY, Func, Map, Struct
@@ -50,7 +51,7 @@ def whole_environment(environment: Mapping[str, Value], schema: Schema | None) -
     return {**environment, **wrapped} if wrapped else environment
 
 
-def look_up(environment: Mapping[str, Value], name: str) -> Value:
+def read_name(environment: Mapping[str, Value], name: str) -> Value:
     """Return what the environment has under a name; a struct must have it, a map need not."""
     return access.fetch_field(environment, name) if isinstance(environment, StructValue) else environment.get(name)
 
@@ -78,6 +79,8 @@ def fetch_typed(base: Value, key: Value, node: MemberAccess, budget: Budget) -> 
         raise EvaluationFault(f"cannot get {key} from <nil>")
     if isinstance(declared, Struct) and isinstance(base, dict) and not isinstance(base, StructValue):
         base = StructValue(declared, base)
+    if isinstance(declared, Map) and type(base) is dict:
+        look_up(budget, key)
     if isinstance(declared, Map) and type(base) is dict and key not in base and declared.key.kind != "any":
         access.fetch_entry(base, key)  # refuses a key of the wrong type
         return values.zero(declared.value)

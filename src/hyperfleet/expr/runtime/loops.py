@@ -19,11 +19,13 @@ from hyperfleet.expr.nodes import (
     MemberAccess,
     Predicate,
 )
+from hyperfleet.expr.runtime.budget import look_up
 from hyperfleet.expr.runtime.values import LISTS, Groups, StructValue, adopt, kind_name, type_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from hyperfleet.expr.runtime.budget import Budget
     from hyperfleet.expr.runtime.values import Value
 
 # A step is worth about 0.4 µs. What nodes cost, as multiples of the cheapest, was measured and rounded up; large
@@ -96,8 +98,9 @@ def element(item: Value) -> Value:
     return item
 
 
-def group(groups: Groups, key: Value, item: Value) -> None:
+def group(groups: Groups, key: Value, item: Value, budget: Budget) -> None:
     """Put an element into its group."""
+    look_up(budget, key)
     try:
         found = groups.get(key)
     except EvaluationFault:

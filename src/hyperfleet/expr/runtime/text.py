@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from hyperfleet.expr.runtime.budget import grow, spend
+from hyperfleet.expr.runtime.budget import grow, spend, visit
 from hyperfleet.expr.runtime.values import Function, StructValue, adopt
 from hyperfleet.expr.temporal.durations import Duration
 from hyperfleet.expr.temporal.layouts import DEFAULT, format_time
@@ -28,6 +28,7 @@ def show(value: Value, budget: Budget) -> str:
     if writer is not None:
         return writer(value)
     if isinstance(value, bytes):
+        visit(budget, len(value))
         grow(budget, 4 * len(value))
         return "[" + " ".join(map(str, value)) + "]"
     if isinstance(value, StructValue):
@@ -76,7 +77,7 @@ def show_time(moment: Time) -> str:
 
 
 def _show_list(items: list[Value], budget: Budget) -> str:
-    spend(budget, len(items) // 2 + 8)  # shared parts are written every time they are met
+    visit(budget, len(items) + 16)  # shared parts are written every time they are met
     return f"[{_joined([show(item, budget) for item in items], budget)}]"
 
 

@@ -13,7 +13,7 @@ from itertools import repeat
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from hyperfleet.expr.faults import EvaluationFault
-from hyperfleet.expr.runtime.budget import scan, spend
+from hyperfleet.expr.runtime.budget import scan, visit
 from hyperfleet.expr.temporal.durations import Duration
 from hyperfleet.expr.temporal.times import Month, Time, Weekday
 from hyperfleet.expr.temporal.zones import Zone
@@ -244,14 +244,17 @@ def kind_name(value: Value) -> str:
     return kind_name(adopted) if adopted is not value else "interface"
 
 
-def brand(value: Value, declared: Type) -> Value:
+def brand(value: Value, declared: Type, budget: Budget) -> Value:
     """Return `value` with its structs as records, so that text and type names can tell them from maps."""
     if isinstance(declared, Struct) and isinstance(value, dict) and not isinstance(value, StructValue):
-        return StructValue(declared, {key: brand(value.get(key), of) for key, of in declared.fields.items()})
+        visit(budget, 2 * len(declared.fields))
+        return StructValue(declared, {key: brand(value.get(key), of, budget) for key, of in declared.fields.items()})
     if isinstance(declared, Array) and isinstance(value, list) and has_structs(declared.element):
-        return [brand(item, declared.element) for item in value]
+        visit(budget, len(value))
+        return [brand(item, declared.element, budget) for item in value]
     if isinstance(declared, Map) and isinstance(value, dict) and has_structs(declared.value):
-        return {key: brand(item, declared.value) for key, item in value.items()}
+        visit(budget, len(value))
+        return {key: brand(item, declared.value, budget) for key, item in value.items()}
     return value
 
 
@@ -305,7 +308,7 @@ def equal(left: Value, right: Value, budget: Budget) -> bool:
 
 def _all(alike: Callable[[Value, Value, Budget], bool], left: Value, right: Value, budget: Budget) -> bool:
     """Compare two lists of the same length, paying for every element: shared parts may be met very often."""
-    spend(budget, len(left) // 2 + 8)
+    visit(budget, len(left) + 16)
     return all(map(alike, left, right, repeat(budget)))
 
 
@@ -317,8 +320,10 @@ def _same(left: Value, right: Value, budget: Budget) -> bool:
     if type_name(left) != type_name(right) or isinstance(left, Function):
         return False
     if isinstance(left, dict):
-        alike = is_nil(left) == is_nil(right) and len(left) == len(right)
-        if not alike or not all(key in right for key in left):
+        if is_nil(left) != is_nil(right) or len(left) != len(right):
+            return False
+        visit(budget, 2 * len(left))
+        if not all(key in right for key in left):
             return False
         return _all(_same, list(left.values()), [right[key] for key in left], budget)
     if isinstance(left, list):
@@ -326,6 +331,8 @@ def _same(left: Value, right: Value, budget: Budget) -> bool:
         return alike and _all(_same, left, right, budget)
     if type(left) not in _NAMES:
         return left is right  # a host's own object is not asked
+    if isinstance(left, (str, bytes)):
+        scan(budget, len(left))
     return bool(left == right)
 
 

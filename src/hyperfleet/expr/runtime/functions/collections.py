@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from hyperfleet.expr.faults import BudgetExhausted, EvaluationFault
 from hyperfleet.expr.runtime import access
-from hyperfleet.expr.runtime.budget import allocate, scan, spend
+from hyperfleet.expr.runtime.budget import allocate, look_up, scan, spend, visit
 from hyperfleet.expr.runtime.text import show
 from hyperfleet.expr.runtime.values import (
     AnyMap,
@@ -67,7 +67,7 @@ def take(budget: Budget, items: Value, count: Value) -> Value:
         raise EvaluationFault(f"cannot take {kind_name(wanted)} elements")
     if wanted < 0:
         raise EvaluationFault("reflect.Value.Slice: slice index out of bounds")
-    scan(budget, len(given))
+    scan(budget, min(len(given), int(wanted)))
     return given[: int(wanted)] if not is_nil(given) else given
 
 
@@ -89,21 +89,21 @@ def _map(verb: str, value: Value, after: str = "") -> dict[Value, Value]:
 def keys(budget: Budget, mapping: Value) -> list[Value]:
     """Return the keys of a map."""
     given = _map("get keys from", mapping)
-    scan(budget, len(given))
+    visit(budget, len(given))
     return list(given)
 
 
 def values(budget: Budget, mapping: Value) -> list[Value]:
     """Return the values of a map."""
     given = _map("get values from", mapping)
-    scan(budget, len(given))
+    visit(budget, len(given))
     return list(given.values())
 
 
 def to_pairs(budget: Budget, mapping: Value) -> list[Value]:
     """Return a map as a list of `[key, value]`."""
     given = _map("transform", mapping, " to pairs")
-    scan(budget, len(given))
+    spend(budget, len(given))
     return [[key, value] for key, value in given.items()]
 
 
@@ -112,13 +112,14 @@ def from_pairs(budget: Budget, pairs: Value) -> AnyMap:
     given = adopt(pairs)
     if not isinstance(given, (list, bytes)):
         raise EvaluationFault(f"cannot transform {show(given, budget)} from pairs")
-    scan(budget, len(given))
+    spend(budget, 2 * len(given))
     result = AnyMap()
     for pair in map(adopt, given):
         if not isinstance(pair, (list, bytes)):
             raise EvaluationFault(f"invalid pair {show(pair, budget)}")
         if len(pair) != 2:
             raise EvaluationFault(f"invalid pair length {show(pair, budget)}")
+        look_up(budget, pair[0])
         result[pair[0]] = pair[1]
     return result
 
@@ -127,18 +128,20 @@ def reverse(budget: Budget, items: Value) -> list[Value]:
     """Return a list from its end to its start."""
     given = _list("reverse", items)
     allocate(budget, len(given))
+    scan(budget, len(given))
     return list(reversed(given))
 
 
 def uniq(budget: Budget, items: Value) -> list[Value]:
     """Return a list without the elements that equal an earlier one."""
     given = _list("uniq", items)
-    scan(budget, 8 * len(given))
+    spend(budget, len(given))
     seen: set[Value] = set()
     found: list[Value] = []
     others: list[Value] = []  # what cannot be hashed is compared one by one
     for item in map(adopt, given):
         if type(item) in (int, float, str, bool):
+            look_up(budget, item)
             mark = (type(item) is bool, item)
             if mark in seen:
                 continue
@@ -160,6 +163,7 @@ def concat(budget: Budget, *lists: Value) -> list[Value]:
         if given and not found:
             found = []
         allocate(budget, len(given))
+        scan(budget, len(given))
         found.extend(given)
     return found
 
@@ -211,10 +215,12 @@ def sort_by(budget: Budget, items: Sequence[Value], ranks: Sequence[Value], *, d
     """Return `items` in the order of their `ranks`; those of equal rank stay in their order."""
     spend(budget, len(items) + 1)
     adopted = [adopt(rank) for rank in ranks]
+    comparisons = len(items).bit_length()  # that an element takes part in, about
+    scan(budget, comparisons * sum(len(rank) for rank in adopted if type(rank) is str))
     if set(map(type, adopted)) in ({int}, {str}):
         places = sorted(range(len(items)), key=lambda place: adopted[place], reverse=descending)
         return [items[place] for place in places]
-    spend(budget, len(items) * 2)
+    spend(budget, len(items) * comparisons)
 
     def compare(one: int, other: int) -> int:
         first, second = adopted[one], adopted[other]

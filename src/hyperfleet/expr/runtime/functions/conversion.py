@@ -24,19 +24,20 @@ if TYPE_CHECKING:
     from hyperfleet.expr.runtime.values import Value
 
 _INTEGER = re.compile(r"[+-]?[0-9]+", re.ASCII)
+# Neither of the two can match a digit in two ways: that would take quadratic time on a long text that is no number.
+_DIGITS = r"[0-9](?:_?[0-9])*"
 _FLOAT = re.compile(
-    r"[+-]?(?:(?:[0-9](?:_?[0-9])*\.?|(?=\.[0-9]))(?:[0-9](?:_?[0-9])*)?(?:\.(?:[0-9](?:_?[0-9])*)?)?(?:e[+-]?[0-9](?:_?[0-9])*)?"
-    r"|inf(?:inity)?|nan)",
+    rf"[+-]?(?:(?:{_DIGITS}(?:\.(?:{_DIGITS})?)?|\.{_DIGITS})(?:e[+-]?{_DIGITS})?|inf(?:inity)?|nan)",
     re.ASCII | re.IGNORECASE,
 )
-_HEX_FLOAT = re.compile(r"[+-]?0x[0-9a-f_]*\.?[0-9a-f_]*p[+-]?[0-9]+", re.ASCII | re.IGNORECASE)
+_HEX_FLOAT = re.compile(r"[+-]?0x[0-9a-f_]*(?:\.[0-9a-f_]*)?p[+-]?[0-9]+", re.ASCII | re.IGNORECASE)
 
 
 def to_integer(_: Budget, value: Value) -> int:
     """Return a number, or the number that a string spells, as an integer."""
     given = adopt(value)
     if type(given) is str:
-        number = int(given) if _INTEGER.fullmatch(given) and len(given) < 64 else LARGEST + 1
+        number = int(given) if len(given) < 64 and _INTEGER.fullmatch(given) else LARGEST + 1
         if SMALLEST <= number <= LARGEST:
             return number
         raise EvaluationFault(f"invalid operation: int({given})")
@@ -47,10 +48,11 @@ def to_integer(_: Budget, value: Value) -> int:
     return to_int(given)
 
 
-def to_number(_: Budget, value: Value) -> float:
+def to_number(budget: Budget, value: Value) -> float:
     """Return a number, or the number that a string spells, as a float."""
     given = adopt(value)
     if type(given) is str:
+        scan(budget, 4 * len(given))
         number = _spelled(given)
         if number is not None:
             return number
@@ -106,7 +108,7 @@ def to_json(budget: Budget, value: Value) -> str:
 def from_json(budget: Budget, text: Value) -> Value:
     """Return the value that a JSON text says; its numbers are floats."""
     given = as_string(text)
-    scan(budget, 8 * len(given))
+    scan(budget, 16 * len(given))
     return read_json(given)
 
 
@@ -123,7 +125,7 @@ _BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{
 def from_base64(budget: Budget, text: Value) -> str:
     """Return the string whose bytes a base64 text says."""
     given = as_string(text)
-    scan(budget, len(given))
+    scan(budget, 2 * len(given))
     packed = given.replace("\n", "").replace("\r", "")
     if not _BASE64.fullmatch(packed):
         raise EvaluationFault(f"illegal base64 data at input byte {_first_illegal(packed)}")

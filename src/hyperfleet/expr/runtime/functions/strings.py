@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hyperfleet.expr.faults import BudgetExhausted, EvaluationFault
-from hyperfleet.expr.runtime.budget import allocate, grow, read, scan, spend
+from hyperfleet.expr.runtime.budget import allocate, grow, read, scan, spend, visit
 from hyperfleet.expr.runtime.numbers import to_int
 from hyperfleet.expr.runtime.values import LISTS, NilSlice, adopt, as_string, type_name
 
@@ -121,7 +121,7 @@ def replace(budget: Budget, text: Value, old: Value, new: Value, most: Value = -
 
 def repeat(budget: Budget, text: Value, times: Value) -> str:
     """Return `text` `times` times over."""
-    given, count = as_string(text), to_int(times)
+    given, count = _text(budget, text), to_int(times)
     if count < 0:
         raise EvaluationFault(f"invalid argument for repeat (expected positive integer, got {count})")
     if count > _MOST_REPEATS:
@@ -139,6 +139,7 @@ def join(budget: Budget, items: Value, glue: Value = "") -> str:
     if not isinstance(given, LISTS):
         name = "%!s(<nil>)" if given is None else type_name(given)
         raise EvaluationFault(f"invalid argument for join (type {name})")
+    visit(budget, len(given))
     parts = [as_string(item) for item in given]
     grow(budget, sum(map(len, parts)) + len(between) * len(parts))
     return between.join(parts)
@@ -152,8 +153,10 @@ def index_of(budget: Budget, text: Value, wanted: Value) -> int:
 
 def last_index_of(budget: Budget, text: Value, wanted: Value) -> int:
     """Return where `wanted` starts in `text` last, or -1."""
-    given = _text(budget, text)
-    return _byte_offset(given, given.rfind(as_string(wanted)))
+    given, part = _text(budget, text), as_string(wanted)
+    # Backwards by `find`: Python's `rfind` takes quadratic time at worst.
+    found = given[::-1].find(part[::-1])
+    return _byte_offset(given, len(given) - found - len(part) if found >= 0 else -1)
 
 
 def _byte_offset(text: str, place: int) -> int:
