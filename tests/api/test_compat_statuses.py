@@ -273,7 +273,7 @@ def test_free_form_metadata_does_not_reach_typed_clients(memory_go: GoClient, ke
         ("started_time", "2025-10-17t12:00:00z"): "2025-10-17T12:00:00Z",
         ("started_time", "2025-10-17T12:00:00+0200"): "2025-10-17T10:00:00Z",
     }
-    expected = {"job_namespace": "n"} if key != "job_namespace" else {}
+    expected: dict[str, Any] = {"job_namespace": "n"} if key != "job_namespace" else {}
     if (key, str(value)) in converted:
         expected[key] = converted[key, str(value)]
     assert shown == expected
