@@ -162,6 +162,61 @@ def test_last_known_reconciled(first: list[str], second: list[str], status: str,
     assert condition.message
 
 
+@pytest.mark.parametrize(
+    ("steps", "status", "reason", "generation"),
+    [
+        # Never True together: not True in the original either, whatever Available says.
+        (["1 dns=True", "2 validation=True"], "False", "AdaptersNotAtSameGeneration", 2),
+        (["1 dns=True", "2 validation=True", "3 dns=True"], "False", "AdaptersNotAtSameGeneration", 3),
+        (["1 dns=True", "2 validation=True", "2 validation=False"], "False", "AdapterReportedNotAvailable", 2),
+        (["1 dns=True", "2 validation=True", "2 dns=True"], "True", "AllAdaptersReconciled", 2),
+        # True together, then an outage: True at different generations does not end it.
+        (
+            ["1 dns=True", "1 validation=True", "1 dns=False", "2 dns=True"],
+            "False",
+            "AdaptersNotAtSameGeneration",
+            2,
+        ),
+        (
+            ["1 dns=True", "1 validation=True", "1 dns=False", "2 dns=True", "2 validation=True"],
+            "True",
+            "AllAdaptersReconciled",
+            2,
+        ),
+        # True together, then a roll-out: it stays, also if the roll-out goes wrong on the way.
+        (["1 dns=True", "1 validation=True", "2 dns=True", "3 dns=False"], "True", "AllAdaptersReconciled", 1),
+        (
+            ["1 dns=True", "1 validation=True", "2 dns=True", "1 validation=False"],
+            "False",
+            "AdapterReportedNotAvailable",
+            2,
+        ),
+    ],
+)
+def test_last_known_reconciled_at_mixed_generations(
+    steps: list[str], status: str, reason: str, generation: int
+) -> None:
+    world = make_world()
+    for step in steps:
+        at, _, report = step.partition(" ")
+        while world.resource.generation < int(at):
+            world.edit()
+        say(world, report, generation=int(at))
+    condition = shown(world)["LastKnownReconciled"]
+    assert (condition.status, condition.reason, condition.observed_generation) == (status, reason, generation)
+
+
+def test_what_was_never_true_has_never_moved() -> None:
+    world = make_world()
+    say(world, "dns=True")
+    world.edit()
+    say(world, "validation=True", generation=2)
+    available = world.status.condition("Available")
+    assert available is not None
+    assert available.status == "True"
+    assert shown(world)["LastKnownReconciled"].last_transition_time == START
+
+
 def test_times_of_last_known_reconciled() -> None:
     world = make_world()
     assert shown(world)["LastKnownReconciled"].last_updated_time == START

@@ -85,15 +85,19 @@ def test_it_is_the_same_resource_as_everywhere(go: GoClient) -> None:
     [
         ({"name": "abc", "spec": {}}, "kind is required", {("kind", "required")}),
         ({"kind": "NodePool", "name": "abc", "spec": {}}, "kind must be 'Cluster'", {("kind", "enum")}),
-        ({"kind": 1, "name": "abc", "spec": {}}, "field 'kind' must be a string", {("kind", "type")}),
+        ({"kind": 1, "name": "abc", "spec": {}}, "field 'kind' must be a string", {("kind", "format")}),
         ({"kind": "Cluster", "spec": {}}, "name is required", {("name", "required")}),
         ({"kind": "Cluster", "name": "No", "spec": {}}, "", {("name", "pattern")}),
-        ({"kind": "Cluster", "name": "a" * 64, "spec": {}}, "", {("name", "max")}),
-        ({"kind": "Cluster", "name": 3, "spec": {}}, "", {("name", "type")}),
+        ({"kind": "Cluster", "name": "a" * 64, "spec": {}}, "", {("name", "max_length")}),
+        ({"kind": "Cluster", "name": 3, "spec": {}}, "", {("name", "format")}),
         ({"kind": "Cluster", "name": "abc"}, "spec is required", {("spec", "required")}),
-        ({"kind": "Cluster", "name": "abc", "spec": None}, "spec must be an object", {("spec", "type")}),
-        ({"kind": "Cluster", "name": "abc", "spec": {}, "labels": []}, "", {("labels", "type")}),
-        ({"kind": "Cluster", "name": "abc", "spec": {}, "labels": {"a b": "x"}}, "", {("labels[a b]", "pattern")}),
+        ({"kind": "Cluster", "name": "abc", "spec": None}, "spec must be an object", {("spec", "format")}),
+        ({"kind": "Cluster", "name": "abc", "spec": {}, "labels": []}, "", {("labels", "format")}),
+        (
+            {"kind": "Cluster", "name": "abc", "spec": {}, "labels": {"a b": "x"}},
+            "label validation failed",
+            {("labels", "pattern")},
+        ),
         ({"kind": "Cluster", "name": "abc", "spec": {}, "labels": {"a/b": "-"}}, "", {("labels[a/b]", "pattern")}),
         ({"kind": "Cluster", "name": "abc", "spec": {"region": 1}}, "Invalid ClusterSpec", {("spec.region", "")}),
         (
@@ -101,7 +105,7 @@ def test_it_is_the_same_resource_as_everywhere(go: GoClient) -> None:
             "unknown reference type 'wif'",
             {("references[wif]", "enum")},
         ),
-        ({"kind": "Cluster", "name": "abc", "spec": {}, "references": []}, "", {("references", "type")}),
+        ({"kind": "Cluster", "name": "abc", "spec": {}, "references": []}, "", {("references", "format")}),
     ],
 )
 def test_what_a_new_resource_must_be(
@@ -110,6 +114,48 @@ def test_what_a_new_resource_must_be(
     problem = declined(memory_go.post("/clusters", body), 400, "VAL-000")
     assert problem["detail"].startswith(detail)
     assert fields_of(problem) == fields
+
+
+def test_errors_in_labels_show_what_was_sent(memory_go: GoClient) -> None:
+    body = {"kind": "Cluster", "name": "abc", "spec": {}, "labels": {"a b": "x", "env": "-", "x" * 400: "ok"}}
+    problem = declined(memory_go.post("/clusters", body), 400, "VAL-000")
+    assert [(each["field"], each["value"]) for each in problem["errors"]] == [
+        ("labels", "a b"),
+        ("labels[env]", "-"),
+        ("labels", "x" * 80),
+    ]
+
+
+def test_null_labels_are_no_labels(memory_go: GoClient) -> None:
+    cluster = memory_go.create(labels=None)
+    assert "labels" not in cluster
+    labelled = memory_go.create("other", labels={"env": "prod"})
+    patched = memory_go.request("PATCH", path_of(labelled), json={"labels": None, "spec": {"a": 1}}).json()
+    assert (patched["labels"], patched["generation"]) == ({"env": "prod"}, 2), "absent, so untouched"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "status", "code", "title"),
+    [
+        (
+            "POST",
+            "/clusters",
+            {"kind": "Cluster", "name": "my-cluster", "spec": {}},
+            409,
+            "CNF-001",
+            "Resource Conflict",
+        ),
+        ("POST", "{path}/force-delete", {"reason": "x"}, 409, "CNF-003", "State Conflict"),
+        ("POST", "/clusters", {}, 400, "VAL-000", "Validation Failed"),
+        ("PATCH", "{path}", {}, 400, "VAL-005", "Bad Request"),
+        ("PATCH", "{path}", {"name": "x"}, 400, "VAL-006", "Malformed Request"),
+        ("GET", "/clusters/nope", None, 404, "NTF-001", "Resource Not Found"),
+    ],
+)
+def test_titles(memory_go: GoClient, method: str, path: str, body: Any, status: int, code: str, title: str) -> None:
+    cluster = memory_go.create()
+    response = memory_go.request(method, path.format(path=path_of(cluster)), json=body)
+    assert declined(response, status, code)["title"] == title
 
 
 def test_bodies_that_are_not_json(memory_go: GoClient) -> None:
@@ -171,6 +217,8 @@ def test_a_patch_replaces_what_it_names(go: GoClient) -> None:
     ("body", "code"),
     [
         ({}, "VAL-005"),
+        ({"labels": None}, "VAL-005"),
+        ({"labels": None, "references": None}, "VAL-005"),
         ({"name": "other"}, "VAL-006"),
         ({"spec": {}, "nonsense": 1}, "VAL-006"),
         ({"spec": None}, "VAL-000"),

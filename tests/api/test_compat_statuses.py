@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+import httpx
 import pytest
 
 from tests.api.compat_client import GoClient, conditions_of, declined, fields_of, path_of, report_body
@@ -164,16 +165,16 @@ def test_a_transition_time_stays_while_the_status_does(go: GoClient) -> None:
     [
         ({"adapter": ""}, {("adapter", "required")}),
         ({"adapter": None}, {("adapter", "required")}),
-        ({"adapter": 3}, {("adapter", "type")}),
+        ({"adapter": 3}, {("adapter", "format")}),
         ({"observed_generation": None}, {("observed_generation", "required")}),
         ({"observed_generation": 0}, {("observed_generation", "")}),
-        ({"observed_generation": "1"}, {("observed_generation", "type")}),
+        ({"observed_generation": "1"}, {("observed_generation", "format")}),
         ({"observed_generation": 2**31}, {("observed_generation", "max")}),
         ({"observed_time": "yesterday"}, {("observed_time", "pattern")}),
         ({"conditions": None}, {("conditions", "required")}),
-        ({"conditions": {}}, {("conditions", "type")}),
-        ({"data": []}, {("data", "type")}),
-        ({"metadata": "x"}, {("metadata", "type")}),
+        ({"conditions": {}}, {("conditions", "format")}),
+        ({"data": []}, {("data", "format")}),
+        ({"metadata": "x"}, {("metadata", "format")}),
     ],
 )
 def test_what_a_report_must_be(memory_go: GoClient, change: dict[str, Any], fields: set[tuple[str, str]]) -> None:
@@ -218,6 +219,107 @@ def test_six_keys_of_metadata_survive_and_unknown_fields_do_no_harm(go: GoClient
     body = {**report_body("dns", metadata={**kept, "resourceNames": ["x"]}), "observedGeneration": 9, "id": "x"}
     response = go.request("PUT", f"{path_of(cluster)}/statuses", json=body)
     assert (response.status_code, response.json()["metadata"]) == (201, kept)
+
+
+BAD_METADATA: list[tuple[str, Any]] = [
+    *[(key, value) for key in ("job_name", "job_namespace", "duration") for value in (1, True, ["x"], {"a": "b"})],
+    *[("attempt", value) for value in ("2", 2.5, 2.0, True, [2], {"count": 2}, 2**31, -(2**31) - 1)],
+    *[
+        (key, value)
+        for key in ("started_time", "completed_time")
+        for value in ("yesterday", "", 1760702400, "2025-10-17", "2025-10-17T12:00:00", "2025-10-17 12:00:00Z")
+    ],
+    *[
+        ("started_time", value)
+        for value in ("2025-10-17t12:00:00z", "2025-13-17T12:00:00Z", "2025-10-17T12:00:00+0200")
+    ],
+]
+
+
+@pytest.mark.parametrize(("key", "value"), BAD_METADATA)
+def test_metadata_of_another_type_is_refused(memory_go: GoClient, key: str, value: Any) -> None:
+    cluster = memory_go.create()
+    response = memory_go.report(cluster, "dns", metadata={"job_name": "j", key: value})
+    problem = declined(response, 400, "VAL-000")
+    assert fields_of(problem) == {(f"metadata.{key}", "format")}
+    assert problem["detail"].startswith(f"field 'metadata.{key}' must be ")
+    assert reported(memory_go, cluster) == {}
+
+
+def test_metadata_of_the_right_types_is_kept_as_it_is(go: GoClient) -> None:
+    cluster = go.create()
+    kept = {
+        "job_name": "j",
+        "job_namespace": "",
+        "attempt": -(2**31),
+        "started_time": "2025-10-17T12:00:00.123456789+02:00",
+        "completed_time": "2025-10-17T12:00:05Z",
+        "duration": "5s",
+    }
+    assert go.report(cluster, "dns", metadata=kept).json()["metadata"] == kept
+    nothing = go.report(cluster, "dns", metadata=dict.fromkeys(kept))
+    assert (nothing.status_code, "metadata" in nothing.json()) == (201, False), "null is absent"
+
+
+@pytest.mark.parametrize(("key", "value"), BAD_METADATA)
+def test_free_form_metadata_does_not_reach_typed_clients(memory_go: GoClient, key: str, value: Any) -> None:
+    cluster = memory_go.create()
+    memory_go.fleet.report(cluster, "dns", metadata={"job_namespace": "n", "jobName": "j", key: value})
+    shown = reported(memory_go, cluster)["dns"].get("metadata", {})
+    converted = {
+        ("attempt", "2.0"): 2,
+        ("started_time", "2025-10-17 12:00:00Z"): "2025-10-17T12:00:00Z",
+        ("completed_time", "2025-10-17 12:00:00Z"): "2025-10-17T12:00:00Z",
+        ("started_time", "2025-10-17t12:00:00z"): "2025-10-17T12:00:00Z",
+        ("started_time", "2025-10-17T12:00:00+0200"): "2025-10-17T10:00:00Z",
+    }
+    expected: dict[str, Any] = {"job_namespace": "n"} if key != "job_namespace" else {}
+    if (key, str(value)) in converted:
+        expected[key] = converted[key, str(value)]
+    assert shown == expected
+    assert type(shown.get("attempt", 0)) is int
+
+
+# ── with and without the router ──────────────────────────────────────────────────────────────────────────────────
+
+REPORTS: list[dict[str, Any]] = [
+    {},
+    {"data": {"zone": "a", "n": 1.5}},
+    {"metadata": {}},
+    {"metadata": None},
+    {"metadata": {"job_name": "j", "attempt": 3, "unknown": [1], "duration": None}},
+    {"metadata": {"completed_time": "2025-10-17T12:00:00.5+02:00"}},
+    {"conditions": None},
+    {"observed_generation": 7},
+    {"observed_time": "2025-10-17T11:59:00Z"},
+    {"observed_time": "2025-10-17T11:00:00Z"},
+    *[{"metadata": {key: value}} for key, value in BAD_METADATA],
+]
+
+
+@pytest.mark.parametrize("change", REPORTS)
+def test_the_fast_path_answers_what_the_router_answers(memory_go: GoClient, change: dict[str, Any]) -> None:
+    """A query keeps a request from the fast path, and is otherwise ignored."""
+    body = {**report_body("dns", "False/JobRunning/Still at it"), **change}
+    answers = []
+    for name, query in (("fast", ""), ("slow", "?ignored=1")):
+        cluster = memory_go.create(name)
+        path = path_of(cluster)
+        put = memory_go.request("PUT", f"{path}/statuses{query}", json=body)
+        read = memory_go.request("GET", f"{path}{query}")
+        listed = memory_go.request("GET", f"{path}/statuses{query}")
+        ids = (cluster["id"], put.headers["x-request-id"])
+        answers.append([_comparable(each, name, *ids) for each in (put, read, listed)])
+    assert answers[0] == answers[1]
+
+
+def _comparable(response: httpx.Response, *unique: str) -> tuple[int, str, dict[str, str]]:
+    """Return a response without what is of one request or one cluster."""
+    text = response.text
+    for each in unique:
+        text = text.replace(each, "…")
+    headers = {key: value for key, value in response.headers.items() if key not in ("x-request-id", "content-length")}
+    return response.status_code, text, headers
 
 
 @pytest.mark.parametrize(

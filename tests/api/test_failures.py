@@ -91,6 +91,14 @@ def test_an_unhealthy_adapter_speaks_of_its_health(client: Fleet) -> None:
     )
 
 
+@pytest.mark.parametrize("available", ["True/Done/all is well", "False/Queued/waits for its turn"])
+def test_an_unhealthy_adapter_is_never_explained_by_its_work(client: Fleet, available: str) -> None:
+    cluster = client.create()
+    client.report(cluster, "dns", available, health="False")
+    (found,) = problems(client)
+    assert (found["reason"], found["message"]) == ("Unhealthy", "has Health=False and gives no message")
+
+
 def test_growth(memory_client: Fleet) -> None:
     fail(memory_client, "first", "quota")
     memory_client.clock.pass_time(timedelta(hours=23))

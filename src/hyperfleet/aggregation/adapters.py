@@ -12,7 +12,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from hyperfleet.model.condition import UNKNOWN, Condition, ConditionStatus
-from hyperfleet.model.report import Report
+from hyperfleet.model.report import HEALTH, Report
 from hyperfleet.model.status import AdapterState
 
 NEVER: Final = datetime.min.replace(tzinfo=UTC)
@@ -44,6 +44,14 @@ class AdapterView(Struct, frozen=True):
     def is_awaited(self) -> bool:
         """Tell whether the adapter has not reported a result yet."""
         return self.state in AWAITED_STATES
+
+    @property
+    def why(self) -> tuple[str, str]:
+        """Return reason and message of the condition behind the state: Health if Unhealthy, otherwise Available."""
+        if self.state != "Unhealthy":
+            return self.reason, self.message
+        health = self.report.condition(HEALTH) if self.report else None
+        return (health.reason, health.message) if health else ("", "")
 
 
 class Adapters(Struct, frozen=True):

@@ -15,6 +15,10 @@ from hyperfleet.model.condition import FALSE, TRUE
 from hyperfleet.model.report import AVAILABLE
 
 READY: Final = "Ready"
+ALL_AVAILABLE: Final = "AllAdaptersAvailable"
+ROLLING_OUT: Final = "RollOutInProgress"
+# Available although the adapters were never all True at one generation since it was last False.
+MIXED_GENERATIONS: Final = "MixedGenerations"
 
 _NONE_REQUIRED: Final = "No adapters are required"
 _SHOWN: Final = 3  # adapters explained in a message; more are only counted
@@ -36,8 +40,10 @@ def judge_available(situation: Situation) -> Verdict:
     if len(generations) == 1 and not failing:
         return _all_available(required, generations.pop())
     if len(generations) > 1 and _sticks(required, failing, good, before is not None and before.status == TRUE):
-        return _rolling_out(required, good)
-    return Verdict(AVAILABLE, FALSE, "AdaptersNotAvailable", _list_blockers(failing, situation), good, failing)
+        was_together = good > 0 and before is not None and before.reason in (ALL_AVAILABLE, ROLLING_OUT)
+        return _rolling_out(required, good, ROLLING_OUT if was_together else MIXED_GENERATIONS)
+    message = _list([_describe_report(view, situation.resource.generation) for view in failing])
+    return Verdict(AVAILABLE, FALSE, "AdaptersNotAvailable", message, good, failing)
 
 
 def _sticks(required: Culprits, failing: Culprits, good: int, was_true: bool) -> bool:
@@ -49,14 +55,14 @@ def _sticks(required: Culprits, failing: Culprits, good: int, was_true: bool) ->
 
 def _all_available(required: Culprits, generation: int) -> Verdict:
     message = f"All {len(required)} required adapters are available at generation {generation}"
-    return Verdict(AVAILABLE, TRUE, "AllAdaptersAvailable", message, generation)
+    return Verdict(AVAILABLE, TRUE, ALL_AVAILABLE, message, generation)
 
 
-def _rolling_out(required: Culprits, good: int) -> Verdict:
+def _rolling_out(required: Culprits, good: int, reason: str) -> Verdict:
     newest = max(view.observed_generation for view in required)
     behind = tuple(view for view in required if view.observed_generation < newest or view.available != TRUE)
     message = f"Generation {newest} is being rolled out; still to come: {names_of(behind)}"
-    return Verdict(AVAILABLE, TRUE, "RollOutInProgress", message, good, behind)
+    return Verdict(AVAILABLE, TRUE, reason, message, good, behind)
 
 
 def judge_ready(situation: Situation) -> Verdict:
@@ -70,7 +76,8 @@ def judge_ready(situation: Situation) -> Verdict:
     if not blockers:
         message = f"All {len(required)} required adapters completed generation {generation}"
         return Verdict(READY, TRUE, "AllAdaptersReady", message, generation)
-    message = f"{len(blockers)} of {len(required)} required adapters not ready: {_list_blockers(blockers, situation)}"
+    listed = _list([_describe_blocker(view, generation) for view in blockers])
+    message = f"{len(blockers)} of {len(required)} required adapters not ready: {listed}"
     return Verdict(READY, FALSE, _worst_reason(blockers), message, generation, blockers)
 
 
@@ -85,23 +92,33 @@ def _worst_reason(blockers: Culprits) -> str:
 def _reason_of(view: AdapterView) -> str:
     if not view.is_reported:
         return "AdaptersMissing"
-    if not view.is_current:
+    if _has_failed(view):
+        return "AdaptersFailed"
+    if not view.is_current:  # also if it is stale besides
         return "AdaptersOutdated"
-    if view.available == TRUE:
-        return "AdaptersStale"
-    return "AdaptersInProgress" if view.is_awaited else "AdaptersFailed"
+    return "AdaptersStale" if view.is_stale else "AdaptersInProgress"
 
 
-def _list_blockers(views: Culprits, situation: Situation) -> str:
-    listed = "; ".join([_describe(view, situation.resource.generation) for view in views[:_SHOWN]])
-    return listed if len(views) <= _SHOWN else f"{listed}; and {len(views) - _SHOWN} more"
+def _has_failed(view: AdapterView) -> bool:
+    """Tell whether an adapter is Failed, or unhealthy without being available."""
+    return view.available != TRUE and not view.is_awaited
 
 
-def _describe(view: AdapterView, generation: int) -> str:
+def _list(described: list[str]) -> str:
+    listed = "; ".join(described[:_SHOWN])
+    return listed if len(described) <= _SHOWN else f"{listed}; and {len(described) - _SHOWN} more"
+
+
+def _describe_blocker(view: AdapterView, generation: int) -> str:
+    if _reason_of(view) == "AdaptersStale":
+        return f"{view.adapter} has not been heard from since {view.last_heard:%Y-%m-%dT%H:%M:%SZ}"
+    return _describe_report(view, generation)
+
+
+def _describe_report(view: AdapterView, generation: int) -> str:
     if not view.is_reported:
         return f"{view.adapter} has not reported yet"
-    if not view.is_current:
+    if not view.is_current and not _has_failed(view):
         return f"{view.adapter} has not reported for generation {generation}"
-    if view.available == TRUE:
-        return f"{view.adapter} has not been heard from since {view.last_heard:%Y-%m-%dT%H:%M:%SZ}"
-    return f"{view.adapter}: {view.message or view.reason}"
+    reason, message = view.why
+    return f"{view.adapter}: {message or reason}"

@@ -43,7 +43,7 @@ def _with_template(verdict: Verdict, rule: Rule, situation: Situation) -> Verdic
     templates = rule.templates
     verdict.type = rule.type
     template = {TRUE: templates.true, FALSE: templates.false, UNKNOWN: templates.unknown}[verdict.status]
-    if verdict.status == FALSE and templates.in_progress and _is_in_progress(verdict.culprits):
+    if verdict.status == FALSE and templates.in_progress and _is_in_progress(rule, verdict.culprits):
         template = templates.in_progress
     return _apply(verdict, template, situation) if template else verdict
 
@@ -63,7 +63,7 @@ def _judge_expression(rule: Rule, by: ExprRule, situation: Situation) -> Verdict
         return _apply(verdict, templates.true or _default_template(rule, verdict), situation)
     blamed = finder.find(situation.adapters, situation.values, False, situation.budget)
     verdict = Verdict(rule.type, FALSE, "", "", generation, blamed, finder.names_adapters)
-    if _is_in_progress(blamed):
+    if _is_in_progress(rule, blamed):
         return _apply(verdict, templates.in_progress or _IN_PROGRESS, situation)
     return _apply(verdict, templates.false or _default_template(rule, verdict), situation)
 
@@ -77,8 +77,13 @@ def _default_template(rule: Rule, verdict: Verdict) -> Template:
     return Template(reason, "Because of %s", ("FailedAdapterNames",))
 
 
-def _is_in_progress(culprits: Culprits) -> bool:
-    """Tell "not yet" from "no": all culprits are still working or have not reported."""
+def _is_in_progress(rule: Rule, culprits: Culprits) -> bool:
+    """Tell "not yet" from "no": all culprits are still working or have not reported.
+
+    Only for a rule that is good when True: of any other, False is the good result, and nothing is awaited.
+    """
+    if rule.polarity == "Negative":
+        return False
     for view in culprits:
         if view.state not in AWAITED_STATES:
             return False

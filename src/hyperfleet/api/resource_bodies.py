@@ -221,7 +221,7 @@ class _Reader:
             return
         if not isinstance(value, str):
             self.error(at, "WrongType", f"the value of a label must be a string, not {name_type(value)}")
-        elif value and (len(value) > MAX_LABEL or not LABEL_PATTERN.fullmatch(value)):
+        elif not is_label_value(value):
             message = f"the value must have at most {MAX_LABEL} letters, digits and -_."
             self.error(at, "BadFormat", message)
 
@@ -232,6 +232,11 @@ def is_label_key(key: str) -> bool:
     if slash and not (len(prefix) <= MAX_LABEL_PREFIX and LABEL_PREFIX_PATTERN.fullmatch(prefix)):
         return False
     return len(name) <= MAX_LABEL and LABEL_PATTERN.fullmatch(name) is not None
+
+
+def is_label_value(value: str) -> bool:
+    """Return whether a text is a valid label value of Kubernetes."""
+    return not value or (len(value) <= MAX_LABEL and LABEL_PATTERN.fullmatch(value) is not None)
 
 
 _JSON_TYPES: Final[Mapping[type, str]] = {

@@ -21,13 +21,15 @@ from hyperfleet.aggregation import Policy
 from hyperfleet.aggregation.adapters import AdapterView
 from hyperfleet.aggregation.situation import read_situation
 from hyperfleet.model.phase import TROUBLED_PHASES
-from hyperfleet.model.report import HEALTH
 from hyperfleet.model.resource import Resource
 from hyperfleet.ports import Query, Record, TokenTerm
 from hyperfleet.services.message_folding import fold_message
 
 STALE: Final = "Stale"
 MISSING: Final = "Missing"
+UNHEALTHY: Final = "Unhealthy"  # the reason of a Health=False that gives none
+
+_UNHEALTHY_MESSAGE: Final = "has Health=False and gives no message"
 
 _TROUBLED: Final = tuple(f"p:{phase}" for phase in TROUBLED_PHASES)
 _HOUR: Final = timedelta(hours=1)
@@ -105,9 +107,8 @@ def _failure_of(resource: Resource, view: AdapterView, since: datetime) -> Failu
     if view.state == "Failed":
         return Failure(resource, view.adapter, view.reason, view.message, since)
     if view.state == "Unhealthy":
-        health = view.report.condition(HEALTH) if view.report else None
-        reason, message = (health.reason, health.message) if health else ("", "")
-        return Failure(resource, view.adapter, reason or view.reason, message or view.message, since)
+        reason, message = view.why
+        return Failure(resource, view.adapter, reason or UNHEALTHY, message or _UNHEALTHY_MESSAGE, since)
     if view.is_stale:
         return Failure(resource, view.adapter, STALE, "has been silent for too long", view.stale_at or since)
     return None

@@ -202,6 +202,28 @@ clusterConditions:
     assert tell_condition(world, "Pressure").remedies == RemedySet("False", ((relief,),))
 
 
+def test_remedies_lead_to_the_good_side_also_of_a_rule_without_a_polarity() -> None:
+    world = World(
+        load_policy("""
+requiredAdapters: [dns]
+clusterConditions:
+  - {type: Failing, evaluate: {expr: 'any(requiredAdapters, {.state == "Failed"})'}}
+phases: {failed: {requiredConditions: [{type: Failing, status: "True"}]}}
+""")
+    )
+    assert tell_condition(world, "Failing").remedies is None, "nobody is told how to break things"
+    world.report(make_report("dns", "False/QuotaExceeded"))
+    wanted = RemedySet("False", ((AdapterChange("dns", "Completed", 1),),))
+    assert tell_condition(world, "Failing").remedies == wanted
+
+
+def test_an_unhealthy_adapter_is_explained_by_its_health() -> None:
+    world = World(load_policy("requiredAdapters: [dns]"))
+    world.report(make_report("dns", "False/Queued/In the queue", health="False/ApiDown/No answer"))
+    (told,) = tell_condition(world, "Ready").culprits
+    assert (told.state, told.reason, told.message) == ("Unhealthy", "ApiDown", "No answer")
+
+
 def test_the_children_count() -> None:
     world = make_world()
     world.children = (Child("NodePool", "pool", (Condition("Ready", "False", "NoNodes", "No nodes"),)),)

@@ -75,7 +75,7 @@ NetworkUp=True for 14m: Up
     adapters["dns"].available == "True" = false
       adapters["dns"].available = "False"
     adapters["network"].available == "True" was not needed
-  ← dns Unhealthy (generation 1 of 2, heard 1m ago) NoZone
+  ← dns Unhealthy (generation 1 of 2, heard 1m ago) ApiDown
 """
 
 
@@ -108,7 +108,7 @@ def test_after_an_edit() -> None:
     world.pass_time(timedelta(minutes=12))
     world.edit()
     world.pass_time(timedelta(minutes=1))
-    world.report(make_report("dns", "False/NoZone", health="False"))
+    world.report(make_report("dns", "False/NoZone", health="False/ApiDown"))
     world.pass_time(timedelta(minutes=1))
     assert tell(world, "NetworkUp") == AFTER_AN_EDIT
 

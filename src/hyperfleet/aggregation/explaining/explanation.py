@@ -177,13 +177,14 @@ class _Explainer:
 
     def adapter(self, view: AdapterView) -> AdapterExplanation:
         situation = self._situation
+        reason, message = view.why
         missing_at = situation.missing_at.get(view.adapter)
         return AdapterExplanation(
             view.adapter,
             view.state,
             view.available,
-            view.reason,
-            view.message,
+            reason,
+            message,
             view.observed_generation,
             situation.resource.generation,
             view.last_heard if view.is_reported else None,

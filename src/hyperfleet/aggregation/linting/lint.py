@@ -43,6 +43,7 @@ def lint(policy: Policy, enumeration: Enumeration | None = None) -> tuple[LintFi
         *_unmatched_phases(policy, results, possibilities),
         *_constant_conditions(policy, possibilities),
         *_readers_of_times(policy),
+        *_idle_templates(policy),
         *_idle_settings(policy),
     )
 
@@ -167,6 +168,18 @@ def _readers_of_times(policy: Policy) -> Iterator[LintFinding]:
                 f"/clusterConditions/{index}/evaluate/expr",
                 f"{rule.type} reads lastUpdated, so every heartbeat computes the status again, which is several times "
                 'slower; to ask for silence, use olderThan(adapters["name"], "7m")',
+            )
+
+
+def _idle_templates(policy: Policy) -> Iterator[LintFinding]:
+    """Find `inProgress` templates of rules that are bad when True: their False is a result, not work to be done."""
+    for index, rule in enumerate(policy.rules):
+        if rule.polarity == "Negative" and rule.templates.in_progress:
+            yield LintFinding(
+                "InProgressOfNegative",
+                f"/clusterConditions/{index}/templates/inProgress",
+                f"{rule.type} is bad when True, so its inProgress template is never used; if it is good when True, "
+                "set polarity: positive",
             )
 
 

@@ -128,8 +128,12 @@ class ConditionDocument(_Document, frozen=True, kw_only=True):
     mirror: MirrorDocument | None = None
     templates: TemplatesDocument = TemplatesDocument()
     polarity: Annotated[
-        Literal["Positive", "Negative"], Meta(description="Negative: the condition is bad when True")
-    ] = "Positive"
+        Literal["positive", "negative", "Positive", "Negative"] | None,
+        Meta(
+            description="negative: the condition is bad when True. Without it, a condition that only degraded or "
+            "failed require to be True is negative, and any other positive"
+        ),
+    ] = None
     go_bad_after: Annotated[
         Duration | None, Meta(description="How long a bad result must hold before it is published")
     ] = None

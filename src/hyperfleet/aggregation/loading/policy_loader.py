@@ -37,7 +37,7 @@ from hyperfleet.model.kind import Kinds
 
 # Increase this when the same policy gets another meaning (a new default reason, another guard), so that every stored
 # status is computed again.
-SEMANTICS_VERSION: Final = 1
+SEMANTICS_VERSION: Final = 2
 BUILT_IN_KINDS: Final = Kinds()
 
 
@@ -84,7 +84,7 @@ def _load_document(document: YamlDocument, *, with_lint: bool) -> tuple[Policy |
     if content is None:
         return None, list(bound.problems)
     limit = flapping_limit(content.flapping, FlappingLimit())
-    compiler = RuleCompiler(places, limit)
+    compiler = RuleCompiler(places, limit, content.phases)
     rules = compiler.compile(content.cluster_conditions)
     problems = [*bound.problems, *check_document(content, places), *compiler.problems]
     if has_errors(tuple(problems)):

@@ -10,10 +10,11 @@ from hyperfleet.aggregation.culprits import CulpritFinder
 from hyperfleet.aggregation.loading.policy_document import (
     ConditionDocument,
     FlappingDocument,
+    PhasesDocument,
     SummaryDocument,
     TemplateDocument,
 )
-from hyperfleet.aggregation.policy import ExprRule, FlappingLimit, MirrorRule, Rule, SummaryRule
+from hyperfleet.aggregation.policy import ExprRule, FlappingLimit, MirrorRule, Polarity, Rule, SummaryRule
 from hyperfleet.aggregation.templates import Template, Templates, find_template_faults, parse_template
 from hyperfleet.aggregation.vocabulary import OLDER_THAN, SCHEMA
 from hyperfleet.documents import DocumentProblem, Places, good_items
@@ -23,20 +24,23 @@ from hyperfleet.expr import ExprOptions, Program, parse
 from hyperfleet.expr import compile as compile_expr
 from hyperfleet.expr.nodes import Builtin, Call, ExprNode, Identifier, String, walk
 from hyperfleet.expr.source import error_at
+from hyperfleet.model.condition import TRUE
 
 # The type checker must know that a rule is boolean (one that reads `data` needs a comparison). People read rules: a
 # thousand nodes are several pages.
 _OPTIONS: Final = ExprOptions(allow_any=False, nodes=1_000)
+_BAD_PHASES: Final = frozenset({"degraded", "failed"})
 _TEMPLATE_KEYS: Final = {"true": "true", "false": "false", "in_progress": "inProgress", "unknown": "unknown"}
 
 
 class RuleCompiler:
     """Compiles the rules of one document and collects `problems`."""
 
-    def __init__(self, places: Places, limit: FlappingLimit) -> None:
-        """Locate problems by `places`; `limit` has the defaults for the limits of rules."""
+    def __init__(self, places: Places, limit: FlappingLimit, phases: PhasesDocument) -> None:
+        """Locate problems by `places`; `limit` and `phases` have the defaults for limits and polarities of rules."""
         self._places = places
         self._limit = limit
+        self._negative = _negative_types(phases)
         self.problems: list[DocumentProblem] = []
 
     def compile(self, conditions: Iterable[ConditionDocument]) -> tuple[Rule, ...]:
@@ -59,11 +63,15 @@ class RuleCompiler:
             condition.type,
             by,
             templates,
-            condition.polarity,
+            self._polarity(condition),
             condition.go_bad_after or timedelta(),
             condition.go_good_after or timedelta(),
             flapping_limit(condition.flapping, self._limit) if condition.flapping else None,
         )
+
+    def _polarity(self, condition: ConditionDocument) -> Polarity:
+        given = condition.polarity or ("negative" if condition.type in self._negative else "positive")
+        return "Negative" if given.lower() == "negative" else "Positive"
 
     def _expression(self, source: str, pointer: str) -> ExprRule | None:
         program, faults = _compile(source)
@@ -99,6 +107,17 @@ def flapping_limit(document: FlappingDocument, otherwise: FlappingLimit) -> Flap
         otherwise.window if document.window is None else document.window,
         otherwise.transitions if document.transitions is None else document.transitions,
     )
+
+
+def _negative_types(phases: PhasesDocument) -> frozenset[str]:
+    """Return the types that only Degraded and Failed require to be True: without a polarity, they are negative."""
+    required_by: dict[str, set[str]] = {}
+    for name in phases.__struct_fields__:
+        phase = getattr(phases, name)
+        for _, required in good_items(phase.required_conditions if phase else ()):
+            if required.status == TRUE:
+                required_by.setdefault(required.type, set()).add(name)
+    return frozenset([type_ for type_, names in required_by.items() if names <= _BAD_PHASES])
 
 
 def _summary(document: SummaryDocument) -> SummaryRule:

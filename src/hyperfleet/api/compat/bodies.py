@@ -7,7 +7,7 @@ has only what differs.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -15,12 +15,20 @@ from msgspec import UNSET, UnsetType
 from starlette.requests import Request
 
 from hyperfleet.aggregation import BodyProblem, read_report
+from hyperfleet.api.compat.metadata import read_metadata
 from hyperfleet.api.compat.problems import BAD_REQUEST, INVALID, MALFORMED, CompatRefused, FieldError
-from hyperfleet.api.compat.shapes import METADATA
 from hyperfleet.api.context import RequestLimits
 from hyperfleet.api.problems import Refused, from_body
 from hyperfleet.api.requests import read_json
-from hyperfleet.api.resource_bodies import MAX_FORCE_REASON, NewResource, name_type, read_creation
+from hyperfleet.api.resource_bodies import (
+    MAX_FORCE_REASON,
+    MAX_LABEL,
+    NewResource,
+    is_label_key,
+    is_label_value,
+    name_type,
+    read_creation,
+)
 from hyperfleet.model.condition import MAX_REASON
 from hyperfleet.model.kind import Kind
 from hyperfleet.model.report import REQUIRED_CONDITIONS, Report
@@ -36,6 +44,8 @@ _CONDITION_KEYS: Final = ("type", "status", "reason", "message")
 _NEW_KEYS: Final = ("name", "spec", "labels")
 _PATCH_KEYS: Final = ("spec", "labels", "references")
 MAX_GENERATION: Final = 2**31 - 1  # an int32 in the original
+_SHOWN: Final = 80  # characters of a value in an error
+_EMPTY: Final[Mapping[str, Any]] = {}
 _NOT_OF_REASON: Final = re.compile(r"[^A-Za-z0-9_,:]+")
 
 
@@ -54,7 +64,7 @@ def read_kind(body: Mapping[str, Any]) -> str:
     if kind is None or kind == "":
         raise _invalid("kind", "kind is required", "required")
     if not isinstance(kind, str):
-        raise _invalid("kind", "field 'kind' must be a string", "type")
+        raise _invalid("kind", "field 'kind' must be a string", "format")
     return kind
 
 
@@ -64,8 +74,8 @@ def read_new(body: Mapping[str, Any], kind: Kind) -> NewResource:
         raise _invalid("kind", f"kind must be '{kind.name}'", "enum")
     _refuse_references(body)
     given = {key: body[key] for key in _NEW_KEYS if key in body}
-    read = read_creation(_without_null_labels(given), kind)
-    _check(read.errors)
+    read = read_creation(_without_nulls(given), kind)
+    _check(read.errors, read.labels)
     return read
 
 
@@ -74,14 +84,14 @@ def read_patch(body: Mapping[str, Any], kind: Kind) -> ResourceEdit:
     unknown = [key for key in body if key not in _PATCH_KEYS]
     if unknown:
         raise CompatRefused(MALFORMED, f'unknown field "{unknown[0][:80]}"')
-    if not body:
-        raise CompatRefused(BAD_REQUEST, "at least one of spec, labels, references must be given")
     _refuse_references(body)
-    given = _without_null_labels(body)
+    given = _without_nulls(body)
+    if not given:
+        raise CompatRefused(BAD_REQUEST, "at least one of spec, labels, references must be given")
     read = read_creation(
         {"name": "unchanged", "spec": {}} | {key: given[key] for key in _NEW_KEYS if key in given}, kind
     )
-    _check(read.errors)
+    _check(read.errors, read.labels)
     spec: dict[str, Any] | UnsetType = read.spec if "spec" in given else UNSET
     labels: dict[str, Any] | UnsetType = read.labels if "labels" in given else UNSET
     return ResourceEdit(spec, labels)
@@ -93,7 +103,7 @@ def read_reason(body: Mapping[str, Any]) -> str:
     if reason is None or reason == "":
         raise _invalid("reason", "reason is required", "required")
     if not isinstance(reason, str):
-        raise _invalid("reason", "field 'reason' must be a string", "type")
+        raise _invalid("reason", "field 'reason' must be a string", "format")
     if not reason.strip() or len(reason) > MAX_FORCE_REASON:
         raise _invalid("reason", f"reason must have 1 to {MAX_FORCE_REASON} characters", "max")
     return reason
@@ -106,13 +116,14 @@ def read_adapter_report(body: Mapping[str, Any], now: datetime, redactor: Redact
     """Read a report; unknown fields are ignored."""
     known = redactor.redact({key: body[key] for key in _REPORT_KEYS if key in body}).body
     metadata, conditions = known.get("metadata"), known.get("conditions")
+    faults: tuple[BodyProblem, ...] = ()
     if isinstance(metadata, dict):
-        known["metadata"] = {key: metadata[key] for key in METADATA if key in metadata}
+        known["metadata"], faults = read_metadata(metadata)
     if isinstance(conditions, list):
         _check_mandatory(conditions)
         known["conditions"] = [_known_part(condition) for condition in conditions]
     read = read_report(known)
-    _check(read.errors)
+    _check((*read.errors, *faults))
     assert read.report is not None  # noqa: S101  # without errors there is a report
     _check_range(read.report, now)
     return read.report
@@ -155,23 +166,37 @@ def _check_range(report: Report, now: datetime) -> None:
 # ── steps ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _without_null_labels(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Drop null labels: Go programs treat them as absent."""
-    return {key: value for key, value in body.items() if key != "labels" or value is not None}
+def _without_nulls(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Drop null labels and references: Go programs treat them as absent. A null spec is an error."""
+    return {key: value for key, value in body.items() if key == "spec" or value is not None}
 
 
 def _refuse_references(body: Mapping[str, Any]) -> None:
     """Refuse references to other resources: no kind has any, so every reference type is unknown."""
     references = body.get("references")
     if references is not None and not isinstance(references, dict):
-        raise _invalid("references", "field 'references' must be an object", "type")
+        raise _invalid("references", "field 'references' must be an object", "format")
     for type_ in references or ():
         raise _invalid(f"references[{type_}]", f"unknown reference type '{type_}'", "enum")
 
 
-def _check(errors: tuple[BodyProblem, ...]) -> None:
+def _check(errors: tuple[BodyProblem, ...], labels: Mapping[str, Any] = _EMPTY) -> None:
+    """Refuse a body with errors. Labels come last and, as in the original, with their values."""
+    others = [each for each in errors if each.code != "BadFormat" or not each.pointer.startswith("/labels/")]
+    if others:
+        raise Refused(from_body(tuple(others)))
     if errors:
-        raise Refused(from_body(errors))
+        found = [error for key, value in labels.items() for error in _label_errors(key, value)]
+        raise CompatRefused(INVALID, "label validation failed", tuple(found))
+
+
+def _label_errors(key: str, value: str) -> Iterator[FieldError]:
+    if not is_label_key(key):
+        message = "label key must match Kubernetes label format (optional DNS prefix/name, alphanumeric with ._-)"
+        yield FieldError("labels", message, "pattern", key[:_SHOWN])
+    if not is_label_value(value):
+        message = f"label value must be at most {MAX_LABEL} chars (alphanumeric with ._-)"
+        yield FieldError(f"labels[{key[:_SHOWN]}]", message, "pattern", value[:_SHOWN])
 
 
 def _invalid(field: str, message: str, constraint: str) -> CompatRefused:

@@ -1,7 +1,8 @@
 """Conditions of the compat API, computed from a stored record whenever it is shown: pure, and never stored.
 
-`Reconciled` is our Ready without freshness, `LastKnownReconciled` our Available, `<Adapter>Successful` the last report
-of a required adapter. Transition times are those stored for Ready and Available; the rest follows from the reports.
+`Reconciled` is our Ready without freshness, `LastKnownReconciled` our Available without mixed generations, and
+`<Adapter>Successful` the last report of a required adapter. Transition times are those stored for Ready and Available;
+the rest follows from the reports.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Final
 from msgspec import UNSET, Struct, UnsetType
 
 from hyperfleet.aggregation.acceptance import finalizes
-from hyperfleet.aggregation.availability import READY
+from hyperfleet.aggregation.availability import MIXED_GENERATIONS, READY
 from hyperfleet.model.condition import FALSE, TRUE, UNKNOWN, Condition, ConditionStatus
 from hyperfleet.model.report import AVAILABLE, StoredReport
 from hyperfleet.model.resource import Resource
@@ -128,11 +129,11 @@ def _last_known_reconciled(
     record: Record, required: tuple[str, ...], heard: Mapping[str, StoredReport]
 ) -> ResourceCondition:
     resource, available = record.resource, record.status.condition(AVAILABLE)
-    is_true = available is not None and available.status == TRUE
+    is_true = _was_reconciled(available)
     generations = {stored.report.observed_generation for stored in heard.values()}
     generation = available.observed_generation if available and is_true else max(generations, default=1)
     reason = _last_known_reason(required, heard, is_true=is_true)
-    since = _moved(available) or resource.created_time
+    since = _last_known_since(available, resource)
     return ResourceCondition(
         LAST_KNOWN_RECONCILED,
         TRUE if is_true else FALSE,
@@ -143,6 +144,22 @@ def _last_known_reconciled(
         reason,
         _LAST_KNOWN_MESSAGES[reason],
     )
+
+
+def _was_reconciled(available: Condition | None) -> bool:
+    """Tell whether all required adapters were True at one generation, and nothing has ended that.
+
+    Available is also True if they are all True at different generations; in the original that alone is not enough.
+    """
+    if available is None or available.status != TRUE:
+        return False
+    return available.observed_generation > 0 and available.reason != MIXED_GENERATIONS
+
+
+def _last_known_since(available: Condition | None, resource: Resource) -> datetime:
+    """Return the transition time of Available; while it has no generation, that of the first status."""
+    has_generation = available is not None and available.observed_generation > 0
+    return (_moved(available) if has_generation else None) or resource.created_time
 
 
 def _last_known_reason(required: tuple[str, ...], heard: Mapping[str, StoredReport], *, is_true: bool) -> str:

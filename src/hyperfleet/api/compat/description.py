@@ -52,7 +52,7 @@ _REPORT: Final[Schema] = {
         "observed_time": {"type": "string", "format": "date-time"},
         "conditions": {"type": "array", "minItems": 3, "items": _CONDITION},
         "data": _OBJECT,
-        "metadata": _OBJECT,
+        "metadata": refer("ReportMetadata"),
     },
 }
 _PAGES: Final = (

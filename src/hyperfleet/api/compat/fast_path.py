@@ -19,8 +19,9 @@ from hyperfleet.aggregation import read_plain
 from hyperfleet.api.boundary import id_of
 from hyperfleet.api.callers import caller_or_none
 from hyperfleet.api.compat.bodies import AHEAD, BEHIND, MAX_GENERATION
+from hyperfleet.api.compat.metadata import read_metadata
 from hyperfleet.api.compat.resource_collections import HEADERS, PREFIX
-from hyperfleet.api.compat.shapes import METADATA, shape_report, shape_resource
+from hyperfleet.api.compat.shapes import shape_report, shape_resource
 from hyperfleet.api.compat.statuses import DISCARDED, stored_of
 from hyperfleet.api.context import Context
 from hyperfleet.api.report_fast_path import Upload, length_of
@@ -145,7 +146,8 @@ class CompatFastPath:
         report = read_plain(context.redactor.clean(raw).body)
         if report is None or not _is_in_range(report, context.clock.now()):
             return None
-        return replace(report, metadata={key: report.metadata[key] for key in METADATA if key in report.metadata})
+        metadata, errors = read_metadata(report.metadata)
+        return None if errors else replace(report, metadata=metadata)
 
 
 def _routes(context: Context) -> Iterator[_Route]:

@@ -48,10 +48,10 @@ def _read(request: Request, name: str, default: int, most: int) -> int | FieldEr
     if not text:
         return default
     if not _INTEGER.fullmatch(text):
-        return FieldError(name, f"{name} must be an integer", "format", text[:80])
+        return FieldError(name, "must be a valid integer", "format", text[:80])
     value = int(text)
     if value < 1:
-        return FieldError(name, f"{name} must be at least 1", "min", text)
+        return FieldError(name, f"{name} must be at least 1", "min", value)
     if value > most:
-        return FieldError(name, f"{name} must be at most {most}", "max", text)
+        return FieldError(name, f"{name} must be at most {most}", "max", value)
     return value

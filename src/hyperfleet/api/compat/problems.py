@@ -53,12 +53,12 @@ CATALOGUE: Final[Mapping[str, CompatProblemType]] = {
     MALFORMED: CompatProblemType(400, "malformed-request", "Malformed Request"),
     "AUT-001": CompatProblemType(401, "authentication-error", "Authentication Required"),
     NOT_ACCEPTED: CompatProblemType(401, "authentication-error", "Invalid Credentials"),
-    TOO_LATE: CompatProblemType(401, "authentication-error", "Expired Token"),
+    TOO_LATE: CompatProblemType(401, "authentication-error", "Invalid Token"),
     "AUZ-001": CompatProblemType(403, "permission-denied", "Permission Denied"),
     NO_ENDPOINT: CompatProblemType(404, "not-found", "Endpoint Not Found"),
     NO_RESOURCE: CompatProblemType(404, "not-found", "Resource Not Found"),
-    EXISTS: CompatProblemType(409, "conflict", "Resource Already Exists"),
-    CONFLICT: CompatProblemType(409, "conflict", "Resource Conflict"),
+    EXISTS: CompatProblemType(409, "conflict", "Resource Conflict"),
+    CONFLICT: CompatProblemType(409, "conflict", "State Conflict"),
     "LMT-001": CompatProblemType(429, "rate-limit", "Rate Limit Exceeded"),
     INTERNAL: CompatProblemType(500, "internal-error", "Internal Server Error"),
     UNAVAILABLE: CompatProblemType(503, "service-unavailable", "Service Unavailable"),
@@ -79,13 +79,14 @@ _CODES_BY_STATUS: Final[Mapping[int, str]] = {
 # The original never answers these; they are kept because they say more than a 400 or 500.
 _KEPT: Final = frozenset({408, 413, 414, 415})
 _MALFORMED: Final = frozenset({"MalformedJson", "BadEncoding"})
+# The constraints of the original, and no others: its clients have an enumeration of them.
 _CONSTRAINTS: Final[Mapping[str, str]] = {
     "MissingField": "required",
     "MissingCondition": "required",
     "BadFormat": "pattern",
-    "TooLong": "max",
+    "TooLong": "max_length",
     "TooMany": "max",
-    "WrongType": "type",
+    "WrongType": "format",
     "NotAllowed": "enum",
     "DuplicateType": "unique",
 }
@@ -98,7 +99,7 @@ class FieldError(Struct, frozen=True):
     field: str
     message: str
     constraint: str | UnsetType = UNSET
-    value: str | UnsetType = UNSET
+    value: str | int | UnsetType = UNSET  # as it was sent, where the original shows it
 
 
 class CompatErrorBody(Struct, frozen=True):

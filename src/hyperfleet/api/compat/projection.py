@@ -8,7 +8,7 @@ import msgspec
 from starlette.requests import Request
 
 from hyperfleet.api.compat.conditions import ResourceCondition
-from hyperfleet.api.compat.problems import BAD_REQUEST, CompatRefused
+from hyperfleet.api.compat.problems import INVALID, CompatRefused
 from hyperfleet.api.compat.shapes import OwnerReference, ResourceShape
 from hyperfleet.services.field_masks import Path, apply_mask
 
@@ -35,7 +35,7 @@ def read_projection(request: Request) -> tuple[Path, ...]:
     names = [name for name in texts if name]
     for name in names:
         if name not in _KNOWN:
-            raise CompatRefused(BAD_REQUEST, f"there is no field '{name[:80]}' to select")
+            raise CompatRefused(INVALID, f"there is no field '{name[:80]}' to select")
     return tuple(dict.fromkeys(_KNOWN[name] for name in names))
 
 

@@ -107,7 +107,7 @@ def _find_field(name: str) -> _Field:
         return _Field(lambda shape: shape.labels.get(key) if shape.labels else None, _as_text)
     if name.startswith(_SPEC) and name != _SPEC:
         path = name.removeprefix(_SPEC).split(".")
-        return _Field(lambda shape: _descend(shape.spec, path), lambda _, value: value, _fit_json)
+        return _Field(lambda shape: _descend(shape.spec, path), _as_json, _fit_json)
     if name.startswith(_CONDITIONS):
         return _condition_field(name)
     raise fail(f"there is no field {quote(name[:80])}")
@@ -153,12 +153,15 @@ def _fit_json(found: Any, wanted: Value) -> Any:
             return float(found) if not isinstance(found, bool | list | dict) else None
         except ValueError:
             return None
-    if isinstance(wanted, bool):
-        return found if isinstance(found, bool) else None
     return found if isinstance(found, str) else msgspec.json.encode(found).decode()
 
 
 # ── values ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _as_json(_: str, value: Value) -> Value:
+    """Keep a number or text; a boolean is compared as text, as in the original."""
+    return str(value).lower() if isinstance(value, bool) else value
 
 
 def _as_text(field: str, value: Value) -> str:

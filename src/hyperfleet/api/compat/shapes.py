@@ -9,6 +9,7 @@ from typing import Any, Final
 from msgspec import UNSET, Struct, UnsetType
 
 from hyperfleet.api.compat.conditions import ResourceCondition, conditions_of
+from hyperfleet.api.compat.metadata import CompatReportMetadata, show_metadata
 from hyperfleet.api.wire import href_of
 from hyperfleet.model.condition import Condition, ConditionStatus
 from hyperfleet.model.kind import Kind, Kinds
@@ -17,7 +18,6 @@ from hyperfleet.model.resource import Resource
 from hyperfleet.ports import Record
 
 SYSTEM: Final = "system@hyperfleet.local"  # the author, if unknown
-METADATA: Final = ("job_name", "job_namespace", "attempt", "started_time", "completed_time", "duration")
 
 
 class OwnerReference(Struct, frozen=True):
@@ -74,7 +74,7 @@ class CompatAdapterStatus(Struct, frozen=True):
     data: Mapping[str, Any]
     created_time: datetime
     last_report_time: datetime
-    metadata: Mapping[str, Any] | UnsetType = UNSET
+    metadata: CompatReportMetadata | UnsetType = UNSET
 
 
 class CompatPage(Struct, frozen=True):
@@ -130,7 +130,6 @@ def shape_report(stored: StoredReport) -> CompatAdapterStatus:
     """Convert a stored report."""
     report = stored.report
     times = [time for each in report.conditions if (time := each.last_transition_time) is not None]
-    metadata = {key: report.metadata[key] for key in METADATA if key in report.metadata}
     return CompatAdapterStatus(
         report.adapter,
         report.observed_generation,
@@ -138,7 +137,7 @@ def shape_report(stored: StoredReport) -> CompatAdapterStatus:
         report.data,
         min([*times, stored.effective_time]),  # the earliest time that is known
         stored.effective_time,
-        metadata or UNSET,
+        show_metadata(report.metadata),
     )
 
 
