@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hyperfleet.services.redaction import REDACTED, WORDS, Redactor
+from hyperfleet.services.redaction import REDACTED, Redactor
+from hyperfleet.services.secret_keys import WORDS
 
 ROOT: Final = Path(__file__).parents[3]
 JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJkbnMifQ.c2lnbmF0dXJl"
