@@ -63,7 +63,8 @@ _SCHEME: Final = re.compile(r"(?:basic|bearer|token|negotiate|apikey) ++(?=\S)",
 _LONG_SCHEME: Final = re.compile(r"(?:digest|aws4-hmac-sha256) ", re.IGNORECASE)
 # `name: DB_PASSWORD, ` before `value: `
 _NAMED: Final = re.compile(
-    rf"(?<![\w.-])(?:{'|'.join(sorted(NAME_KEYS))})[\"'\\]*+ *+[:=] *+[\"'\\]*+([\w.-]{{1,64}}+)[\"'\\]*+[,;]?\s*+[\"'\\]*+\Z",
+    rf"(?<![\w.-])(?:{'|'.join(sorted(NAME_KEYS))})[\"'\\]*+ *+[:=] *+"
+    r"[\"'\\]*+([\w.-]{1,64}+)[\"'\\]*+[,;]?\s*+[\"'\\]*+\Z",
     re.IGNORECASE | re.ASCII,
 )
 _LOOK_BACK: Final = 64  # characters before a sign: `api key: ` is a key of two words
@@ -134,7 +135,7 @@ def _find_value(text: str, found: re.Match[str], keys: SecretKeys) -> tuple[int,
     at, value = _match_value(text, at, key)
     if value is None or text.startswith(REDACTED, at):
         return at, at
-    has_scheme = at > found.end()
+    has_scheme = at > found.end() or value.re is _REST_OF_LINE
     is_remark = not has_scheme and not found["quote"] and found["sign"] in (":", None) and found["space"] != ""
     if is_remark and _is_remark(text, at, key):
         return at, at
