@@ -36,9 +36,12 @@ def _behind(*starts: str) -> bytes:
 
 # How tokens begin. A pattern that starts with one character searches as fast as for that character; the two letters
 # before it exclude nearly all places, and only then all of the beginning is compared.
-_DASHED: Final = re.compile(
-    rb"-(?<=[8adnopx][abeijoprst]-)" + _behind("glpat-", "gldt-", "xox.-", "sk-ant-", "sk-proj-", "pypi-", "k8s-")
+_DASH: Final = rb"(?<=[8adnopx][abeijoprst]-)" + _behind(
+    "glpat-", "gldt-", "xox.-", "sk-ant-", "sk-proj-", "pypi-", "k8s-"
 )
+_DASHED: Final = re.compile(b"-" + _DASH)
+_DASHED_OR_TWO: Final = re.compile(b"-(?:-|" + _DASH + b")")
+_VAULT: Final = re.compile(rb"v(?<=hv)[sbr]\.")
 _UNDERSCORED: Final = re.compile(
     rb"_(?<=[ahpsv][1abemoprstu]_)" + _behind("gh[opsur]_", "_pat_", "live_", "test_", "glsa_", "npm_", "_v1_")
 )
@@ -89,11 +92,15 @@ class SecretHints:
 
     def _has_text(self, raw: bytes, flat: bytes) -> bool:
         """Tell whether JSON may contain a text that is a secret whatever its key."""
-        if b"bearer" in flat or _has_token(raw):
-            return True
-        if b"--" in raw and (b"privatekey" in flat or self._has_flag(raw)):
+        if b"bearer" in flat or _has_token(raw) or self._has_dashes(raw, flat):
             return True
         return b"@" in raw and _URL.search(flat) is not None
+
+    def _has_dashes(self, raw: bytes, flat: bytes) -> bool:
+        """Tell whether there is a token with a dash or, behind two dashes, a private key or a sensitive option."""
+        if _DASHED_OR_TWO.search(raw) is None:
+            return False
+        return b"privatekey" in flat or self._has_flag(raw) or _DASHED.search(raw) is not None
 
     def _has_flag(self, raw: bytes) -> bool:
         return self._has_ending({_flatten(flag[-_MAX_FLAG:]) for flag in _FLAG.findall(raw)})
@@ -112,7 +119,7 @@ def _has_token(raw: bytes) -> bool:
         return True
     if b"_" in raw and _UNDERSCORED.search(raw):
         return True
-    return b"~" in raw or b"hv" in raw or _DASHED.search(raw) is not None
+    return b"~" in raw or _VAULT.search(raw) is not None
 
 
 def _has_spaced_json(raw: bytes) -> bool:
@@ -125,5 +132,6 @@ def _list_tails(endings: Iterable[bytes]) -> Iterator[bytes]:
     for ending in endings:
         if len(ending) >= _TAIL:
             yield ending[-_TAIL:]
-        elif len(ending) == _TAIL - 1:  # `token`, after any character
+        elif len(ending) == _TAIL - 1:  # `pass`, after any character or none
+            yield ending
             yield from [bytes([before]) + ending for before in range(256)]

@@ -43,10 +43,11 @@ IGNORED: Final = "-_. "  # in keys
 _LETTERS: Final = str.maketrans(string.ascii_uppercase, string.ascii_lowercase, IGNORED)
 _MAX_CACHED: Final = 64  # characters of a key: the cache then stays below a megabyte
 _MAX_NAME: Final = 253
+_TAIL: Final = 2  # letters at the end that exclude most keys
+_MAX_SHORT: Final = 12  # characters of `dbPass` with digits behind it
 
 _ANYTHING: Final = (str, int, float, dict, list)
-_NO_COUNT: Final = (str, dict, list)  # `tokens: 3` is a number of tokens
-_TEXT: Final = (str,)  # `pass: 3` is a number of tests
+_NO_COUNT: Final = (str, dict, list)  # `tokens: 3` is a number of tokens, `pass: 3` one of tests
 _NOTHING: Final = ()
 
 _TITLES: Final = "|".join(map(str.title, SHORT_WORDS))
@@ -87,6 +88,7 @@ class SecretKeys:
             for form in ("", *FORMS)
         }
         self._lengths = sorted({len(ending) for ending in self.endings})
+        self._tails = frozenset(ending[-_TAIL:] for ending in self.endings)
         self._cached = lru_cache(maxsize=4096)(self._find_types)  # a fleet has few different keys
 
     def is_sensitive(self, key: object) -> bool:
@@ -111,15 +113,16 @@ class SecretKeys:
         return self._cached(key) if len(key) <= _MAX_CACHED else self._find_types(key)
 
     def _find_types(self, key: str) -> tuple[type, ...]:
-        flat = flatten(key)
+        flat = flatten(key[-_MAX_CACHED - self._lengths[-1] :])
         for text in dict.fromkeys((flat, flat.rstrip(string.digits))):  # `password1`
-            for length in self._lengths:
-                if text[-length:] in self.endings:
-                    return self.endings[text[-length:]]
-        short = _SHORT.search(key[-_MAX_CACHED:])
+            if text[-_TAIL:] in self._tails:
+                for length in self._lengths:
+                    if text[-length:] in self.endings:
+                        return self.endings[text[-length:]]
+        short = _SHORT.search(key[-_MAX_SHORT:])
         if short is None:
             return _NOTHING
-        return _TEXT if short[0].lower().startswith("pass") else _ANYTHING
+        return _NO_COUNT if short[0].lower().startswith("pass") else _ANYTHING
 
     def _is_reference(self, key: str, value: object) -> bool:
         """Tell whether a value under a sensitive key only says where the secret is."""
