@@ -172,7 +172,7 @@ def _match_value(text: str, at: int, key: str) -> tuple[int, re.Match[str] | Non
             return at, _REST_OF_LINE.match(text, at)
         scheme = _SCHEME.match(text, at)
         at = scheme.end() if scheme else at
-    elif flat.endswith(("cookie", "cookies")) and text[at : at + 1] not in ("", '"', "'", "\\"):
+    elif flat.endswith(("cookie", "cookies")) and not text.startswith(('"', "'", "\\", "|", ">"), at):
         return at, _REST_OF_LINE.match(text, at)
     return at, _VALUE.match(text, at)
 

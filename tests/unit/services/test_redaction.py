@@ -134,6 +134,7 @@ def test_what_tells_no_secret_stays(redactor: Redactor, value: Any) -> None:
         ('sent {\\"token\\": \\"hunter2\\"} to it', f'sent {{\\"token\\": {REDACTED}}} to it'),
         ("users:\n- user:\n    token: hunter2\n", f"users:\n- user:\n    token: {REDACTED}\n"),
         ("password: |\n  hunter2\n  hunter3\nzone: a", f"password: {REDACTED}\nzone: a"),
+        ("cookie: |\n  hunter2\nzone: a", f"cookie: {REDACTED}\nzone: a"),
         ("env {Name:DB_PASSWORD Value:hunter2}", f"env {{Name:DB_PASSWORD Value:{REDACTED}"),
         ("- name: DB_PASSWORD\n  value: hunter2\n", f"- name: DB_PASSWORD\n  value: {REDACTED}\n"),
         ('{"a": {"token": "hunter2"}}', f'{{"a": {{"token": "{REDACTED}"}}}}'),
@@ -386,12 +387,14 @@ def secret_bodies(draw: st.DrawFn) -> tuple[str, Any]:
         wrappers = ["list", "dict", "message"] + ["json"] * (levels < 2)
         wrapper = draw(st.sampled_from(wrappers))
         levels += wrapper == "json"
-        body = {
-            "list": lambda inner: ["a", inner, 1],
-            "dict": lambda inner: {"zone": "a", "data": inner, "n": None},
-            "message": lambda inner: {"type": "Available", "message": inner},
-            "json": lambda inner: json.dumps(inner, indent=draw(st.sampled_from([None, 1]))),
-        }[wrapper](body)
+        indent = draw(st.sampled_from([None, 1]))
+        wrapped: dict[str, Any] = {
+            "list": ["a", body, 1],
+            "dict": {"zone": "a", "data": body, "n": None},
+            "message": {"type": "Available", "message": body},
+            "json": json.dumps(body, indent=indent),
+        }
+        body = wrapped[wrapper]
     return secret, body
 
 
