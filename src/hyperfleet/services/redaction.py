@@ -2,16 +2,15 @@
 
 Adapters put the output of their tools into `data`, and sometimes that contains a password. The API calls this for every
 report on every route, so that a secret never reaches the disk, a log, an event or another caller. It works on decoded
-JSON, does not change its input, and keeps no value that it removed.
+JSON, does not change its input, and keeps no value that it removed. `secret_keys` knows the keys of secrets,
+`secret_texts` finds secrets in texts, `secret_hints` finds out cheaply that there are none.
 """
 
 from __future__ import annotations
 
+import json
 import re
-import string
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
-from operator import itemgetter
 from typing import Any, Final
 
 import msgspec
@@ -19,45 +18,18 @@ from msgspec import Struct
 
 from hyperfleet.aggregation import BodyProblem
 from hyperfleet.documents import pointer
+from hyperfleet.services import secret_texts
+from hyperfleet.services.secret_hints import SecretHints
+from hyperfleet.services.secret_keys import REDACTED, VALUE_KEYS, SecretKeys, flatten
 
-REDACTED: Final = "[redacted]"
+__all__ = ["REDACTED", "Redacted", "Redactor"]
 
-# A key is sensitive if it is, or ends with, one of these: `dbPassword` and `API-TOKEN` are, `secretName` and
-# `tokenExpiresAt` are not.
-WORDS: Final = (
-    *("password", "passwd", "passphrase", "passwordhash", "token", "secret", "kubeconfig", "credential", "cookie"),
-    *("apikey", "accesskey", "privatekey", "secretkey", "signingkey", "encryptionkey", "clientkeydata"),
-    *("authorization", "bearer", "connectionstring"),
-)
-
-_IGNORED: Final = "-_. "  # in keys
-_LETTERS: Final = str.maketrans(string.ascii_uppercase, string.ascii_lowercase, _IGNORED)
-# Turns JSON into lower case, without the characters that are ignored in keys and between a key and its colon.
-_FLAT: Final = bytes.maketrans(string.ascii_uppercase.encode(), string.ascii_lowercase.encode())
-_SKIPPED: Final = _IGNORED.encode() + b"\t\r\n"
-_KEY_END: Final = b'":'
-_TAIL: Final = 6  # letters that distinguish most keys from sensitive ones; with 5, `generation` would look like one
-_tail_of: Final = itemgetter(slice(-_TAIL, None))
-
-# Secrets whatever their key. Each pattern begins with something that cannot occur inside its own match, so that every
-# text takes a single pass.
-_KEY_BLOCK: Final = r"[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
-_TEXTS: Final = re.compile(
-    rf"-----BEGIN {_KEY_BLOCK}.*?(?:-----END {_KEY_BLOCK}|\Z)"  # PEM
-    r"|(?<![\w-])eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]*"  # JSON web tokens
-    r"|(?<=\bbearer )(?=\S*\d)[\w.~+/=-]{16,}"
-    r"|(?P<user>(?<=://)[^\s/:@?#]{0,256}:)[^\s/]{1,1024}(?=@)"  # up to the last @: a password may have one
-    r"|(?P<key>(?:password|passwd|secret|token)=)(?:\"[^\"\r\n]*\"?|'[^'\r\n]*'?|[^\s&;,\"']+)",
-    re.DOTALL | re.IGNORECASE | re.ASCII,
-)
-# Flattened JSON with such a text contains one of these.
-_ASSIGNED: Final = (b"password=", b"passwd=", b"secret=", b"token=")
-_URL: Final = re.compile(rb"://[^/@:]*:[^/@]*@")
-
-_ANYTHING: Final = (str, int, float, dict, list)
-_NO_COUNT: Final = (str, dict, list)  # `tokens: 3` is a number of tokens
-_NOTHING: Final = ()
-_MAX_CACHED: Final = 64  # characters of a key: the cache then stays below a megabyte
+# JSON in a string in JSON in a string: each level is decoded once, so this bounds the work, too. What is nested deeper
+# is still searched as a text.
+_MAX_LEVEL: Final = 3
+_JSON_START: Final = re.compile(r"[ \t\r\n]*+[{\[\"]")
+_FLAG: Final = re.compile(r"--[A-Za-z][\w.-]{0,63}", re.ASCII)
+_MAX_WORD: Final = 17  # characters: nothing that is recognised by itself is as short and has only letters and digits
 
 
 class Redacted(Struct, frozen=True):
@@ -72,125 +44,128 @@ class Redactor:
 
     def __init__(self, more: Iterable[str] = (), *, is_enabled: bool = True) -> None:
         """Look for the built-in keys and for `more`; unless enabled, for nothing."""
-        own = [word for word in map(_flatten, more) if word]
-        words = (*WORDS, *own) if is_enabled else ()
         self._is_enabled = is_enabled
-        self._endings = tuple([word.encode() + plural for word in words for plural in (b"", b"s")])
-        self._tails = frozenset(_list_tails(self._endings))
-        self._short = tuple([ending + _KEY_END for ending in self._endings if len(ending) < _TAIL - 1])
-        self._words = words
-        self._cached = lru_cache(maxsize=4096)(lambda key: _find_replaced(key, words))  # a fleet has few different keys
+        self._keys = SecretKeys(more)
+        self._hints = SecretHints(self._keys)
 
     def is_harmless(self, raw: bytes) -> bool:
         """Tell cheaply whether JSON has nothing to redact; that is the usual case."""
-        if not self._is_enabled:
-            return True
-        if b"\\" in raw and (b"\\u" in raw or b"\\/" in raw):  # escapes could hide a key
-            return False
-        flat = raw.translate(_FLAT, _SKIPPED)
-        return not self._has_sensitive_key(flat) and not _has_secret_text(raw, flat)
+        return not self._is_enabled or not self._hints.has_any(raw)
 
     def clean(self, raw: bytes) -> Redacted:
         """Return JSON without its secrets; what is not JSON stays unchanged, because it is refused later."""
         if self.is_harmless(raw):
             return Redacted(raw)
         try:
-            redacted = self.redact(msgspec.json.decode(raw))
+            redacted = self._walk(msgspec.json.decode(raw), "")
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return Redacted(raw)
         return Redacted(msgspec.json.encode(redacted.body), redacted.notes) if redacted.notes else Redacted(raw)
 
-    def _has_sensitive_key(self, flat: bytes) -> bool:
-        """Tell whether a key of flattened JSON is sensitive; the last letters exclude most."""
-        for ending in self._short:
-            if ending in flat:
-                return True
-        keys = flat.split(_KEY_END)  # each behind the value before it
-        if self._tails.isdisjoint(map(_tail_of, keys)):
-            return False
-        return any(key.endswith(self._endings) for key in keys if _tail_of(key) in self._tails)
-
     def is_sensitive(self, key: object) -> bool:
         """Tell whether the values of a key must not be shown."""
-        return isinstance(key, str) and bool(self._replaced(key))
+        return self._is_enabled and self._keys.is_sensitive(key)
 
     def redact(self, body: object, at: str = "") -> Redacted:
         """Return a body without its secrets; `at` is its pointer in a larger body."""
-        if not self._is_enabled:
-            return Redacted(body)
-        found: list[str] = []
-        clean = self._clean(body, at, found)
-        return Redacted(clean, tuple(map(_note, found))) if found else Redacted(body)
+        return Redacted(body) if self._is_harmless_body(body) else self._walk(body, at)
 
     def conceal(self, text: str) -> str:
         """Return a text without secrets that are recognised whatever their key."""
-        return _TEXTS.sub(_conceal, text) if self._is_enabled else text
+        return _Walk(self._keys).conceal(text) if self._is_enabled else text
 
-    def _replaced(self, key: str) -> tuple[type, ...]:
-        """Return the types of values that are secrets under a key; results for long keys are not cached."""
-        return self._cached(key) if len(key) <= _MAX_CACHED else _find_replaced(key, self._words)
+    def _is_harmless_body(self, body: object) -> bool:
+        """Encode a decoded body for the quick test: that is still far cheaper than looking at every value."""
+        if not self._is_enabled:
+            return True
+        try:
+            return self.is_harmless(msgspec.json.encode(body))
+        except (TypeError, ValueError, RecursionError):  # not from JSON
+            return False
 
-    def _clean(self, value: object, at: str, found: list[str]) -> object:
+    def _walk(self, body: object, at: str) -> Redacted:
+        walk = _Walk(self._keys)
+        clean = walk.clean(body, at)
+        return Redacted(clean, tuple(map(_note, walk.found))) if walk.found else Redacted(body)
+
+
+class _Walk:
+    """Goes through a body and collects the pointers of what it replaces."""
+
+    def __init__(self, keys: SecretKeys, level: int = 0) -> None:
+        self.found: list[str] = []
+        self._keys = keys
+        self._level = level
+
+    def clean(self, value: object, at: str) -> object:
         if isinstance(value, str):
-            concealed = self.conceal(value)
-            if concealed != value:
-                found.append(at)
-            return concealed
+            return self._keep(value, self.conceal(value), at)
         if isinstance(value, list):
-            return [self._clean(item, f"{at}/{index}", found) for index, item in enumerate(value)]
+            return list(self._clean_items(value, at))
         if isinstance(value, dict):
-            return dict(self._clean_items(value, at, found))
+            return dict(self._clean_members(value, at))
         return value
 
-    def _clean_items(self, value: dict[str, Any], at: str, found: list[str]) -> Iterator[tuple[str, object]]:
-        for key, item in value.items():
+    def conceal(self, text: str) -> str:
+        """Return a text without secrets; one that is JSON is read as JSON."""
+        if len(text) <= _MAX_WORD and text.isalnum():
+            return text
+        if self._level < _MAX_LEVEL and _JSON_START.match(text):
+            try:
+                inner = json.loads(text, object_pairs_hook=_unique)
+            except (ValueError, RecursionError):
+                return secret_texts.conceal(text, self._keys)
+            walk = _Walk(self._keys, self._level + 1)
+            clean = walk.clean(inner, "")
+            return json.dumps(clean) if walk.found else text
+        return secret_texts.conceal(text, self._keys)
+
+    def _keep(self, value: str, concealed: str, at: str) -> str:
+        if concealed != value:
+            self.found.append(at)
+        return concealed
+
+    def _clean_items(self, items: list[Any], at: str) -> Iterator[object]:
+        """Clean the items of a list, with what goes on from one text to the next: private keys and `--password`."""
+        is_in_key, before = False, None
+        for index, item in enumerate(items):
+            place = f"{at}/{index}"
+            if not isinstance(item, str):
+                yield self.clean(item, place)
+            elif is_in_key:
+                end = secret_texts.find_key_end(item)
+                is_in_key = end < 0
+                rest = "" if is_in_key else self.conceal(item[end:])
+                yield self._keep(item, REDACTED + rest if item.strip() else item, place)
+            else:
+                is_in_key = secret_texts.leaves_key_open(item)
+                is_secret = _is_flag(before) and not item.startswith("-") and self._keys.hides(str(before), item)
+                yield self._keep(item, REDACTED if is_secret else self.conceal(item), place)
+            before = item
+
+    def _clean_members(self, members: dict[str, Any], at: str) -> Iterator[tuple[str, object]]:
+        label = self._keys.find_label(members)
+        for key, item in members.items():
             shown = self.conceal(key)  # maps may have addresses as keys
-            is_secret = not isinstance(item, bool) and isinstance(item, self._replaced(key)) and item != REDACTED
+            is_secret = self._keys.hides(key, item)
+            if label and flatten(key) in VALUE_KEYS:
+                is_secret = self._keys.hides(label, item)
             place = pointer.join(at, shown)
             if is_secret or shown != key:
-                found.append(place)
-            yield shown, REDACTED if is_secret else self._clean(item, place, found)
+                self.found.append(place)
+            yield shown, REDACTED if is_secret else self.clean(item, place)
 
 
-def _flatten(key: str) -> str:
-    """Return a key in the form that is compared."""
-    return key.translate(_LETTERS)
+def _unique(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Refuse a key that is given twice: only the last would be looked at, and all of the text kept."""
+    unique = dict(members)
+    if len(unique) < len(members):
+        raise ValueError("duplicate key")
+    return unique
 
 
-def _list_tails(endings: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the last letters of all keys with one of these endings, as far as these are long enough."""
-    for ending in endings:
-        if len(ending) >= _TAIL:
-            yield ending[-_TAIL:]
-        elif len(ending) == _TAIL - 1:  # `token`, after any character
-            yield from [bytes([before]) + ending for before in range(256)]
-
-
-def _has_secret_text(raw: bytes, flat: bytes) -> bool:
-    """Tell whether JSON may contain a text that is a secret whatever its key.
-
-    Rare single bytes come first: searching them is several times as fast as searching words.
-    """
-    if b"eyj" in flat or b"bearer" in flat:
-        return True
-    if b"-----" in raw and b"privatekey" in flat:
-        return True
-    if b"=" in raw and any(sign in flat for sign in _ASSIGNED):
-        return True
-    return b"@" in raw and _URL.search(flat) is not None
-
-
-def _find_replaced(key: str, words: tuple[str, ...]) -> tuple[type, ...]:
-    """Return the types of values that are secrets under a key. Booleans and null never are."""
-    flat = _flatten(key)
-    if flat.endswith(words):
-        return _ANYTHING
-    return _NO_COUNT if flat.endswith("s") and flat[:-1].endswith(words) else _NOTHING
-
-
-def _conceal(match: re.Match[str]) -> str:
-    """Keep the user or key of a secret: that helps to find the leak."""
-    return (match["user"] or match["key"] or "") + REDACTED
+def _is_flag(item: object) -> bool:
+    return isinstance(item, str) and _FLAG.fullmatch(item) is not None
 
 
 def _note(at: str) -> BodyProblem:
