@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Match, Route
 from starlette.types import ASGIApp, Lifespan
@@ -95,6 +95,8 @@ def _problem_of(error: Exception, request: Request) -> Problem:
     match error:
         case Refused():
             return error.problem
+        case ClientDisconnect():  # the caller may still read, if only its body was cut off
+            return Problem("InvalidRequest", "the body ended early, or its chunks are malformed")
         case HTTPException(status_code=404):
             return Problem("NotFound", f"there is no such path; {_hint_at(request)}")
         case HTTPException(status_code=405):
