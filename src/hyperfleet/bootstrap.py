@@ -17,7 +17,7 @@ import msgspec
 from hyperfleet.aggregation import BodyProblem
 from hyperfleet.api.app import create_app
 from hyperfleet.api.audit import describe_event
-from hyperfleet.api.context import Context, MetricsOptions, RequestLimits
+from hyperfleet.api.context import BrowserRules, Context, MetricsOptions, RequestLimits
 from hyperfleet.api.exposition import read_process
 from hyperfleet.api.forwarding import Forwarding
 from hyperfleet.api.rate_limits import RateLimiter
@@ -41,7 +41,15 @@ from hyperfleet.services.tail import LogTail
 from hyperfleet.services.tenancy import Tenancy
 from hyperfleet.services.traced_store import trace_store
 from hyperfleet.services.worker_totals import MetricsBoard, WorkerTotals
-from hyperfleet.settings import AUDIT_WORDS, Named, Settings, parse_collector, parse_database, parse_networks
+from hyperfleet.settings import (
+    AUDIT_WORDS,
+    Named,
+    Settings,
+    parse_address,
+    parse_collector,
+    parse_database,
+    parse_networks,
+)
 
 if TYPE_CHECKING:
     from jsonschema import ValidationError
@@ -54,6 +62,7 @@ if TYPE_CHECKING:
 BUILT_IN: Final = "built in"
 # PostgreSQL commits concurrently: one batch is computed while another is flushed. More would only make batches smaller.
 _POSTGRES_WRITERS: Final = 2
+_LOCAL_NAMES: Final = ("localhost", "127.0.0.1", "::1")
 _LAST_SPANS: Final = 3.0  # seconds to export the remaining spans at the end, within the grace period of a pod
 
 
@@ -118,6 +127,7 @@ class System:
             totals=totals,
             metrics=_metrics(settings),
             tenancy=Tenancy(settings.tenancy.label),
+            browsers=_browsers(settings),
             authenticator=self._authenticator,
         )
         self.app = create_app(self.context)
@@ -319,6 +329,8 @@ def _limits(settings: Settings) -> RequestLimits:
         body_bytes=limits.max_body_bytes,
         batch_bytes=limits.max_batch_bytes,
         depth=limits.max_depth,
+        values=limits.max_values,
+        batch_values=limits.max_batch_values,
         batch=limits.max_batch_reports,
         time=limits.request_timeout,
     )
@@ -339,13 +351,19 @@ def _redactor(settings: Settings) -> Redactor:
     return Redactor(settings.redaction.keys, is_enabled=settings.redaction.enabled)
 
 
+def _browsers(settings: Settings) -> BrowserRules:
+    """Check names where a web page could use the server without a token: a loopback address is reached by one alone."""
+    address = parse_address(settings.listen)
+    names = {*_LOCAL_NAMES, address.host, *map(str.lower, settings.allowed_hosts)}
+    is_open = address.is_loopback and not settings.auth.is_enabled
+    return BrowserRules(frozenset(names) if is_open else None, settings.tls.certificate is not None)
+
+
 def _rate_limiter(settings: Settings) -> RateLimiter | None:
     limits = settings.limits
-    return (
-        None
-        if limits.max_requests_per_second is None
-        else RateLimiter(limits.max_requests_per_second, limits.max_burst)
-    )
+    if limits.max_requests_per_second is None and not settings.auth.is_enabled:
+        return None
+    return RateLimiter(limits.max_requests_per_second, limits.max_burst)
 
 
 def _watches_of_each(settings: Settings) -> int | None:

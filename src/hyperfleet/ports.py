@@ -312,6 +312,7 @@ class Query(Struct, frozen=True):
     after: tuple[str | int, str] | None = None  # the key and id of the last one on the previous page
     offset: int = 0
     limit: int = 100
+    max_bytes: int = 0  # the page ends with the answer that reaches this size; 0: it may be as large as it is
 
 
 class HistoryQuery(Struct, frozen=True):

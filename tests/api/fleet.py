@@ -94,7 +94,9 @@ class Fleet:
         del self._http.headers["accept-encoding"]  # so that what is read most is read by the fast lane, too
 
     def request(self, method: str, path: str, **more: Any) -> httpx.Response:
-        """Send a request and return the response."""
+        """Send a request and return the response; a body is JSON if nothing else is said."""
+        if more.get("content"):
+            more["headers"] = {"Content-Type": "application/json", **dict(more.get("headers") or {})}
         url = path if path.startswith(ROOT) else f"{ROOT}{BASE}{path}"
         response = self._runner.run(self._http.request(method, url, **more))
         assert response.headers["x-request-id"], "every answer has a request id"

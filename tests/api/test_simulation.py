@@ -264,7 +264,7 @@ def test_the_past_is_lived_again(client: Fleet) -> None:
     client.clock.pass_time(MINUTE)
     replay = simulate(client, FEWER_ADAPTERS, "?replay=7d")["replay"]
     assert (replay["complete"], replay["resources"], replay["reports"], replay["differing"]) == (True, 2, 3, 1)
-    assert [each.partition(":")[0] for each in replay["inexact"]] == ["staleness"]
+    assert [each.partition(":")[0] for each in replay["inexact"]] == ["staleness", "missing adapters"]
     (life,) = replay["lives"]
     assert (life["id"], life["href"]) == (cluster["id"], cluster["href"])
     (phase,) = [story for story in life["subjects"] if story["subject"] == "phase"]

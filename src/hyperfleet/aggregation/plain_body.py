@@ -11,9 +11,10 @@ from functools import lru_cache
 from typing import Annotated, Any, Final
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from hyperfleet.aggregation.body import MAX_CONDITIONS, MAX_GENERATION, is_usual_type
+from hyperfleet.documents.json_keys import may_repeat_keys
 from hyperfleet.model.condition import MAX_MESSAGE, MAX_REASON, MAX_TYPE, REASON_PATTERN, Condition, ConditionStatus
 from hyperfleet.model.report import ADAPTER_PATTERN, MAX_ADAPTER_NAME, REQUIRED_CONDITIONS, Report
 
@@ -28,26 +29,26 @@ class _Condition(Struct, forbid_unknown_fields=True, gc=False):
 
     type: Annotated[str, Meta(max_length=MAX_TYPE)]  # longer ones must not get into a cache
     status: ConditionStatus
-    reason: Annotated[str, Meta(max_length=MAX_REASON)] = ""
-    message: Annotated[str, Meta(max_length=MAX_MESSAGE)] = ""
-    last_transition_time: Any = None
-    last_updated_time: Any = None
-    created_time: Any = None
-    observed_generation: Any = None
+    reason: Annotated[str, Meta(max_length=MAX_REASON)] | UnsetType = UNSET
+    message: Annotated[str, Meta(max_length=MAX_MESSAGE)] | UnsetType = UNSET
+    last_transition_time: Any = UNSET
+    last_updated_time: Any = UNSET
+    created_time: Any = UNSET
+    observed_generation: Any = UNSET
 
 
 class _Body(Struct, forbid_unknown_fields=True, gc=False):
-    """A report as adapters write it, in snake_case."""
+    """A report as adapters write it, in snake_case. What was not sent is unset, so that keys can be counted."""
 
     observed_generation: Generation
     conditions: Annotated[list[_Condition], Meta(max_length=MAX_CONDITIONS)]
-    adapter: Annotated[str, Meta(max_length=MAX_ADAPTER_NAME)] | None = None
-    observed_time: Time | None = None
-    data: dict[str, Any] | None = None
-    metadata: dict[str, Any] | None = None
-    last_updated: Any = None
-    last_report_time: Any = None
-    created_time: Any = None
+    adapter: Annotated[str, Meta(max_length=MAX_ADAPTER_NAME)] | UnsetType | None = UNSET
+    observed_time: Time | UnsetType | None = UNSET
+    data: dict[str, Any] | UnsetType | None = UNSET
+    metadata: dict[str, Any] | UnsetType | None = UNSET
+    last_updated: Any = UNSET
+    last_report_time: Any = UNSET
+    created_time: Any = UNSET
 
 
 def _respell(struct: type[Struct], **types: Any) -> Any:
@@ -69,7 +70,7 @@ _decode_camel: Final = msgspec.json.Decoder(_respell_body()).decode
 
 
 def read_plain(raw: bytes, adapter: str = "") -> Report | None:
-    """Read one report from JSON; None if it has errors, notes or escapes.
+    """Read one report from JSON; None if it has errors, notes, escapes or perhaps a key twice.
 
     If the caller knows the adapter, the body need not name it.
     """
@@ -78,7 +79,7 @@ def read_plain(raw: bytes, adapter: str = "") -> Report | None:
     decode = _decode_camel if b'"observedGeneration"' in raw else _decode_snake
     try:
         body = decode(raw)
-        observed = body.observed_time.astimezone(UTC) if body.observed_time is not None else None
+        observed = body.observed_time.astimezone(UTC) if body.observed_time else None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, OverflowError):
         return None
     name = body.adapter or adapter
@@ -89,9 +90,12 @@ def read_plain(raw: bytes, adapter: str = "") -> Report | None:
     generation = body.observed_generation
     conditions = []
     for each in body.conditions:
-        if not _is_reason(each.reason):
+        reason = each.reason or ""
+        if not _is_reason(reason):
             return None
-        conditions.append(Condition(each.type, each.status, each.reason, each.message, generation))
+        conditions.append(Condition(each.type, each.status, reason, each.message or "", generation))
+    if may_repeat_keys(raw, body):
+        return None
     return Report(name, generation, tuple(conditions), observed, body.data or {}, body.metadata or {})
 
 

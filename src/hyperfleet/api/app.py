@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Match, Route
 from starlette.types import ASGIApp, Lifespan
@@ -34,6 +34,7 @@ from hyperfleet.api import (
 from hyperfleet.api.audit import Audit
 from hyperfleet.api.authentication import Authentication
 from hyperfleet.api.boundary import RequestBoundary
+from hyperfleet.api.browsers import BrowserGuard
 from hyperfleet.api.compat import app as compat
 from hyperfleet.api.compat.fast_path import CompatFastPath
 from hyperfleet.api.context import Context
@@ -78,9 +79,8 @@ def create_app(context: Context, lifespan: Lifespan[Any] | None = None) -> ASGIA
     router = Starlette(routes=routes, exception_handlers=dict.fromkeys(_ERRORS, _answer_error), lifespan=lifespan)
     router.router.redirect_slashes = False  # many clients drop the body of a redirected POST
     fast = ReadFastPath(ReportFastPath(CompatFastPath(RequestBoundary(router, context), context), context), context)
-    app = RequestMetrics(
-        Authentication(fast, context.authenticator, context.rate_limiter), context.measures, list_templates(context)
-    )
+    known = Authentication(fast, context.authenticator, context.rate_limiter)
+    app = RequestMetrics(BrowserGuard(known, context.browsers), context.measures, list_templates(context))
     if context.journal is None:
         return app
     return Audit(app, context, context.journal, has_reports=context.journals_reports)
@@ -95,6 +95,8 @@ def _problem_of(error: Exception, request: Request) -> Problem:
     match error:
         case Refused():
             return error.problem
+        case ClientDisconnect():  # the caller may still read, if only its body was cut off
+            return Problem("InvalidRequest", "the body ended early, or its chunks are malformed")
         case HTTPException(status_code=404):
             return Problem("NotFound", f"there is no such path; {_hint_at(request)}")
         case HTTPException(status_code=405):

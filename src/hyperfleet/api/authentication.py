@@ -7,15 +7,16 @@ caller. So probes and the API description stay public, and each API writes a ref
 from __future__ import annotations
 
 from collections.abc import Awaitable
+from functools import partial
 from typing import Final
 
 from msgspec import Struct
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from hyperfleet.api.callers import CALLER, OTHER_SCHEME, RECHECK, challenge
+from hyperfleet.api.callers import CALLER, CHARGE, OTHER_SCHEME, RECHECK, challenge
 from hyperfleet.api.exchanges import PROBES
 from hyperfleet.api.problems import RETRY_AFTER, Problem
-from hyperfleet.api.rate_limits import RateLimiter
+from hyperfleet.api.rate_limits import BAD_TOKEN, RateLimiter
 from hyperfleet.services.callers import Authenticator, Caller, Rejection
 
 ANONYMOUS: Final = Caller("anonymous")  # every caller, if there is no authentication
@@ -52,6 +53,9 @@ class Authentication(Struct, frozen=True):
 
     def _pass_on(self, found: Caller | Problem, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         scope[CALLER] = found if self.rate_limiter is None else self._admit(found, scope, self.rate_limiter)
+        if self.rate_limiter is not None:
+            is_known = self.authenticator is not None
+            scope[CHARGE] = partial(self.rate_limiter.spend, scope, is_known=is_known)
         if self.authenticator is not None:
             scope[RECHECK] = self._is_unchanged
         return self.app(scope, receive, send)
@@ -101,7 +105,7 @@ async def _identify(unknown: _UnknownToken, scope: Scope, rate_limiter: RateLimi
 
 def _is_bad_token(found: Caller | Problem) -> bool:
     """Return whether this may be a guessed token, which is limited on every path."""
-    return isinstance(found, Problem) and found.code == "InvalidToken"
+    return isinstance(found, Problem) and found.code == BAD_TOKEN
 
 
 def _describe_rejection(rejection: Rejection) -> Problem:

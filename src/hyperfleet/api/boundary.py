@@ -19,7 +19,9 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from hyperfleet.api.callers import CALLER
 from hyperfleet.api.context import Context
+from hyperfleet.api.outgoing import PIECE, STALLED, OutgoingBytes, split
 from hyperfleet.api.problems import Problem, answer_problem, from_code, from_error
 from hyperfleet.api.request_metrics import note_open_ended, note_scope
 from hyperfleet.api.wire import ALIASES, BASE
@@ -56,7 +58,7 @@ async def send_problem(problem: Problem, scope: Scope, send: Send, error: Except
     _describe_request(scope, request_id)
     if error is not None:
         _log_failure(error, scope)
-    await _Reply(send, request_id, is_head=False).answer_instead(problem, Request(scope, _receive_nothing))
+    await _Reply(send, request_id, scope).answer_instead(problem, Request(scope, _receive_nothing))
 
 
 def lift_time_limit(scope: Scope) -> None:
@@ -83,7 +85,7 @@ class RequestBoundary(Struct, frozen=True):
             return
         request_id = id_of(scope)
         _describe_request(scope, request_id)
-        reply = _Reply(send, request_id, scope["method"] == "HEAD")
+        reply = _Reply(send, request_id, scope, self.context.outgoing)
         token = REQUEST.set(scope)
         try:
             problem = await self._pass_on(scope, _Upload(receive), reply)
@@ -99,7 +101,10 @@ class RequestBoundary(Struct, frozen=True):
         try:
             async with asyncio.timeout(self.context.limits.time.total_seconds()) as limit:
                 scope["state"][_TIME_LIMIT] = limit
-                await self.app(_under_base(scope), upload, reply)
+                try:
+                    await self.app(_under_base(scope), upload, reply)
+                finally:
+                    reply.close()
         except ClientDisconnect:
             return None  # the caller has disconnected
         except TimeoutError:
@@ -127,25 +132,58 @@ class _Upload:
 
 
 class _Reply:
-    """The `send` of a request: adds the request id, and drops the body of a HEAD."""
+    """The `send` of a request: adds the request id, drops the body of a HEAD, and sends at the pace of the reader."""
 
-    def __init__(self, send: Send, request_id: bytes, is_head: bool) -> None:
+    def __init__(self, send: Send, request_id: bytes, scope: Scope, outgoing: OutgoingBytes | None = None) -> None:
         self._send = send
         self._header = (b"x-request-id", request_id)
-        self._is_head = is_head
+        self._scope = scope
+        self._outgoing = outgoing
+        self._held: Message | None = None  # the start, until the size of the body is known
+        self._taken = 0
         self._is_started = False
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
-            self._is_started = True
-            message = {**message, "headers": [*message["headers"], self._header]}
-        elif self._is_head and message["type"] == "http.response.body":
-            message = {**message, "body": b""}
-        await self._send(message)
+            self._held = {**message, "headers": [*message["headers"], self._header]}
+            return
+        if message["type"] != "http.response.body":
+            await self._send(message)
+            return
+        body = b"" if self._scope["method"] == "HEAD" else message.get("body", b"")
+        self._take(len(body))
+        if self._held is not None:
+            self._is_started, held, self._held = True, self._held, None
+            await self._send(held)
+        await self._send_body(body, has_more=message.get("more_body", False))
+
+    def _take(self, size: int) -> None:
+        """Take memory for a large answer; raise `Overloaded` if too much waits for its readers already."""
+        if size > PIECE and self._outgoing is not None and self._held is not None:
+            self._outgoing.take(_reader_of(self._scope), size)
+            self._taken = size
+
+    async def _send_body(self, body: bytes, *, has_more: bool) -> None:
+        if len(body) <= PIECE and not has_more:
+            await self._send({"type": "http.response.body", "body": body})
+            return
+        limit: asyncio.Timeout | None = self._scope["state"].get(_TIME_LIMIT)
+        for piece, is_last in split(body):
+            async with asyncio.timeout(STALLED):
+                await self._send({"type": "http.response.body", "body": piece, "more_body": has_more or not is_last})
+            if limit is not None and limit.when() is not None:  # the time limit is for the work, not for the reader
+                limit.reschedule(asyncio.get_running_loop().time() + STALLED)
+
+    def close(self) -> None:
+        """Give the memory back; call it when nothing more is sent."""
+        if self._taken and self._outgoing is not None:
+            self._outgoing.give_back(_reader_of(self._scope), self._taken)
+            self._taken = 0
 
     async def answer_instead(self, problem: Problem, request: Request) -> None:
         """Answer with a problem, unless an answer has been started."""
         if not self._is_started:
+            self._held = None
             answer: ProblemFormatter = request.scope["state"].get(_FORMATTER, answer_problem)
             await answer(problem, request)(request.scope, request.receive, self)
 
@@ -165,6 +203,12 @@ def _log_failure(error: Exception, scope: Scope) -> None:
     else:
         _LOG.error("request %s failed: %s %r", state["request_id"], scope["method"], state["path"], exc_info=error)
     REQUEST.reset(token)
+
+
+def _reader_of(scope: Scope) -> str:
+    """Return who an answer is for: a caller, and the address, because without authentication all have one name."""
+    address, _ = scope.get("client") or ("", 0)
+    return f"{getattr(scope.get(CALLER), 'name', '')} {address}"
 
 
 async def _receive_nothing() -> Message:

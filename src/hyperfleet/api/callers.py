@@ -15,6 +15,7 @@ from hyperfleet.services.callers import Caller, Role
 _UNQUOTABLE: Final = re.compile(r"[^ !#-\[\]-~]")  # not allowed in a quoted string of a challenge
 
 CALLER: Final = "hyperfleet.caller"  # scope key: the `Caller`, or the `Problem` why there is none
+CHARGE: Final = "hyperfleet.charge"  # scope key: counts a request as several in the rate limit; absent: no limit
 RECHECK: Final = "hyperfleet.recheck"  # scope key: a check whether the caller is still valid; absent: always
 
 
@@ -41,6 +42,13 @@ async def is_still_authorized(scope: Scope) -> bool:
     """Return whether the caller of a long request is still authenticated as the same caller."""
     recheck: Callable[[Scope], Awaitable[bool]] | None = scope.get(RECHECK)
     return recheck is None or await recheck(scope)
+
+
+def charge(request: Request, number: int) -> None:
+    """Count a request as so many in the rate limit: the next ones of the caller wait accordingly."""
+    spend: Callable[[int], None] | None = request.scope.get(CHARGE)
+    if spend is not None and number > 1:
+        spend(number - 1)
 
 
 def require(request: Request, role: Role) -> None:

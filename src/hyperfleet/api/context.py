@@ -7,6 +7,7 @@ from datetime import timedelta
 
 from msgspec import Struct, field
 
+from hyperfleet.api.outgoing import OutgoingBytes
 from hyperfleet.api.rate_limits import RateLimiter
 from hyperfleet.model.kind import Kinds
 from hyperfleet.ports import Clock, Store
@@ -28,6 +29,8 @@ class RequestLimits(Struct, frozen=True):
     body_bytes: int = 1024 * 1024  # about the largest object that etcd, and so Kubernetes, stores
     batch_bytes: int = 8 * 1024 * 1024  # a full batch of reports of 8 KiB
     depth: int = 32  # of nested JSON; far more than a spec needs
+    values: int = 20_000  # in the JSON of one report or resource: some tens of milliseconds of work
+    batch_values: int = 200_000  # in that of many reports
     batch: int = 1_000  # reports in one request; more would delay other writes
     time: timedelta = timedelta(seconds=30)  # before most proxies give up, at 60 s
 
@@ -40,6 +43,13 @@ class MetricsOptions(Struct, frozen=True):
     max_resources: int = 10_000  # of each kind: some 20 MB of text
     max_adapters: int = DEFAULT_ADAPTERS
     refresh_interval: timedelta = timedelta(seconds=5)  # several scrapers at 15 s share one read
+
+
+class BrowserRules(Struct, frozen=True):
+    """How the server protects itself against web pages."""
+
+    hosts: frozenset[str] | None = None  # names that requests may use for it; None: any
+    has_tls: bool = False
 
 
 class Context(Struct, frozen=True):
@@ -63,3 +73,5 @@ class Context(Struct, frozen=True):
     totals: WorkerTotals | None = None  # None: this process is the only one
     metrics: MetricsOptions = MetricsOptions()
     tenancy: Tenancy = Tenancy()
+    browsers: BrowserRules = BrowserRules()
+    outgoing: OutgoingBytes = field(default_factory=OutgoingBytes)

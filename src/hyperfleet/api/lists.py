@@ -43,6 +43,8 @@ from hyperfleet.services.search import (
 from hyperfleet.services.trends import PARAMETERS as MOMENTS
 from hyperfleet.services.trends import Moments, TooFar, count_past, read_moments, refuse_too_far
 
+MAX_LIST_BYTES: Final = 4 * 1024 * 1024  # of one answer: 1,000 usual resources; the rest follows with `continue`
+
 _FIELDS: Final = "fields"
 _GROUP_BY: Final = "groupBy"
 _DEFAULT_GROUP: Final = "phase"
@@ -155,11 +157,18 @@ class _Collection(Struct, frozen=True):
         return search
 
     async def _find(self, request: Request, search: SearchResult, mask: FieldMask) -> ResourceList:
-        """Find one page; one more resource is read, to know whether there is another page."""
+        """Find one page; one more resource is read, to know whether there is another page.
+
+        A page of large resources may have fewer than asked for.
+        """
         query, store = search.query, self.context.store
         assert query is not None  # noqa: S101  # without errors there is a query
-        answers = await store.find(replace(query, limit=query.limit + 1))
-        page, has_more = answers[: query.limit], len(answers) > query.limit
+        answers = await store.find(replace(query, limit=query.limit + 1, max_bytes=MAX_LIST_BYTES))
+        is_cut = sum(len(answer.body) for answer in answers) >= MAX_LIST_BYTES
+        page, has_more = answers[: query.limit], is_cut or len(answers) > query.limit
+        if is_cut and search.is_paged and len(page) < query.limit:
+            message = f"the page has more than {MAX_LIST_BYTES} bytes: use a smaller size, or limit and continue"
+            raise Refused(from_query([BodyProblem("size", "TooLarge", message)]))
         path = self.path.format(parent_id=self._parent_id(request))
         items = tuple([Raw(mask_answer(answer.body, mask)) for answer in page])
         shown = ResourceList(f"{self.kind.name}List", BASE + path, items)

@@ -27,7 +27,7 @@ from hyperfleet.services.policies import digest_of
 from hyperfleet.services.policy_warnings import PolicyWarnings
 from hyperfleet.services.results import Refusal
 
-MEDIA_TYPES: Final = ("application/json", "application/yaml", "application/x-yaml", "text/yaml", "text/plain")
+MEDIA_TYPES: Final = ("application/json", "application/yaml", "application/x-yaml", "text/yaml")
 BODY: Final = "the body"  # in place of a file name in problems
 
 _DRY_RUN: Final = "dryRun"

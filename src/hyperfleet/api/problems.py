@@ -7,7 +7,8 @@ the rest.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from typing import Annotated, Final, Literal
 
 import msgspec
@@ -23,6 +24,12 @@ from hyperfleet.services.results import Refusal
 
 MEDIA_TYPE: Final = "application/problem+json"
 RETRY_AFTER: Final = "1"  # second; queues drain and databases fail over within a few
+MAX_ERRORS: Final = 100  # listed in one problem: more than a person corrects at once
+
+# Together they keep every problem document below 64 kB, whatever is quoted in it.
+_MAX_MESSAGE: Final = 1_000  # characters
+MAX_POINTER: Final = 300
+_MAX_ERROR_BYTES: Final = 48 * 1024
 
 FaultLocation = Literal["pointer", "parameter", "header"]
 
@@ -36,7 +43,7 @@ class ProblemType(Struct, frozen=True):
 
 
 CATALOGUE: Final[Mapping[str, ProblemType]] = {
-    "InvalidBody": ProblemType(400, "The body is invalid", "Correct what `errors` lists; it lists everything."),
+    "InvalidBody": ProblemType(400, "The body is invalid", "Correct what `errors` lists: all of them, or the first."),
     "InvalidQuery": ProblemType(400, "A query parameter is invalid", "Correct the parameters that `errors` names."),
     "InvalidHeader": ProblemType(400, "A header is invalid", "Correct the header that `errors` names."),
     "InvalidRequest": ProblemType(400, "The request is invalid", "Compare it with /openapi.json."),
@@ -46,6 +53,9 @@ CATALOGUE: Final[Mapping[str, ProblemType]] = {
     "InvalidToken": ProblemType(401, "The token is not accepted", "Get a new token from its issuer."),
     "Forbidden": ProblemType(
         403, "You are not allowed to do this", "Ask an administrator for the role or tenant that `detail` names."
+    ),
+    "CrossSite": ProblemType(
+        403, "A web page of another site sent the request", "Use a page of this server, or a program."
     ),
     "NotYourAdapter": ProblemType(
         403, "You are not allowed to report as this adapter", "Report under the names that your token is bound to."
@@ -90,6 +100,9 @@ CATALOGUE: Final[Mapping[str, ProblemType]] = {
     "UriTooLong": ProblemType(414, "The URL is too long", "Use fewer or shorter query parameters."),
     "UnsupportedMediaType": ProblemType(
         415, "The content type or encoding is not supported", "Send JSON: `application/json`."
+    ),
+    "UnknownHost": ProblemType(
+        421, "The request uses an unknown name of this server", "Use localhost, or add the name to `allowedHosts`."
     ),
     "InvalidLabels": ProblemType(422, "The labels are not allowed", "Correct what `errors` lists."),
     "InvalidSpec": ProblemType(422, "The spec does not fit the schema of its kind", "Correct what `errors` lists."),
@@ -207,16 +220,17 @@ def from_refusal(refusal: Refusal) -> Problem:
     return Problem(refusal.code, refusal.message, faults(refusal.errors))
 
 
-def from_body(errors: Iterable[BodyProblem]) -> Problem:
+def from_body(errors: Sequence[BodyProblem]) -> Problem:
     """Describe the errors of a body."""
     found = faults(errors)
-    return Problem("InvalidBody", _count(found, "error", "errors") + " in the body", found)
+    return Problem("InvalidBody", _count(errors, "error", "errors") + " in the body" + _cut(errors, found), found)
 
 
-def from_query(errors: Iterable[BodyProblem]) -> Problem:
+def from_query(errors: Sequence[BodyProblem]) -> Problem:
     """Describe the errors of query parameters; the pointer of each error is the name of the parameter."""
     found = faults(errors, "parameter")
-    return Problem("InvalidQuery", _count(found, "query parameter is", "query parameters are") + " invalid", found)
+    text = _count(errors, "query parameter is", "query parameters are") + " invalid" + _cut(errors, found)
+    return Problem("InvalidQuery", text, found)
 
 
 def from_header(name: str, message: str) -> Problem:
@@ -246,8 +260,21 @@ def from_code(code: str) -> Problem:
 
 
 def faults(errors: Iterable[BodyProblem], location: FaultLocation = "pointer") -> tuple[FaultBody, ...]:
-    """Convert errors, each with its location."""
-    return tuple([FaultBody(error.code, error.message, **{location: error.pointer}) for error in errors])
+    """Convert errors, each with its location; the first ones, if there are very many."""
+    found, room = [], _MAX_ERROR_BYTES
+    for error in islice(errors, MAX_ERRORS):
+        place = {location: shorten(error.pointer, MAX_POINTER)}
+        fault = FaultBody(error.code, shorten(error.message, _MAX_MESSAGE), **place)
+        room -= len(msgspec.json.encode(fault))
+        if room < 0:
+            break
+        found.append(fault)
+    return tuple(found)
+
+
+def shorten(text: str, most: int) -> str:
+    """Cut a text to a number of characters."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def answer_problem(problem: Problem, request: Request) -> Response:
@@ -259,5 +286,11 @@ def answer_problem(problem: Problem, request: Request) -> Response:
     return Response(msgspec.json.encode(document), problem.status, headers, MEDIA_TYPE)
 
 
-def _count(found: tuple[FaultBody, ...], one: str, many: str) -> str:
-    return f"{len(found)} {one if len(found) == 1 else many}"
+def _count(errors: Sequence[BodyProblem], one: str, many: str) -> str:
+    number = f"more than {MAX_ERRORS}" if len(errors) > MAX_ERRORS else f"{len(errors)}"
+    return f"{number} {one if len(errors) == 1 else many}"
+
+
+def _cut(errors: Sequence[BodyProblem], found: Sequence[FaultBody]) -> str:
+    """Say how many errors are listed, if that is not all of them."""
+    return f"; the first {len(found)} are listed" if len(found) < len(errors) else ""

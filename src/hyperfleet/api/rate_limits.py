@@ -1,7 +1,8 @@
 """Rate limits of callers: a number of requests per second, and a burst.
 
 `authentication` asks here for every request except probes. Authenticated callers are limited by name, all others by
-address, so that tokens cannot be guessed quickly. A refusal is an ordinary problem. Each process counts on its own.
+address. Bad tokens are limited by address in any case, so that they cannot be guessed quickly. A refusal is an ordinary
+problem. Each process counts on its own.
 """
 
 from __future__ import annotations
@@ -15,10 +16,16 @@ from typing import Final
 
 from starlette.types import Scope
 
+from hyperfleet.api.callers import CALLER
 from hyperfleet.api.problems import Problem
 from hyperfleet.services.callers import Caller
 
 CODE: Final = "RateLimited"
+BAD_TOKEN: Final = "InvalidToken"  # noqa: S105  # a problem code
+
+# Bad tokens of one address, if there is no other limit: an adapter with an old token retries, but nobody guesses one.
+_FAILURES_PER_SECOND: Final = 1
+_FAILURE_BURST: Final = 20
 
 _MAX_NAMES: Final = 20_000  # callers or addresses; a few hundred bytes each, so a few MB
 _ROUNDING: Final = 1e-6  # seconds; shorter waits are rounding errors
@@ -48,6 +55,11 @@ class TokenBuckets:
         self._drop_oldest(now)
         return wait
 
+    def spend(self, name: str, number: int) -> None:
+        """Take tokens that are there or will be: later requests wait for them."""
+        now = self._now()
+        self._full_at[name] = max(self._full_at.pop(name, now), now) + number * self._interval
+
     def wait_for(self, name: str) -> float:
         """Return the seconds until there is a token."""
         now = self._now()
@@ -69,22 +81,41 @@ class TokenBuckets:
 
 
 class RateLimiter:
-    """Refuses requests of callers who exceed the rate limit."""
+    """Refuses requests of callers who exceed the rate limit, and of addresses that send too many bad tokens."""
 
-    def __init__(self, rate: int, burst: int | None = None, now: Callable[[], float] = time.monotonic) -> None:
-        """Allow each caller `rate` requests per second, and bursts of `burst`; by default, those of two seconds."""
-        self._rate = rate
-        self._burst = burst or 2 * rate
-        self._callers = TokenBuckets(rate, self._burst, now)
-        self._addresses = TokenBuckets(rate, self._burst, now)
+    def __init__(
+        self, rate: int | None = None, burst: int | None = None, now: Callable[[], float] = time.monotonic
+    ) -> None:
+        """Allow each caller `rate` requests per second, and bursts of `burst`; by default, those of two seconds.
+
+        Without a rate only bad tokens are limited.
+        """
+        self._is_limited = rate is not None
+        self._rate = rate or _FAILURES_PER_SECOND
+        self._burst = (burst or 2 * rate) if rate else _FAILURE_BURST
+        self._callers = TokenBuckets(self._rate, self._burst, now)
+        self._addresses = TokenBuckets(self._rate, self._burst, now)
 
     def admit(self, found: Caller | Problem, scope: Scope, *, is_known: bool = True) -> Caller | Problem:
         """Count a request; return `found` or, above the limit, a problem. `is_known`: callers have names."""
         if isinstance(found, Problem):
-            return found if found.code == CODE else self._take(self._addresses, _address_of(scope)) or found
+            is_counted = found.code == BAD_TOKEN or (self._is_limited and found.code != CODE)
+            return (self._take(self._addresses, _address_of(scope)) if is_counted else None) or found
+        if not self._is_limited:
+            return found
         if not is_known:
             return self._take(self._addresses, _address_of(scope)) or found
         return self._take(self._callers, found.name) or found
+
+    def spend(self, scope: Scope, number: int, *, is_known: bool) -> None:
+        """Count an admitted request as so many more: it has many reports."""
+        caller = scope[CALLER]
+        if not self._is_limited:
+            return
+        if is_known and isinstance(caller, Caller):
+            self._callers.spend(caller.name, number)
+        else:
+            self._addresses.spend(_address_of(scope), number)
 
     def refuse_guess(self, scope: Scope) -> Problem | None:
         """Refuse to look up an unknown token if too many bad ones came from its address."""
@@ -97,7 +128,8 @@ class RateLimiter:
 
     def _refuse(self, wait: float) -> Problem:
         seconds, window = ceil(wait), ceil(self._burst / self._rate)
-        message = f"the limit is {self._rate} requests per second; retry after {wait:.3f} s"
+        what = "requests" if self._is_limited else "bad tokens from one address"
+        message = f"the limit is {self._rate} {what} per second; retry after {wait:.3f} s"
         headers = {  # RateLimit-*: the IETF draft on rate limit headers
             "Retry-After": str(seconds),
             "RateLimit-Policy": f'"requests";q={self._burst};w={window}',

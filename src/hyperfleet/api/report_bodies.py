@@ -6,12 +6,17 @@ camelCase or snake_case, but not both in one body; the items of a batch are chec
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from msgspec import Struct
+import msgspec
+from msgspec import Raw, Struct
+from msgspec.structs import replace
 
 from hyperfleet.aggregation import BodyProblem, read_report
+from hyperfleet.api.context import Context, RequestLimits
+from hyperfleet.api.json_bodies import parse_json, read_json_value
+from hyperfleet.api.problems import MAX_POINTER, Refused, from_body, shorten
 from hyperfleet.api.resource_bodies import name_type
 from hyperfleet.documents import pointer
 from hyperfleet.documents.wording import count, quote
@@ -22,6 +27,8 @@ from hyperfleet.services.results import Target
 
 CAMEL_GENERATION: Final = "observedGeneration"
 SNAKE_GENERATION: Final = "observed_generation"
+
+_MAX_NOTES: Final = 20  # on one report; a person corrects the first ones and sends it again
 
 _QUOTED_CAMEL_GENERATION: Final = f'"{CAMEL_GENERATION}"'.encode()
 _GENERATION_KEYS: Final = frozenset({CAMEL_GENERATION, SNAKE_GENERATION})  # every report has one of them
@@ -94,20 +101,38 @@ def generation_key_of(raw: bytes) -> str:
     return CAMEL_GENERATION if _QUOTED_CAMEL_GENERATION in raw else SNAKE_GENERATION
 
 
-def read_batch(body: object, most: int) -> tuple[list[object], tuple[BodyProblem, ...]]:
+class _Batch(Struct, forbid_unknown_fields=True):
+    """The body of a batch; its items are not decoded yet."""
+
+    reports: list[Raw]
+
+
+_decode_batch: Final = msgspec.json.Decoder(_Batch).decode
+
+
+def split_batch(raw: bytes, limits: RequestLimits) -> Sequence[bytes]:
     """Split a batch; each item is read on its own, so that an invalid one does not affect the others."""
-    if not isinstance(body, dict) or body.keys() != {"reports"}:
-        return [], (BodyProblem("", "WrongType", 'the body must be {"reports": […]} and nothing else'),)
-    entries = body["reports"]
-    if not isinstance(entries, list):
-        return [], (BodyProblem("/reports", "WrongType", f"reports must be a list, not {name_type(entries)}"),)
-    if not 1 <= len(entries) <= most:
-        return [], (BodyProblem("/reports", "OutOfRange", f"{count(len(entries), 'report')}; send 1 to {most}"),)
-    return entries, ()
+    try:
+        items = _decode_batch(raw).reports
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        body = parse_json(raw, limits)
+        is_batch = isinstance(body, dict) and body.keys() == {"reports"}
+        message = "reports must be a list" if is_batch else 'the body must be {"reports": […]} and nothing else'
+        error = BodyProblem("/reports" if is_batch else "", "WrongType", message)
+        raise Refused(from_body((error,))) from None
+    if not 1 <= len(items) <= limits.batch:
+        message = f"{count(len(items), 'report')}; send 1 to {limits.batch}"
+        raise Refused(from_body((BodyProblem("/reports", "OutOfRange", message),)))
+    return [bytes(item) for item in items]
 
 
-def read_batch_entry(entry: object, at: str, kinds: Kinds, redactor: Redactor) -> BatchItem:
+def read_batch_item(raw: bytes, at: str, context: Context) -> BatchItem:
     """Read one item of a batch: a report and its target."""
+    entry, errors = read_json_value(raw, context.limits, at)
+    return BatchItem(errors=errors) if errors else _read_batch_entry(entry, at, context.kinds, context.redactor)
+
+
+def _read_batch_entry(entry: object, at: str, kinds: Kinds, redactor: Redactor) -> BatchItem:
     if not isinstance(entry, dict):
         return BatchItem(errors=(BodyProblem(at, "WrongType", f"an entry must be an object, not {name_type(entry)}"),))
     names = {spelling: kind for kind in kinds for spelling in _id_keys(kind)}
@@ -132,8 +157,16 @@ def _read_part(at: str, body: object, redactor: Redactor) -> _Part:
     read = read_report(redacted.body, at)
     is_snake = isinstance(body, dict) and SNAKE_GENERATION in body
     key = SNAKE_GENERATION if is_snake else CAMEL_GENERATION
-    notes = (*read.notes, *redacted.notes)
+    notes = _limit_notes((*read.notes, *redacted.notes), at)
     return _Part(at, ReceivedReport(read.report, at, notes, key) if read.report is not None else None, read.errors)
+
+
+def _limit_notes(notes: tuple[BodyProblem, ...], at: str) -> tuple[BodyProblem, ...]:
+    """Keep the first notes, with short pointers: an answer must not be larger than its request."""
+    kept = tuple([replace(note, pointer=shorten(note.pointer, MAX_POINTER)) for note in notes[:_MAX_NOTES]])
+    if len(notes) <= _MAX_NOTES:
+        return kept
+    return (*kept, BodyProblem(at, "MoreNotes", f"and {count(len(notes) - _MAX_NOTES, 'more note')}"))
 
 
 def _reading(parts: list[_Part], *, is_bundle: bool, errors: Iterable[BodyProblem] = ()) -> ReportsBody:

@@ -18,21 +18,24 @@ from hyperfleet.aggregation import BodyProblem, read_plain
 from hyperfleet.api.boundary import id_of, send_problem
 from hyperfleet.api.callers import caller_or_none
 from hyperfleet.api.context import Context
+from hyperfleet.api.json_bodies import is_small, is_suspicious
 from hyperfleet.api.problems import Problem, from_code, from_error, from_refusal
 from hyperfleet.api.report_bodies import generation_key_of
 from hyperfleet.api.request_metrics import note_template
-from hyperfleet.api.requests import ID, is_suspicious
+from hyperfleet.api.requests import ID
 from hyperfleet.api.shared_timeout import SharedTimeout
 from hyperfleet.api.wire import ALIASES, BASE, brief_report_answer, outcome_of, path_of
 from hyperfleet.model.kind import Kind
 from hyperfleet.model.report import ADAPTER_PATTERN, Report
 from hyperfleet.services.callers import Caller
+from hyperfleet.services.redaction import Redacted
 from hyperfleet.services.reports import REPORT_PREFIX, AcceptReports, Submission
 from hyperfleet.services.results import Refusal, Reported, Target
 
 # Headers that only the router handles, and all headers that are read here.
 _UNUSUAL: Final = frozenset({b"prefer", b"content-encoding"})
 _READ_HEADERS: Final = _UNUSUAL | {b"content-length", b"content-type"}
+_MAX_PIECES: Final = 16  # of a body; one in more pieces is read elsewhere, which bounds their number
 _MAX_DIGITS: Final = 10  # of a length: gigabytes, far above any limit
 _JSON: Final = frozenset({b"application/json", b"application/json; charset=utf-8", b"application/json;charset=utf-8"})
 _ReportPath = tuple[Target, str]  # which resource is reported on and, for PUT, by which adapter
@@ -72,8 +75,9 @@ class ReportFastPath:
         try:
             with self._timeout:
                 raw = await upload.read()
-                redacted = self._context.redactor.clean(raw)
-                report = read_plain(redacted.body, adapter) if self._is_plain(raw, upload) else None
+                is_plain = self._is_plain(raw, upload)
+                redacted = self._context.redactor.clean(raw) if is_plain else Redacted(raw)
+                report = read_plain(redacted.body, adapter) if is_plain else None
                 command = None if report is None else self._command(report, raw, target, caller)
                 result = None if command is None else await self._context.committer.submit(command)
                 answer = None if result is None else _write_answer(result, redacted.notes)
@@ -104,7 +108,8 @@ class ReportFastPath:
         return None
 
     def _is_plain(self, raw: bytes, upload: Upload) -> bool:
-        return len(raw) == upload.length and not is_suspicious(raw, self._context.limits.depth)
+        limits = self._context.limits
+        return len(raw) == upload.length and is_small(raw, limits.values) and not is_suspicious(raw, limits.depth)
 
     def _command(self, report: Report, raw: bytes, target: Target, caller: Caller) -> AcceptReports:
         submission = Submission(report, self._context.new_id(REPORT_PREFIX), "", generation_key_of(raw))
@@ -112,7 +117,7 @@ class ReportFastPath:
 
 
 class Upload(Struct):
-    """A request body that can be replayed for another reader."""
+    """A request body of a few pieces that can be replayed for another reader."""
 
     receive: Receive
     length: int
@@ -120,9 +125,9 @@ class Upload(Struct):
     is_read: bool = False
 
     async def read(self) -> bytes:
-        """Read up to the announced length; less, if the body ends early."""
+        """Read up to the announced length; less, if the body ends early or comes in many pieces."""
         raw = b""
-        while not self.is_read:
+        while not self.is_read and len(self.messages) < _MAX_PIECES:
             message = await self.receive()
             self.messages.append(message)
             raw += message.get("body", b"")
@@ -144,8 +149,8 @@ def _pattern_of(kind: Kind, context: Context) -> re.Pattern[str]:
 
 
 def length_of(scope: Scope) -> int:
-    """Return the content length; -1: there is none, or another header needs the router."""
-    length = -1
+    """Return the content length; -1: there is none, no media type, or another header needs the router."""
+    length, is_json = -1, False
     for name, value in scope["headers"]:
         if name not in _READ_HEADERS:
             continue
@@ -153,7 +158,9 @@ def length_of(scope: Scope) -> int:
             length = int(value) if value.isdigit() and len(value) < _MAX_DIGITS else -1
         elif name in _UNUSUAL or value not in _JSON:
             return -1
-    return length
+        else:
+            is_json = True
+    return length if is_json else -1
 
 
 def _write_answer(result: Reported | Refusal, notes: tuple[BodyProblem, ...]) -> bytes | Problem:

@@ -10,7 +10,7 @@ import hashlib
 import io
 import re
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from gzip import GzipFile
 from typing import Final
 
@@ -20,14 +20,15 @@ from starlette.requests import Request
 
 from hyperfleet.aggregation import BodyProblem
 from hyperfleet.api.context import RequestLimits
+from hyperfleet.api.json_bodies import parse_json
 from hyperfleet.api.problems import Problem, Refused, from_body, from_header, from_query, from_refusal
-from hyperfleet.documents import pointer
 from hyperfleet.documents.wording import quote
 from hyperfleet.model.kind import Kind, Kinds
 from hyperfleet.model.report import ADAPTER_PATTERN, MAX_ADAPTER_NAME
 from hyperfleet.services.callers import Caller
 from hyperfleet.services.parameters import Parameters
 from hyperfleet.services.results import Preconditions, Target, not_found
+from hyperfleet.services.time_slices import TimeSlices
 
 JSON: Final = ("application/json",)
 MERGE_PATCH: Final = ("application/merge-patch+json", "application/json")
@@ -35,15 +36,12 @@ ENCODINGS: Final = "gzip, zstd"
 
 _MAX_KEY: Final = 255  # characters of an idempotency key; a UUID has 36
 _MAX_WINDOW: Final = 8 * 1024 * 1024  # bytes of memory for a zstd frame: what every decoder must support
-_INTEGERS: Final = range(-(2**63), 2**64)  # what JSON libraries of other languages can represent
+_INFLATED: Final = 512 * 1024  # bytes decompressed at a time, in a millisecond or two; other requests run in between
+# Each piece of a body costs 0.2 ms, however small. Networks send pieces of more than a kilobyte.
+_FREE_PIECES: Final = 64
+_MIN_PIECE: Final = 1_024  # bytes on average
 
 ID: Final = re.compile(r"[A-Za-z0-9][-A-Za-z0-9_.]{0,127}")
-_SIMPLIFY: Final = bytes.maketrans(b"123456789[", b"000000000{")  # any digit is 0, any opening bracket {
-_LONG_NUMBER: Final = b"0" * 19
-_TRUNCATED: Final = "Input data was truncated"  # these two are texts of the decoder
-_MALFORMED: Final = "JSON is malformed: "
-# Paths below which any value is allowed; elsewhere, a string would be invalid as well.
-_FREE: Final = re.compile(r"(?:/(?:adapterStatuses|adapter_statuses|reports)/\d+)?/(?:spec|data|metadata)/")
 _PRINTABLE: Final = re.compile(r"[\x21-\x7e]+")
 _ENTITY_TAG: Final = re.compile(r'\s*(?P<weak>W/)?"(?P<value>[\x21\x23-\x7e\x80-\xff]*)"\s*(?:,|$)')
 _ENCODED: Final = re.compile("-(gzip|zstd)$")
@@ -107,7 +105,7 @@ def refuse_parameters(request: Request, known: Sequence[str] = ()) -> None:
 async def read_json(
     request: Request, limits: RequestLimits, media_types: tuple[str, ...] = JSON, most: int = 0
 ) -> object:
-    """Read the body as JSON, with limits on media type, size after decompression (`most`) and depth."""
+    """Read the body as JSON, with limits on media type, size after decompression (`most`), depth and values."""
     return parse_json(await read_body(request, limits, media_types, most), limits)
 
 
@@ -116,41 +114,16 @@ async def read_body(
 ) -> bytes:
     """Read the body and undo its content encoding."""
     _check_media_type(request, media_types)
-    return _inflate(request, await _read_bytes(request, most or limits.body_bytes), most or limits.body_bytes)
-
-
-def parse_json(raw: bytes, limits: RequestLimits) -> object:
-    """Parse JSON; refuse what cannot be stored or is nested too deeply."""
-    errors: tuple[BodyProblem, ...]
-    try:
-        body = msgspec.json.decode(raw)
-    except RecursionError:
-        errors = (_too_deep("", limits),)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        errors = (
-            BodyProblem("", "MalformedJson", _describe_json_error(error) if raw else "the body is empty; send JSON"),
-        )
-    else:
-        errors = tuple(_find_unstorable(body, "", limits)) if is_suspicious(raw, limits.depth) else ()
-        if not errors:
-            return body
-    raise Refused(from_body(errors))
-
-
-def _describe_json_error(error: Exception) -> str:
-    """Describe why a body is not JSON."""
-    text = str(error)
-    if isinstance(error, UnicodeDecodeError):
-        return "the body is not JSON: a string in it is not UTF-8"
-    if isinstance(error, msgspec.ValidationError):
-        return "the body has a number that is too large for a 64-bit float"
-    if text == _TRUNCATED:
-        return "the body is not JSON: it ends too early, or inside a surrogate pair"
-    return f"the body is not JSON: {text.removeprefix(_MALFORMED)}"
+    most = most or limits.body_bytes
+    raw = await _read_bytes(request, most)
+    if raw and not request.headers.get("content-type"):  # a web page may send a body without one to any site
+        message = f"the body has no Content-Type; send {' or '.join(media_types)}"
+        raise Refused(Problem("UnsupportedMediaType", message))
+    return await _inflate(request, raw, most)
 
 
 def _check_media_type(request: Request, media_types: tuple[str, ...]) -> None:
-    """Refuse a body of another media type; without one, the body is JSON."""
+    """Refuse a body of another media type."""
     given = request.headers.get("content-type", "")
     media_type, _, parameters = given.partition(";")
     if media_type.strip().lower() not in ("", *media_types):
@@ -162,7 +135,7 @@ def _check_media_type(request: Request, media_types: tuple[str, ...]) -> None:
 
 
 async def _read_bytes(request: Request, most: int) -> bytes:
-    """Read no more than allowed, whatever the announced length."""
+    """Read no more than allowed, whatever the announced length, and in no more pieces than a network makes of it."""
     announced = request.headers.get("content-length", "")
     if announced.isdecimal() and len(announced) < 20 and int(announced) > most:
         raise Refused(_too_large(most, is_read=False))
@@ -172,22 +145,29 @@ async def _read_bytes(request: Request, most: int) -> bytes:
         if size > most:
             raise Refused(_too_large(most, is_read=False))
         chunks.append(chunk)
+        if len(chunks) > _FREE_PIECES + size // _MIN_PIECE:
+            message = f"the body comes in too many pieces; send at least {_MIN_PIECE} bytes at a time"
+            raise Refused(Problem("InvalidRequest", message, headers={"Connection": "close"}))
     return b"".join(chunks)
 
 
-def _inflate(request: Request, raw: bytes, most: int) -> bytes:
+async def _inflate(request: Request, raw: bytes, most: int) -> bytes:
     """Decompress the body; the limit applies to the result, so that a small bomb cannot grow."""
     encoding = request.headers.get("content-encoding", "identity").strip().lower()
     if encoding == "identity":
         return raw
+    read, pieces, size, slices = _inflater(encoding, raw), [], 0, TimeSlices()
     try:
-        inflated = _inflater(encoding, raw)(most + 1)
+        while size <= most and (piece := read(_INFLATED)):
+            pieces.append(piece)
+            size += len(piece)
+            await slices.yield_if_due()
     except (OSError, EOFError, zlib.error, zstandard.ZstdError):
         problem = BodyProblem("", "BadEncoding", f"the body is not {encoding}, although its Content-Encoding says so")
         raise Refused(from_body((problem,))) from None
-    if len(inflated) > most:
+    if size > most:
         raise Refused(_too_large(most))
-    return inflated
+    return b"".join(pieces)
 
 
 def _inflater(encoding: str, raw: bytes) -> Callable[[int], bytes]:
@@ -200,36 +180,6 @@ def _inflater(encoding: str, raw: bytes) -> Callable[[int], bytes]:
             return decompressor.stream_reader(raw, read_across_frames=True).read
     message = f"the content encoding is {encoding[:80]}; supported are {ENCODINGS}"
     raise Refused(Problem("UnsupportedMediaType", message, headers={"Accept-Encoding": ENCODINGS}))
-
-
-def is_suspicious(raw: bytes, depth: int) -> bool:
-    """Return cheaply whether a body may contain what `_find_unstorable` finds; most cannot."""
-    has_nul = b"\\" in raw and b"\\u0000" in raw  # searching one byte is four times as fast as six
-    simple = raw.translate(_SIMPLIFY)
-    opened = len(simple.split(b"{", depth + 1)) - 1  # twice as fast as `count`
-    return opened > depth or has_nul or _LONG_NUMBER in simple
-
-
-def _find_unstorable(value: object, at: str, limits: RequestLimits, depth: int = 0) -> Iterator[BodyProblem]:
-    """Find valid JSON that must not be stored: deep nesting, NUL, integers that other programs cannot represent."""
-    if isinstance(value, dict | list):
-        if depth == limits.depth:
-            yield _too_deep(at, limits)
-            return
-        for key, child in value.items() if isinstance(value, dict) else enumerate(value):
-            if isinstance(key, str) and "\0" in key:
-                yield BodyProblem(at, "BadFormat", "a key contains NUL (\\u0000)")
-            else:
-                yield from _find_unstorable(child, pointer.join(at, key), limits, depth + 1)
-    elif isinstance(value, str) and "\0" in value:
-        yield BodyProblem(at, "BadFormat", "the text contains NUL (\\u0000)")
-    elif isinstance(value, int) and value not in _INTEGERS:
-        advice = "; send it as a string" if _FREE.match(at) else ""
-        yield BodyProblem(at, "OutOfRange", f"an integer of more than 64 bits{advice}")
-
-
-def _too_deep(at: str, limits: RequestLimits) -> BodyProblem:
-    return BodyProblem(at, "TooDeep", f"nested too deeply; at most {limits.depth} levels are allowed")
 
 
 def _too_large(most: int, *, is_read: bool = True) -> Problem:

@@ -28,6 +28,7 @@ MAX_LABEL: Final = 63
 LABEL_PATTERN: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
 LABEL_PREFIX_PATTERN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 
+_MAX_SUGGESTIONS: Final = 5  # in one body; each takes a tenth of a millisecond
 _SERVER_FIELDS: Final = ("href", "status")  # set by the server only
 _KEYS: Final = ("name", "spec", "labels", "metadata", "type", "kind", "id", "generation", *_SERVER_FIELDS)
 
@@ -127,10 +128,9 @@ class _Reader:
         if not isinstance(body, dict):
             self.error("", "WrongType", f"the body must be an object, not {name_type(body)}")
             return {}
-        for key in body.keys() - set(known):
-            message = f"{quote(key)} is not a field here{suggest(key[:64], known)}"
-            self.error(pointer.join("", key), "UnknownField", message)
-        self._errors.sort(key=lambda error: error.pointer)
+        for number, key in enumerate(sorted(body.keys() - set(known))):
+            hint = suggest(key[:64], known) if number < _MAX_SUGGESTIONS else ""
+            self.error(pointer.join("", key), "UnknownField", f"{quote(key)} is not a field here{hint}")
         return body
 
     def check_kind(self, fields: Mapping[str, Any], kind: Kind) -> None:

@@ -7,6 +7,7 @@ any other, and the answer says so.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
@@ -17,8 +18,9 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from hyperfleet.aggregation import BodyProblem, read_plain
-from hyperfleet.api.callers import caller_of
+from hyperfleet.api.callers import caller_of, charge
 from hyperfleet.api.context import Context
+from hyperfleet.api.json_bodies import count_values, is_suspicious, parse_json, require_values
 from hyperfleet.api.past import answer_past_reports
 from hyperfleet.api.problems import Problem, Refused, from_body, from_error, from_query, from_refusal
 from hyperfleet.api.report_bodies import (
@@ -26,17 +28,15 @@ from hyperfleet.api.report_bodies import (
     ReceivedReport,
     ReportsBody,
     generation_key_of,
-    read_batch,
-    read_batch_entry,
+    read_batch_item,
     read_report_of,
     read_reports,
+    split_batch,
 )
 from hyperfleet.api.requests import (
     MERGE_PATCH,
     adapter_of,
     checked_target,
-    is_suspicious,
-    parse_json,
     read_body,
     read_json,
     target_of,
@@ -61,6 +61,7 @@ from hyperfleet.services.callers import Caller
 from hyperfleet.services.past import AT
 from hyperfleet.services.reports import REPORT_PREFIX, AcceptReports, RetireAdapter, Submission
 from hyperfleet.services.results import Refusal, Reported, Target, not_found
+from hyperfleet.services.time_slices import TimeSlices
 
 _GENERATION: Final = re.compile(r"[1-9][0-9]{0,17}")
 
@@ -148,6 +149,7 @@ class _Statuses(Struct, frozen=True):
     def _read(self, raw: bytes) -> ReportsBody:
         """Read a body with reports; one plain report takes a shortcut."""
         limits, redactor = self.context.limits, self.context.redactor
+        require_values(count_values(raw, limits.values), limits.values)
         redacted = redactor.clean(raw)
         plain = None if is_suspicious(raw, limits.depth) else read_plain(redacted.body)
         if plain is None:
@@ -214,18 +216,28 @@ class _Batches(Struct, frozen=True):
     async def take(self, request: Request) -> Response:
         """Accept many reports, each as if it had been sent alone."""
         limits = self.context.limits
-        body = await read_json(request, limits, most=limits.batch_bytes)
-        entries, errors = read_batch(body, limits.batch)
-        if errors:
-            raise Refused(from_body(errors))
-        read = [
-            read_batch_entry(entry, f"/reports/{index}", self.context.kinds, self.context.redactor)
-            for index, entry in enumerate(entries)
-        ]
-        results = await self._submit(request, read)
+        items = split_batch(await read_body(request, limits, most=limits.batch_bytes), limits)
+        charge(request, len(items))
+        results = await self._submit(request, await self._read(items))
         refused = sum(1 for result in results if result.problem is not UNSET)
         answer = BatchAnswer(tuple(results), len(results) - refused, refused)
         return answer_written(request, 200, msgspec.json.encode(answer))
+
+    async def _read(self, items: Sequence[bytes]) -> list[BatchItem]:
+        """Read the items of a batch, within its limit of values; other requests run in between."""
+        limits, slices = self.context.limits, TimeSlices()
+        found: list[BatchItem] = []
+        values = 0
+        for index, raw in enumerate(items):
+            size = count_values(raw, limits.values)
+            values += size
+            require_values(values, limits.batch_values)
+            at = f"/reports/{index}"
+            found.append(
+                read_batch_item(raw, at, self.context) if size <= limits.values else _too_many(at, limits.values)
+            )
+            await slices.yield_if_due()
+        return found
 
     async def _submit(self, request: Request, entries: list[BatchItem]) -> list[BatchResultBody]:
         caller = caller_of(request)
@@ -247,6 +259,10 @@ class _Batches(Struct, frozen=True):
             raise Refused(from_body(entry.errors))
         submission = _submission(entry.sent, self.context)
         return AcceptReports(checked_target(entry.target), (submission,), caller, answer="outcome")
+
+
+def _too_many(at: str, most: int) -> BatchItem:
+    return BatchItem(errors=(BodyProblem(at, "TooMany", f"the report has more than {most} values, keys aside"),))
 
 
 def _submission(sent: ReceivedReport, context: Context) -> Submission:

@@ -39,7 +39,8 @@ PARAMETERS: Final = (WATCH, AFTER)
 _RESUME: Final = "Last-Event-ID"
 _POSITION: Final = re.compile(r"[0-9]{1,18}")
 _POSITION_RULE: Final = "the id of an event of a watch: a whole number"
-_PAGE: Final = 200  # resources per read of the initial list; a few milliseconds
+_PAGE: Final = 200  # resources per read of the initial list; a few milliseconds …
+_PAGE_BYTES: Final = 128 * 1024  # … or fewer, if they are large: a page waits in memory until the watch takes it
 
 _END_OF_TIME: Final = datetime(9999, 1, 1, tzinfo=UTC)
 
@@ -186,7 +187,8 @@ async def watch_list(request: Request, context: Context, kind: Kind, query: Quer
         return EventStream(context.tail, follow_log(context.tail, view, start))
     start = await context.store.position()
     # Read before the stream starts, so that an error gets a proper response.
-    first = await context.store.find(replace(query, limit=_PAGE))
+    query = replace(query, limit=_PAGE, max_bytes=_PAGE_BYTES)
+    first = await context.store.find(query)
     return EventStream(context.tail, _list_and_follow(context, view, start, _pages(context, query, first)))
 
 
@@ -221,8 +223,8 @@ async def _pages(context: Context, query: Query, first: Page) -> AsyncIterator[P
     page = first
     while page:
         yield page
-        after = (page[-1].key, page[-1].id)
-        page = await context.store.find(replace(query, limit=_PAGE, after=after)) if len(page) == _PAGE else ()
+        is_full = len(page) == _PAGE or sum(len(answer.body) for answer in page) >= _PAGE_BYTES
+        page = await context.store.find(replace(query, after=(page[-1].key, page[-1].id))) if is_full else ()
 
 
 async def _list_and_follow(context: Context, view: ResourceView, start: int, pages: AsyncIterator[Page]) -> Frames:

@@ -70,10 +70,19 @@ def build_find(query: Query, dialect: Dialect, start: Start = None) -> Statement
         conditions.append(builder.follow(query, column, query.after))
     direction = "desc" if query.is_descending else "asc"
     return builder.finish(
-        f"select r.id, r.answer, r.revision, {column} from {source} where {' and '.join(conditions)} "
+        f"select r.id, r.answer, r.revision, {column} as key from {source} where {' and '.join(conditions)} "
         f"order by {column} {direction}, r.id {direction} "
         f"limit {builder.bind(query.limit)} offset {builder.bind(query.offset)}"
     )
+
+
+def limit_bytes(sql: str, query: Query) -> str:
+    """End a page of PostgreSQL before its answers become too large: it knows their sizes without reading them."""
+    direction = "desc" if query.is_descending else "asc"
+    order = f"key {direction}, id {direction}"
+    before = f"sum(octet_length(answer)) over (order by {order}) - octet_length(answer)"
+    sized = f"select *, {before} as before from ({sql}) as page"
+    return f"select id, answer, revision, key from ({sized}) as sized where before < {query.max_bytes} order by {order}"
 
 
 def build_count(query: Query, dialect: Dialect, start: Start = None) -> Statement:
@@ -114,12 +123,27 @@ def build_probe(start: TokenTerm | Since, dialect: Dialect, limit: int) -> State
     return builder.finish(f"select count(*) from (select 1 from {rows} limit {builder.bind(limit)}) as some")
 
 
-def page_of(rows: Iterable[Sequence[Any]]) -> tuple[StoredAnswer, ...]:
+def take_within(answers: Iterable[StoredAnswer], max_bytes: int) -> tuple[StoredAnswer, ...]:
+    """Take answers until they reach a size; the rest is not even read."""
+    if not max_bytes:
+        return tuple(answers)
+    found: list[StoredAnswer] = []
+    room = max_bytes
+    for answer in answers:
+        found.append(answer)
+        room -= len(answer.body)
+        if room <= 0:
+            break
+    return tuple(found)
+
+
+def page_of(rows: Iterable[Sequence[Any]], max_bytes: int = 0) -> tuple[StoredAnswer, ...]:
     """Make answers of the rows of `build_find`."""
-    return tuple(
+    answers = (
         StoredAnswer(id_, bytes(body), revision, to_micros(key) if isinstance(key, datetime) else key)
         for id_, body, revision, key in rows
     )
+    return take_within(answers, max_bytes)
 
 
 def groups_of(rows: Iterable[Sequence[Any]]) -> tuple[GroupCount, ...]:

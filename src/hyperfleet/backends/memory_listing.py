@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable
 from datetime import datetime
 from itertools import product
 
+from hyperfleet.backends.listing import take_within
 from hyperfleet.backends.rows import severity_of, to_micros
 from hyperfleet.ports import GroupCount, Query, Record, StoredAnswer, TokenTerm
 
@@ -32,7 +33,7 @@ def page(records: Iterable[Record], query: Query) -> tuple[StoredAnswer, ...]:
         after = query.after
         placed = [each for each in placed if (each[:2] < after if query.is_descending else each[:2] > after)]
     answers = [StoredAnswer(id_, record.answer, record.revision, key) for key, id_, record in placed]
-    return tuple(answers[query.offset : query.offset + query.limit])
+    return take_within(answers[query.offset : query.offset + query.limit], query.max_bytes)
 
 
 def summary(resources: Iterable[Collection[str]], prefixes: tuple[str, ...]) -> tuple[GroupCount, ...]:

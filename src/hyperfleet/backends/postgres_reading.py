@@ -9,7 +9,16 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Final
 
-from hyperfleet.backends.listing import Dialect, Latest, build_count, build_find, build_summary, groups_of, page_of
+from hyperfleet.backends.listing import (
+    Dialect,
+    Latest,
+    build_count,
+    build_find,
+    build_summary,
+    groups_of,
+    limit_bytes,
+    page_of,
+)
 from hyperfleet.backends.postgres_connections import Connection
 from hyperfleet.backends.postgres_loading import SQL, as_storable, record_of
 from hyperfleet.backends.rows import BEYOND_ALL, AdapterRow, TransitionRow, merge_adapters
@@ -48,7 +57,8 @@ async def find(connection: Connection, query: Query) -> tuple[StoredAnswer, ...]
     """Return the page of a query."""
     is_newest_first = query.order == "updatedAt" and query.is_descending
     statement = build_find(query, DIALECT, _FROM_THE_NEWEST if is_newest_first else None)
-    return page_of(await connection.fetch(statement.sql, *_bound(*statement.parameters)))
+    sql = limit_bytes(statement.sql, query) if query.max_bytes else statement.sql
+    return page_of(await connection.fetch(sql, *_bound(*statement.parameters)), query.max_bytes)
 
 
 async def count(connection: Connection, query: Query) -> int:

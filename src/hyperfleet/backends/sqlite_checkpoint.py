@@ -24,7 +24,9 @@ from hyperfleet.backends.sqlite_connection import connect
 
 _LOG: Final = logging.getLogger(__name__)
 _flush: Final = getattr(os, "fdatasync", os.fsync)  # not every system has the cheaper call
-_MIN_ROWS: Final = 8_000  # written since the last checkpoint, each up to a page of the log: about 32 MB
+# Written since the last checkpoint: a usual row takes up to a page of the log, so both are about 32 MB.
+_MIN_ROWS: Final = 8_000
+_MIN_BYTES: Final = 32 * 1024 * 1024
 _FEW: Final = 500  # pages, moved in some milliseconds: the last round may block writers
 _ROUNDS: Final = 4  # in the background; each finds fewer pages than the one before, unless the disk is too slow
 
@@ -71,6 +73,8 @@ class Checkpointer:
         self._writer = writer
         self._turn = turn
         self._moved = writer.total_changes  # rows written at the last checkpoint
+        self._log = Path(f"{path}-wal")
+        self._log_size = _MIN_BYTES  # bytes at the last checkpoint; from then on the log is written from its beginning
         self._moving: asyncio.Task[None] | None = None
         self._thread = ThreadPoolExecutor(1, "sqlite-checkpoint")
 
@@ -81,9 +85,19 @@ class Checkpointer:
 
     def notice(self) -> None:
         """Start a checkpoint if enough was written; called after each commit."""
-        if not self.is_moving and self._writer.total_changes - self._moved >= _MIN_ROWS:
+        if not self.is_moving and (self._has_many_rows() or self._has_grown()):
             self._moving = asyncio.create_task(self._move())
             self._moving.add_done_callback(self._rest)
+
+    def _has_many_rows(self) -> bool:
+        return self._writer.total_changes - self._moved >= _MIN_ROWS
+
+    def _has_grown(self) -> bool:
+        """Tell whether the log is longer than ever: rows may be large."""
+        try:
+            return self._log.stat().st_size > self._log_size
+        except FileNotFoundError:
+            return False
 
     async def _move(self) -> None:
         self._moved = self._writer.total_changes
@@ -95,6 +109,7 @@ class Checkpointer:
             before = length
         async with self._turn:
             await self._move_pages()
+            self._log_size = max(_MIN_BYTES, self._log.stat().st_size)
 
     async def _move_pages(self) -> int:
         """Move the present log into the file; return the number of pages. Pages moved before cost nothing."""

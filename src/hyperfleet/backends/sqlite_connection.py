@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import time
 from collections.abc import Iterator
@@ -60,11 +61,20 @@ def connect(path: Path, *, cache_mib: int) -> sqlite3.Connection:
         raise StoreUnavailable(f"{path}: the directory {path.parent} does not exist; create it first")
     if path.is_dir():
         raise StoreUnavailable(f"{path} is a directory, not an SQLite database")
+    _create_private(path)
     # One thread at a time uses a connection, but not always the one that opened it.
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, cached_statements=256)
     set_waiting(connection)
     connection.execute(f"pragma cache_size = {-1024 * cache_mib}")
     return connection
+
+
+def _create_private(path: Path) -> None:
+    """Create a missing file for its owner alone; SQLite gives its log the same mode."""
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    except OSError:  # it exists, or SQLite says why it cannot be created
+        return
 
 
 def set_waiting(connection: sqlite3.Connection, *, is_waiting: bool = True) -> None:

@@ -97,7 +97,7 @@ def find(connection: sqlite3.Connection, query: Query) -> tuple[StoredAnswer, ..
 
 def _find_from(connection: sqlite3.Connection, query: Query, start: Start) -> tuple[StoredAnswer, ...]:
     statement = build_find(query, DIALECT, start)
-    return page_of(connection.execute(statement.sql, statement.parameters))
+    return page_of(connection.execute(statement.sql, statement.parameters), query.max_bytes)
 
 
 def _choose_floor(connection: sqlite3.Connection, query: Query) -> Latest:

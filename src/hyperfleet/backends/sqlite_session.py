@@ -7,6 +7,7 @@ event loop. A few serve lists, in threads. `SqliteStore` uses them.
 from __future__ import annotations
 
 import asyncio
+import logging
 import sqlite3
 import time
 from collections.abc import AsyncIterator, Callable
@@ -22,6 +23,7 @@ from hyperfleet.ports import Clock
 P = ParamSpec("P")
 T = TypeVar("T")
 
+_LOG: Final = logging.getLogger(__name__)
 _SCANNERS: Final = 2  # concurrent lists; the processor is the limit, and writers need their share
 # Page caches of the connections, small because the system caches the file.
 _WRITER_CACHE: Final = 12  # MiB
@@ -151,8 +153,10 @@ class Session:
         self.checkpointer.close()
         for reader in (self.point, *self._scanners):
             reader.close()
-        # If another process reads, the log stays; the last one to close moves it.
-        self._writer.execute("pragma wal_checkpoint(truncate)")
+        try:  # If another process reads, the log stays; the last one to close moves it.
+            self._writer.execute("pragma wal_checkpoint(truncate)")
+        except sqlite3.OperationalError as error:  # such as a full disk
+            _LOG.warning("the log of %s stays beside it, and is read at the next start: %s", self._path, error)
         self._writer.close()
         self.checkpointer.close_file()
 

@@ -32,12 +32,16 @@ MAX_REPORTS: Final = 200_000
 SHOWN_PERIODS: Final = 50
 
 # The log has no heartbeats, so a silence between two changes of a report that a heartbeat ended does not show.
-INEXACT: Final = (
-    (
-        "staleness: heartbeats are not recorded one by one, so between two changes of its report an adapter counts as "
-        "reporting until it was last heard"
-    ),
+_STALENESS: Final = (
+    "staleness: heartbeats are not recorded one by one, so between two changes of its report an adapter counts as "
+    "reporting until it was last heard"
 )
+# The time since which an adapter was missing is not recorded, so at the beginning of a replay it starts again.
+_MISSING: Final = (
+    "missing adapters: since when an adapter was missing is not recorded, so where that was before the beginning, its "
+    "timeout may end at another time"
+)
+INEXACT: Final = (_STALENESS, _MISSING)
 
 _ZERO: Final = timedelta()
 _EMPTY: Final = SubjectTimeline()

@@ -45,6 +45,12 @@ class LimitSettings(_Group, frozen=True, kw_only=True):
         int, Meta(ge=KIB, le=256 * MIB, description="Size of the body of a request with many reports")
     ] = 8 * MIB
     max_depth: Annotated[int, Meta(ge=8, le=256, description="Most levels of nesting in the JSON of a body")] = 32
+    max_values: Annotated[
+        int, Meta(ge=1_000, le=10_000_000, description="Values in the JSON of one report or resource, keys aside")
+    ] = 20_000
+    max_batch_values: Annotated[
+        int, Meta(ge=1_000, le=10_000_000, description="Values in the JSON of a request with many reports")
+    ] = 200_000
     max_batch_reports: Annotated[int, Meta(ge=1, le=100_000, description="Reports in one request")] = 1_000
     max_queued_writes: Annotated[
         int, Meta(ge=1, le=1_000_000, description="Writes that wait for a transaction; the next one is answered 503")
@@ -239,6 +245,13 @@ class Settings(_Group, frozen=True, kw_only=True):
             Annotated[str, Meta(min_length=2, extra={"expected": "an address or a network such as 10.0.0.0/8"})], ...
         ],
         Meta(description="Proxies whose X-Forwarded-For is trusted: addresses or networks (in the environment: A,B)"),
+    ] = ()
+    allowed_hosts: Annotated[
+        tuple[Annotated[str, Meta(min_length=1, extra={"expected": "a name such as fleet.example.com"})], ...],
+        Meta(
+            description="Further names in the header Host that a server on a loopback address without authentication "
+            "answers to, besides localhost (in the environment: A,B)"
+        ),
     ] = ()
     drain_timeout: Annotated[
         Duration, Meta(description="How long a stopping server waits for the requests it is serving")

@@ -24,9 +24,11 @@ from hyperfleet.api.compat.resource_collections import HEADERS, PREFIX
 from hyperfleet.api.compat.shapes import shape_report, shape_resource
 from hyperfleet.api.compat.statuses import DISCARDED, stored_of
 from hyperfleet.api.context import Context
+from hyperfleet.api.json_bodies import is_small, is_suspicious
+from hyperfleet.api.outgoing import PIECE
 from hyperfleet.api.report_fast_path import Upload, length_of
 from hyperfleet.api.request_metrics import note_template
-from hyperfleet.api.requests import ID, is_suspicious
+from hyperfleet.api.requests import ID
 from hyperfleet.api.shared_timeout import SharedTimeout
 from hyperfleet.api.wire import BASE
 from hyperfleet.model.kind import Kind
@@ -78,7 +80,7 @@ class CompatFastPath:
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         upload = Upload(receive, length_of(scope) if scope["method"] == "PUT" else 0)
         answer = await self._answer(scope, upload)
-        if answer is None:
+        if answer is None or len(answer.body) > PIECE:
             await self._app(scope, upload.replay, send)
             return
         length = (b"content-length", b"%d" % len(answer.body))
@@ -141,7 +143,10 @@ class CompatFastPath:
     def _report_of(self, raw: bytes, length: int) -> Report | None:
         """Read a plain report; None: the router must read it."""
         context = self._context
-        if len(raw) != length or _CAMEL_CASE in raw or is_suspicious(raw, context.limits.depth):
+        limits = context.limits
+        if len(raw) != length or _CAMEL_CASE in raw:
+            return None
+        if not is_small(raw, limits.values) or is_suspicious(raw, limits.depth):
             return None
         report = read_plain(context.redactor.clean(raw).body)
         if report is None or not _is_in_range(report, context.clock.now()):

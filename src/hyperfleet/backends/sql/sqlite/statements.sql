@@ -55,9 +55,6 @@ select coalesce(max(number), 0) from resources;
 -- name: raise_head
 update head set position = ?;
 
--- name: touch_head
-update head set position = position;
-
 -- name: insert_resource
 insert into resources (number, id, kind, parent_id, tenant, name, created_time, is_deleting, severity, revision,
                        wake_at, policy_version, answer)
