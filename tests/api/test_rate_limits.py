@@ -166,3 +166,28 @@ def test_one_caller_cannot_take_all_watches(store: Store, clock: HandClock, keys
         open_ones.close()
         with Connection(fleet, "/clusters?watch=true", ann) as connection:
             assert connection.status == 200, "who leaves makes room"
+
+
+def test_a_batch_pays_for_its_reports(fleet: Fleet, watch: Watch) -> None:
+    made = ask(fleet, "ann", method="POST", json={"name": "one", "spec": {}}).json()
+    reports = [{"clusterId": made["id"], **body(f"a{number}", "True")} for number in range(10 * RATE)]
+    assert ask(fleet, "ann", "/statuses:batch", "POST", json={"reports": reports}).status_code == 200
+    problem_of(ask(fleet, "ann"), 429, "RateLimited")
+    watch.time += 8
+    problem_of(ask(fleet, "ann"), 429, "RateLimited")
+    assert ask(fleet, "bob").status_code == 200
+    watch.time += 2
+    assert ask(fleet, "ann").status_code == 200
+
+
+def test_bad_tokens_are_limited_without_a_setting(store: Store, clock: HandClock, keys: Keys, watch: Watch) -> None:
+    limiter = RateLimiter(now=watch)
+    with open_fleet(store, clock, RequestLimits(), authenticator=keys, rate_limiter=limiter) as fleet:
+        for number in range(20):
+            problem_of(ask(fleet, f"guess-{number}"), 401, "InvalidToken")
+        problem_of(ask(fleet, "guess"), 429, "RateLimited")
+        assert keys.looks == 20
+        assert {ask(fleet, "ann").status_code for _ in range(100)} == {200}, "callers are not limited"
+        assert {fleet.get("/clusters").status_code for _ in range(100)} == {401}, "no token is no guess"
+        watch.time += 1
+        assert ask(fleet, "late").status_code == 200

@@ -105,3 +105,14 @@ def test_a_refusal_says_when_to_come_back() -> None:
         "RateLimit": '"requests";r=0;t=1',
     }
     assert slow.admit(refused, {}) is refused, "it is not counted twice"
+
+
+def test_a_request_may_count_as_many() -> None:
+    watch = Watch()
+    buckets = TokenBuckets(10, 20, watch)
+    assert buckets.take("ann") == 0
+    buckets.spend("ann", 99)
+    assert buckets.take("ann") == pytest.approx(8.1)
+    assert buckets.take("bob") == 0
+    watch.time += 8.1
+    assert buckets.take("ann") == 0

@@ -5,10 +5,11 @@ The work on a body is bounded before it is done: its values are counted while it
 
 from __future__ import annotations
 
+import asyncio
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sized
 from itertools import islice
-from typing import Final
+from typing import Final, ParamSpec, TypeVar
 
 import msgspec
 
@@ -19,6 +20,14 @@ from hyperfleet.documents import pointer
 from hyperfleet.documents.json_keys import find_repeated_keys, may_repeat_keys
 from hyperfleet.documents.wording import quote
 
+P = ParamSpec("P")
+T = TypeVar("T")
+
+MAX_TEXT: Final = (
+    64 * 1024
+)  # characters of a text in a report: it is searched for secrets, at about a megabyte a second
+
+_LARGE: Final = 64 * 1024  # bytes of a body that is worked on in a thread
 _INTEGERS: Final = range(-(2**63), 2**64)  # what JSON libraries of other languages can represent
 _SIMPLIFY: Final = bytes.maketrans(b"123456789[", b"000000000{")  # any digit is 0, any opening bracket {
 _LONG_NUMBER: Final = b"0" * 19
@@ -36,6 +45,25 @@ def parse_json(raw: bytes, limits: RequestLimits) -> object:
     if errors:
         raise Refused(from_body(errors))
     return body
+
+
+async def work_on(raw: Sized, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Do work on a body: on a large one in a thread, so that other requests run meanwhile."""
+    return work(*args, **kwargs) if len(raw) <= _LARGE else await asyncio.to_thread(work, *args, **kwargs)
+
+
+def find_long_texts(value: object, at: str) -> Iterator[BodyProblem]:
+    """Find texts that are too long for a report."""
+    if isinstance(value, str):
+        if len(value) > MAX_TEXT:
+            message = f"a text of {len(value)} characters; a report may have texts of up to {MAX_TEXT}"
+            yield BodyProblem(at, "TooLong", message)
+    elif isinstance(value, dict | list):
+        for key, child in value.items() if isinstance(value, dict) else enumerate(value):
+            if isinstance(key, str) and len(key) > MAX_TEXT:
+                yield BodyProblem(at, "TooLong", f"a key of {len(key)} characters; at most {MAX_TEXT} are allowed")
+            elif isinstance(child, str | dict | list):
+                yield from find_long_texts(child, pointer.join(at, key))
 
 
 def read_json_value(raw: bytes, limits: RequestLimits, at: str = "") -> tuple[object, tuple[BodyProblem, ...]]:

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from hyperfleet.aggregation import BodyProblem, read_report
 from hyperfleet.api.context import Context, RequestLimits
-from hyperfleet.api.json_bodies import parse_json, read_json_value
+from hyperfleet.api.json_bodies import find_long_texts, parse_json, read_json_value
 from hyperfleet.api.problems import MAX_POINTER, Refused, from_body, shorten
 from hyperfleet.api.resource_bodies import name_type
 from hyperfleet.documents import pointer
@@ -153,6 +153,8 @@ class _Part(Struct, frozen=True):
 
 
 def _read_part(at: str, body: object, redactor: Redactor) -> _Part:
+    if too_long := tuple(find_long_texts(body, at)):
+        return _Part(at, None, too_long)
     redacted = redactor.redact(body, at)
     read = read_report(redacted.body, at)
     is_snake = isinstance(body, dict) and SNAKE_GENERATION in body

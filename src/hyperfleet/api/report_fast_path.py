@@ -18,7 +18,7 @@ from hyperfleet.aggregation import BodyProblem, read_plain
 from hyperfleet.api.boundary import id_of, send_problem
 from hyperfleet.api.callers import caller_or_none
 from hyperfleet.api.context import Context
-from hyperfleet.api.json_bodies import is_small, is_suspicious
+from hyperfleet.api.json_bodies import MAX_TEXT, is_small, is_suspicious
 from hyperfleet.api.problems import Problem, from_code, from_error, from_refusal
 from hyperfleet.api.report_bodies import generation_key_of
 from hyperfleet.api.request_metrics import note_template
@@ -109,7 +109,9 @@ class ReportFastPath:
 
     def _is_plain(self, raw: bytes, upload: Upload) -> bool:
         limits = self._context.limits
-        return len(raw) == upload.length and is_small(raw, limits.values) and not is_suspicious(raw, limits.depth)
+        if len(raw) != upload.length or len(raw) > MAX_TEXT:
+            return False
+        return is_small(raw, limits.values) and not is_suspicious(raw, limits.depth)
 
     def _command(self, report: Report, raw: bytes, target: Target, caller: Caller) -> AcceptReports:
         submission = Submission(report, self._context.new_id(REPORT_PREFIX), "", generation_key_of(raw))

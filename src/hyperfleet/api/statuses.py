@@ -19,8 +19,16 @@ from starlette.routing import Route
 
 from hyperfleet.aggregation import BodyProblem, read_plain
 from hyperfleet.api.callers import caller_of, charge
-from hyperfleet.api.context import Context
-from hyperfleet.api.json_bodies import count_values, is_suspicious, parse_json, require_values
+from hyperfleet.api.context import Context, RequestLimits
+from hyperfleet.api.json_bodies import (
+    MAX_TEXT,
+    count_values,
+    is_small,
+    is_suspicious,
+    parse_json,
+    require_values,
+    work_on,
+)
 from hyperfleet.api.past import answer_past_reports
 from hyperfleet.api.problems import Problem, Refused, from_body, from_error, from_query, from_refusal
 from hyperfleet.api.report_bodies import (
@@ -38,7 +46,6 @@ from hyperfleet.api.requests import (
     adapter_of,
     checked_target,
     read_body,
-    read_json,
     target_of,
 )
 from hyperfleet.api.responses import answer_made, answer_written, preferred_return
@@ -118,12 +125,13 @@ class _Statuses(Struct, frozen=True):
         """Accept one report, or several of different adapters together."""
         target = target_of(request, self.kind)
         raw = await read_body(request, self.context.limits)
-        return await self._accept(request, target, self._read(raw))
+        return await self._accept(request, target, await work_on(raw, self._read, raw))
 
     async def patch(self, request: Request) -> Response:
         """Accept a report if a status object exists, as in the status guide."""
         target = target_of(request, self.kind)
-        body = self._read(await read_body(request, self.context.limits, MERGE_PATCH))
+        raw = await read_body(request, self.context.limits, MERGE_PATCH)
+        body = await work_on(raw, self._read, raw)
         if body.errors:
             raise Refused(from_body(body.errors))
         _generation_named(request, target)
@@ -133,8 +141,8 @@ class _Statuses(Struct, frozen=True):
     async def put_adapter(self, request: Request) -> Response:
         """Accept the report of the adapter that the path names."""
         target, adapter = target_of(request, self.kind), adapter_of(request)
-        body = await read_json(request, self.context.limits)
-        return await self._accept(request, target, read_report_of(body, adapter, self.context.redactor))
+        raw = await read_body(request, self.context.limits)
+        return await self._accept(request, target, await work_on(raw, self._read_of, raw, adapter))
 
     async def retire_adapter(self, request: Request) -> Response:
         """Delete the report of an adapter that will not report again."""
@@ -146,12 +154,16 @@ class _Statuses(Struct, frozen=True):
 
     # steps
 
+    def _read_of(self, raw: bytes, adapter: str) -> ReportsBody:
+        return read_report_of(parse_json(raw, self.context.limits), adapter, self.context.redactor)
+
     def _read(self, raw: bytes) -> ReportsBody:
         """Read a body with reports; one plain report takes a shortcut."""
         limits, redactor = self.context.limits, self.context.redactor
-        require_values(count_values(raw, limits.values), limits.values)
+        if not is_small(raw, limits.values) or len(raw) > MAX_TEXT or is_suspicious(raw, limits.depth):
+            return read_reports(parse_json(raw, limits), limits.batch, redactor)
         redacted = redactor.clean(raw)
-        plain = None if is_suspicious(raw, limits.depth) else read_plain(redacted.body)
+        plain = read_plain(redacted.body)
         if plain is None:
             return read_reports(parse_json(raw, limits), limits.batch, redactor)
         return ReportsBody((ReceivedReport(plain, notes=redacted.notes, generation_key=generation_key_of(raw)),))
@@ -233,9 +245,9 @@ class _Batches(Struct, frozen=True):
             values += size
             require_values(values, limits.batch_values)
             at = f"/reports/{index}"
-            found.append(
-                read_batch_item(raw, at, self.context) if size <= limits.values else _too_many(at, limits.values)
-            )
+            is_allowed = size <= limits.values
+            item = await work_on(raw, read_batch_item, raw, at, self.context) if is_allowed else _too_many(at, limits)
+            found.append(item)
             await slices.yield_if_due()
         return found
 
@@ -261,8 +273,9 @@ class _Batches(Struct, frozen=True):
         return AcceptReports(checked_target(entry.target), (submission,), caller, answer="outcome")
 
 
-def _too_many(at: str, most: int) -> BatchItem:
-    return BatchItem(errors=(BodyProblem(at, "TooMany", f"the report has more than {most} values, keys aside"),))
+def _too_many(at: str, limits: RequestLimits) -> BatchItem:
+    message = f"the report has more than {limits.values} values, keys aside"
+    return BatchItem(errors=(BodyProblem(at, "TooMany", message),))
 
 
 def _submission(sent: ReceivedReport, context: Context) -> Submission:

@@ -188,7 +188,7 @@ async def watch_list(request: Request, context: Context, kind: Kind, query: Quer
     start = await context.store.position()
     # Read before the stream starts, so that an error gets a proper response.
     query = replace(query, limit=_PAGE, max_bytes=_PAGE_BYTES)
-    first = await context.store.find(query)
+    first = [await context.store.find(query)]
     return EventStream(context.tail, _list_and_follow(context, view, start, _pages(context, query, first)))
 
 
@@ -219,12 +219,15 @@ async def _only(page: Page) -> AsyncIterator[Page]:
     yield page
 
 
-async def _pages(context: Context, query: Query, first: Page) -> AsyncIterator[Page]:
-    page = first
-    while page:
-        yield page
-        is_full = len(page) == _PAGE or sum(len(answer.body) for answer in page) >= _PAGE_BYTES
-        page = await context.store.find(replace(query, after=(page[-1].key, page[-1].id))) if is_full else ()
+async def _pages(context: Context, query: Query, pages: list[Page]) -> AsyncIterator[Page]:
+    """Yield all pages, each without keeping it: it may be large, and the watch may take long to read it."""
+    while pages and (last := pages[0][-1:]):
+        is_full = len(pages[0]) == _PAGE or sum(len(answer.body) for answer in pages[0]) >= _PAGE_BYTES
+        after = (last[0].key, last[0].id)
+        del last
+        yield pages.pop()
+        if is_full:
+            pages.append(await context.store.find(replace(query, after=after)))
 
 
 async def _list_and_follow(context: Context, view: ResourceView, start: int, pages: AsyncIterator[Page]) -> Frames:
@@ -255,7 +258,9 @@ class _Listing:
         listed: dict[str, int] = {}
         async for page in pages:
             listed |= {answer.id: answer.revision for answer in page if answer.revision > self._start}
-            yield self._view.list(page)
+            frames = [self._view.list(page)]
+            del page
+            yield frames.pop()
         upto = await self._context.store.position()
         while self.position < upto and not self.is_over:
             segment = await self._context.tail.catch_up(self.position)

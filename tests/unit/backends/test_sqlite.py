@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import sqlite3
 import subprocess
@@ -210,6 +211,48 @@ def test_the_log_is_moved_into_the_file_beside_the_writing_and_begins_anew(tmp_p
         await session.close()
 
     asyncio.run(story())
+
+
+def test_large_rows_are_moved_soon_too(tmp_path: Path) -> None:
+    path = tmp_path / "fleet.db"
+
+    async def story() -> None:
+        session = Session.open(path, SettableClock())
+        for _ in range(40):
+            async with session.writing() as connection:
+                connection.execute("create table if not exists filling (text blob)")
+                connection.execute("insert into filling values (zeroblob(4000000))")
+            while session.checkpointer.is_moving:
+                await asyncio.sleep(0.001)
+        assert path.with_name("fleet.db-wal").stat().st_size < 64_000_000, "160 MB were written in 40 rows"
+        await session.close()
+
+    asyncio.run(story())
+
+
+def test_a_check_writes_something(tmp_path: Path) -> None:
+    log = tmp_path / "fleet.db-wal"
+
+    async def story(store: SqliteStore) -> None:
+        for _ in range(3):
+            before = log.stat().st_size
+            await store.check()
+            assert log.stat().st_size > before, "a full disk would have shown"
+
+    run(tmp_path / "fleet.db", story)
+
+
+def test_nobody_else_may_read_the_files(tmp_path: Path) -> None:
+    previous = os.umask(0)
+    try:
+        run(tmp_path / "fleet.db", lambda store: store.check())
+        session = Session.open(tmp_path / "open.db", SettableClock())
+        modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.glob("*.db*") if path.suffix != ".lock"}
+        asyncio.run(session.close())
+    finally:
+        os.umask(previous)
+    assert modes.keys() >= {"fleet.db", "open.db", "open.db-wal"}
+    assert set(modes.values()) == {0o600}, modes
 
 
 def test_a_checkpoint_that_fails_is_logged_and_stops_no_writes(

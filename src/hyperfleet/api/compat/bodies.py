@@ -18,6 +18,7 @@ from hyperfleet.aggregation import BodyProblem, read_report
 from hyperfleet.api.compat.metadata import read_metadata
 from hyperfleet.api.compat.problems import BAD_REQUEST, INVALID, MALFORMED, CompatRefused, FieldError
 from hyperfleet.api.context import RequestLimits
+from hyperfleet.api.json_bodies import find_long_texts
 from hyperfleet.api.problems import Refused, from_body
 from hyperfleet.api.requests import read_json
 from hyperfleet.api.resource_bodies import (
@@ -52,7 +53,7 @@ _NOT_OF_REASON: Final = re.compile(r"[^A-Za-z0-9_,:]+")
 async def read_object(request: Request, limits: RequestLimits) -> dict[str, Any]:
     """Read a JSON object of any media type."""
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    body = await read_json(request, limits, (media_type,))
+    body = await read_json(request, limits, (media_type or "application/json",))
     if not isinstance(body, dict):
         raise CompatRefused(INVALID, f"the body must be an object, not {name_type(body)}")
     return body
@@ -114,7 +115,9 @@ def read_reason(body: Mapping[str, Any]) -> str:
 
 def read_adapter_report(body: Mapping[str, Any], now: datetime, redactor: Redactor) -> Report:
     """Read a report; unknown fields are ignored."""
-    known = redactor.redact({key: body[key] for key in _REPORT_KEYS if key in body}).body
+    given = {key: body[key] for key in _REPORT_KEYS if key in body}
+    _check(tuple(find_long_texts(given, "")))
+    known = redactor.redact(given).body
     metadata, conditions = known.get("metadata"), known.get("conditions")
     faults: tuple[BodyProblem, ...] = ()
     if isinstance(metadata, dict):

@@ -24,7 +24,7 @@ from hyperfleet.api.compat.resource_collections import HEADERS, PREFIX
 from hyperfleet.api.compat.shapes import shape_report, shape_resource
 from hyperfleet.api.compat.statuses import DISCARDED, stored_of
 from hyperfleet.api.context import Context
-from hyperfleet.api.json_bodies import is_small, is_suspicious
+from hyperfleet.api.json_bodies import MAX_TEXT, is_small, is_suspicious
 from hyperfleet.api.outgoing import PIECE
 from hyperfleet.api.report_fast_path import Upload, length_of
 from hyperfleet.api.request_metrics import note_template
@@ -144,7 +144,7 @@ class CompatFastPath:
         """Read a plain report; None: the router must read it."""
         context = self._context
         limits = context.limits
-        if len(raw) != length or _CAMEL_CASE in raw:
+        if len(raw) != length or len(raw) > MAX_TEXT or _CAMEL_CASE in raw:
             return None
         if not is_small(raw, limits.values) or is_suspicious(raw, limits.depth):
             return None

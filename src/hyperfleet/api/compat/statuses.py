@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Final
 
 from msgspec import Struct
@@ -52,7 +53,7 @@ class _Statuses(Struct, frozen=True):
         """Accept a report."""
         context = self.collection.context
         body = await read_object(request, context.limits)
-        report = read_adapter_report(body, context.clock.now(), context.redactor)
+        report = await asyncio.to_thread(read_adapter_report, body, context.clock.now(), context.redactor)
         target = await self.collection.find_reported(request)
         submission = Submission(report, context.new_id(REPORT_PREFIX), generation_key="observed_generation")
         command = AcceptReports(target, (submission,), caller_of(request), answer="report")
