@@ -1,6 +1,6 @@
 # The only list of commands. Each target prepares what it needs by itself.
 .DEFAULT_GOAL := help
-.PHONY: help run test test-long check format bench docs conformance record-expr-cases mutation clean
+.PHONY: help run test test-long check format bench docs conformance record-expr-cases audit mutation clean
 SHELL := /bin/bash
 
 VENV  := .venv
@@ -45,6 +45,9 @@ record-expr-cases: $(READY)  ## ask the original expr language again for the ans
 
 docs: $(READY)  ## write the generated parts of docs/ and the JSON Schema anew
 	$(RUN)python -m docs.generate
+
+audit: $(READY)  ## known vulnerabilities of the dependencies, where a database of them can be reached
+	@.ci/audit
 
 mutation: $(READY)  ## which changed lines no test notices (takes long)
 	rm -rf mutants

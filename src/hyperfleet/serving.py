@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import Final
 
 import uvloop
-from granian.constants import Interfaces, SSLProtocols
+from granian.constants import HTTPModes, Interfaces, SSLProtocols
+from granian.http import HTTP1Settings
 from granian.server.embed import Server
 from msgspec.structs import replace
 
@@ -31,6 +32,7 @@ from hyperfleet.services.worker_totals import MetricsBoard
 from hyperfleet.settings import Address, Settings, parse_address
 
 _LOG: Final = logging.getLogger(__name__)
+_HEADER_TIMEOUT: Final = 30_000  # ms for the headers of a request, also until its first byte
 _BACKLOG: Final = 1024  # connections waiting to be accepted
 
 
@@ -86,6 +88,8 @@ def _create_server(system: System, settings: Settings) -> Server:
         address.host,
         address.port,
         interface=Interfaces.ASGINL,
+        http=HTTPModes.http1,  # otherwise granian waits for ever for the first byte, which tells the version
+        http1_settings=HTTP1Settings(header_read_timeout=_HEADER_TIMEOUT),
         backlog=_BACKLOG,
         backpressure=settings.limits.max_connections + settings.limits.max_watches,
         log_enabled=False,

@@ -59,3 +59,10 @@ def test_readers_that_do_not_read(server: Server, path: str) -> None:
         assert server.http.get("/clusters?limit=1&fields=name").status_code in (200, 503)
     await_state(lambda: server.http.get("/clusters?limit=500").status_code == 200)
     assert memory_of(server) < MOST
+
+
+def test_a_connection_that_sends_nothing_is_closed(server: Server) -> None:
+    host, _, port = server.url.removeprefix("http://").partition(":")
+    with socket.create_connection((host, int(port))) as silent:
+        silent.settimeout(60)
+        assert silent.recv(1) == b"", "thirty seconds later"
