@@ -164,3 +164,22 @@ def test_a_body_needs_a_content_type(fleet: Fleet) -> None:
     for path in ("/clusters", f"/clusters/{cluster}/statuses", "/statuses:batch", "/policy:simulate"):
         answer = fleet.request("POST", path, content=b"{}", headers={"Content-Type": ""})
         assert answer.status_code == 415, path
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "".join(f"k{number}: 1\n" for number in range(5_000)),
+        "requiredAdapters: [" + ",".join(f"a{number}" for number in range(5_000)) + "]",
+        "requiredAdapters: [a]\nclusterConditions:\n"
+        + "".join(f"  - {{type: T{number}, evaluate: {{expr: 'x'}}}}\n" for number in range(300)),
+        "requiredAdapters: " + "[" * 2_000,
+    ],
+    ids=["keys", "adapters", "rules", "depth"],
+)
+def test_a_policy(fleet: Fleet, text: str) -> None:
+    headers = {"Content-Type": "application/yaml", "If-Match": "*"}
+    for method, path in (("POST", "/policy:simulate"), ("PUT", "/policy")):
+        answer = fleet.request(method, path, content=text.encode(), headers=headers)
+        problem_of(answer, 422, "InvalidPolicy")
+        assert len(answer.content) <= MAX_ANSWER

@@ -13,7 +13,17 @@ from starlette.routing import Route
 from hyperfleet.aggregation import BodyProblem, PolicySet
 from hyperfleet.api.callers import caller_of, require_everything
 from hyperfleet.api.context import Context, RequestLimits
-from hyperfleet.api.problems import Problem, Refused, from_body, from_query, from_refusal
+from hyperfleet.api.problems import (
+    MAX_MESSAGE,
+    MAX_POINTER,
+    Problem,
+    Refused,
+    from_body,
+    from_query,
+    from_refusal,
+    limit_faults,
+    shorten,
+)
 from hyperfleet.api.requests import parameters_of, read_body, read_json, replaced_versions
 from hyperfleet.api.resource_bodies import read_rollback
 from hyperfleet.api.responses import answer_new_version, answer_versioned, answer_written
@@ -182,13 +192,17 @@ def _read_dry_run(request: Request) -> bool:
 
 def refuse_policy(error: DocumentError) -> Problem:
     """Describe every problem of a policy with line and column; warnings are included only beside errors."""
-    found = tuple(locate(problem) for problem in error.problems)
+    found = limit_faults(locate(problem) for problem in error.problems)
     file = error.problems[0].place.file if error.problems else "the policy"
-    count = "1 problem" if len(found) == 1 else f"{len(found)} problems"
+    number = len(error.problems)
+    count = "1 problem" if number == 1 else f"{number} problems"
+    if len(found) < number:
+        count += f", of which the first {len(found)} are listed"
     return Problem("InvalidPolicy", f"{file} has {count}; the policy in force does not change", found)
 
 
 def locate(problem: DocumentProblem) -> PolicyFault:
     """Describe one problem of a policy with line and column."""
     place = problem.place
-    return PolicyFault(problem.code, problem.message, place.path, line=place.line, column=place.column)
+    message, path = shorten(problem.message, MAX_MESSAGE), shorten(place.path, MAX_POINTER)
+    return PolicyFault(problem.code, message, path, line=place.line, column=place.column)

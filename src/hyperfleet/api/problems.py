@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, TypeVar
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -27,7 +27,7 @@ RETRY_AFTER: Final = "1"  # second; queues drain and databases fail over within 
 MAX_ERRORS: Final = 100  # listed in one problem: more than a person corrects at once
 
 # Together they keep every problem document below 64 kB, whatever is quoted in it.
-_MAX_MESSAGE: Final = 1_000  # characters
+MAX_MESSAGE: Final = 1_000  # characters
 MAX_POINTER: Final = 300
 _MAX_ERROR_BYTES: Final = 48 * 1024
 
@@ -178,6 +178,9 @@ class ProblemDocumentBody(Struct, frozen=True, rename="camel"):
     errors: tuple[FaultBody, ...] | UnsetType = UNSET
 
 
+F = TypeVar("F", bound=FaultBody)
+
+
 class Problem(Struct, frozen=True):
     """A problem before it is written as a document."""
 
@@ -261,10 +264,16 @@ def from_code(code: str) -> Problem:
 
 def faults(errors: Iterable[BodyProblem], location: FaultLocation = "pointer") -> tuple[FaultBody, ...]:
     """Convert errors, each with its location; the first ones, if there are very many."""
+    return limit_faults(
+        FaultBody(error.code, shorten(error.message, MAX_MESSAGE), **{location: shorten(error.pointer, MAX_POINTER)})
+        for error in errors
+    )
+
+
+def limit_faults(faults_: Iterable[F]) -> tuple[F, ...]:
+    """Take as many as one answer lists."""
     found, room = [], _MAX_ERROR_BYTES
-    for error in islice(errors, MAX_ERRORS):
-        place = {location: shorten(error.pointer, MAX_POINTER)}
-        fault = FaultBody(error.code, shorten(error.message, _MAX_MESSAGE), **place)
+    for fault in islice(faults_, MAX_ERRORS):
         room -= len(msgspec.json.encode(fault))
         if room < 0:
             break

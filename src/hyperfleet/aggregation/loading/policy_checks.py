@@ -13,10 +13,13 @@ from hyperfleet.model.event import PHASE_SUBJECT
 from hyperfleet.model.report import AVAILABLE
 
 BUILT_IN: Final = (AVAILABLE, READY)
+MAX_RULES: Final = 200  # every write judges all of them; compiling one takes some milliseconds
+MAX_ADAPTERS: Final = 100  # as many as may report on one resource
 
 
 def check_document(content: PolicyDocument, places: Places) -> Iterator[DocumentProblem]:
     """Yield every problem of names and references."""
+    yield from _sizes(content, places)
     yield from _adapter_lists(content, places)
     yield from _condition_types(content, places)
     yield from _rule_kinds(content, places)
@@ -25,6 +28,16 @@ def check_document(content: PolicyDocument, places: Places) -> Iterator[Document
     yield from _reason_lists(content, places)
     yield from _time_limits(content, places)
     yield from _flapping_limits(content, places)
+
+
+def _sizes(content: PolicyDocument, places: Places) -> Iterator[DocumentProblem]:
+    for key, number, most in (
+        ("clusterConditions", len(content.cluster_conditions), MAX_RULES),
+        ("requiredAdapters", len(content.required_adapters), MAX_ADAPTERS),
+        ("optionalAdapters", len(content.optional_adapters), MAX_ADAPTERS),
+    ):
+        if number > most:
+            yield DocumentProblem(places.value(f"/{key}"), f"{number} entries; at most {most} are allowed", "TooMany")
 
 
 def _adapter_lists(content: PolicyDocument, places: Places) -> Iterator[DocumentProblem]:
