@@ -35,7 +35,7 @@ class Channel:
     async def request(self, method: str, path: str, body: object = None) -> tuple[int, Any]:
         """Send a request; return the status and the decoded body of the answer."""
         content = b"" if body is None else msgspec.json.encode(body)
-        head = f"{method} {path} HTTP/1.1\r\nHost: test\r\nContent-Length: {len(content)}\r\n"
+        head = f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(content)}\r\n"
         try:
             reader, writer = self._streams or await self._connect()
             writer.write(f"{head}Content-Type: application/json\r\n\r\n".encode() + content)

@@ -139,13 +139,13 @@ def test_too_many_watches(server: Server, cluster: str) -> None:
 def test_a_body_that_does_not_come(server: Server, cluster: str, path: str) -> None:
     with closing(socket.create_connection(("127.0.0.1", server.port), PATIENCE)) as slow:
         where = "/api/hyperfleet/v1" + path.format(cluster=cluster)
-        slow.sendall(f"POST {where} HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n{{".encode())
+        slow.sendall(f"POST {where} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{{".encode())
         assert b" 408 " in slow.recv(65536).splitlines()[0]
 
 
 def test_headers_that_are_too_large(server: Server, cluster: str) -> None:
     with closing(socket.create_connection(("127.0.0.1", server.port), PATIENCE)) as wide:
-        wide.sendall(f"GET {cluster} HTTP/1.1\r\nHost: a\r\n".encode())
+        wide.sendall(f"GET {cluster} HTTP/1.1\r\nHost: localhost\r\n".encode())
         answer = b""
         try:
             for number in range(200):
@@ -196,10 +196,10 @@ def test_requests_over_the_limit_wait(tmp_path: Path, database: str) -> None:
             opened.sendall(request)
             return opened
 
-        half = b"POST /api/hyperfleet/v1/clusters HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n{"
+        half = b"POST /api/hyperfleet/v1/clusters HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{"
         busy = [connect(half) for _ in range(3)]
         time.sleep(0.5)  # until they are taken
-        waiting = connect(b"GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+        waiting = connect(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
         assert select.select([waiting], [], [], 0.5)[0] == [], "it has to wait"
         busy[0].close()
         assert waiting.recv(65536).split()[1] == b"200", "and then it is its turn"

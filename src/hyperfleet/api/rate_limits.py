@@ -23,7 +23,7 @@ from hyperfleet.services.callers import Caller
 CODE: Final = "RateLimited"
 BAD_TOKEN: Final = "InvalidToken"  # noqa: S105  # a problem code
 
-# Bad tokens of one address, if there is no other limit: an adapter with an old token retries, but nobody guesses one.
+# Different bad tokens of one address, if there is no other limit.
 _FAILURES_PER_SECOND: Final = 1
 _FAILURE_BURST: Final = 20
 
@@ -95,17 +95,31 @@ class RateLimiter:
         self._burst = (burst or 2 * rate) if rate else _FAILURE_BURST
         self._callers = TokenBuckets(self._rate, self._burst, now)
         self._addresses = TokenBuckets(self._rate, self._burst, now)
+        self._guesses: dict[tuple[str, int], None] = {}  # addresses and bad tokens, the oldest first
 
     def admit(self, found: Caller | Problem, scope: Scope, *, is_known: bool = True) -> Caller | Problem:
         """Count a request; return `found` or, above the limit, a problem. `is_known`: callers have names."""
         if isinstance(found, Problem):
-            is_counted = found.code == BAD_TOKEN or (self._is_limited and found.code != CODE)
+            is_counted = found.code != CODE if self._is_limited else self._is_guess(found, scope)
             return (self._take(self._addresses, _address_of(scope)) if is_counted else None) or found
         if not self._is_limited:
             return found
         if not is_known:
             return self._take(self._addresses, _address_of(scope)) or found
         return self._take(self._callers, found.name) or found
+
+    def _is_guess(self, found: Problem, scope: Scope) -> bool:
+        """Return whether a bad token is a new one of its address: an adapter that sends an old one again guesses not."""
+        if found.code != BAD_TOKEN:
+            return False
+        credentials = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
+        guess = (_address_of(scope), hash(credentials))
+        if guess in self._guesses:
+            return False
+        self._guesses[guess] = None
+        if len(self._guesses) > _MAX_NAMES:
+            del self._guesses[next(iter(self._guesses))]
+        return True
 
     def spend(self, scope: Scope, number: int, *, is_known: bool) -> None:
         """Count an admitted request as so many more: it has many reports."""

@@ -38,7 +38,7 @@ _MAX_KEY: Final = 255  # characters of an idempotency key; a UUID has 36
 _MAX_WINDOW: Final = 8 * 1024 * 1024  # bytes of memory for a zstd frame: what every decoder must support
 _INFLATED: Final = 512 * 1024  # bytes decompressed at a time, in a millisecond or two; other requests run in between
 # Each piece of a body costs 0.2 ms, however small. Networks send pieces of more than a kilobyte.
-_FREE_PIECES: Final = 64
+_FREE_PIECES: Final = 256
 _MIN_PIECE: Final = 1_024  # bytes on average
 
 ID: Final = re.compile(r"[A-Za-z0-9][-A-Za-z0-9_.]{0,127}")
