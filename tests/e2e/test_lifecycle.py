@@ -330,7 +330,9 @@ class SlowWrite:
     """A write that the server has begun to read; its body is still to come."""
 
     def __init__(self, server: Server, path: str, body: str) -> None:
-        head = f"POST /v1{path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nExpect: 100-continue\r\n"
+        head = (
+            f"POST /v1{path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nExpect: 100-continue\r\n"
+        )
         self._body = body.encode()
         self._socket = socket.create_connection(("127.0.0.1", server.port), PATIENCE)
         self._socket.sendall(f"{head}Content-Length: {len(self._body)}\r\n\r\n".encode())
