@@ -27,6 +27,8 @@ from tests.e2e.test_crash import ADAPTERS, SEED, create_lanes, migrate, share, u
 from tests.e2e.watchers import Told, View, Watcher, expect, find_faults
 from tests.servers import PostgresServer
 
+pytestmark = pytest.mark.long
+
 FAILED: Final = "Failed"
 
 

@@ -18,6 +18,8 @@ from tests.api.compat_client import COMPAT
 from tests.api.fleet import Fleet, problem_of
 from tests.world import body
 
+pytestmark = pytest.mark.long
+
 MAX_ANSWER = 64 * 1024
 LIMITS = RequestLimits()
 Hostile = Callable[[int], Any]

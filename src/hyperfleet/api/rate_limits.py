@@ -109,7 +109,7 @@ class RateLimiter:
         return self._take(self._callers, found.name) or found
 
     def _is_guess(self, found: Problem, scope: Scope) -> bool:
-        """Return whether a bad token is a new one of its address: an adapter that sends an old one again guesses not."""
+        """Return whether a bad token is a new one of its address: to send an old one again is no guess."""
         if found.code != BAD_TOKEN:
             return False
         credentials = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
