@@ -143,6 +143,21 @@ def test_a_body_that_does_not_come(server: Server, cluster: str, path: str) -> N
         assert b" 408 " in slow.recv(65536).splitlines()[0]
 
 
+@pytest.mark.parametrize("path", ["/clusters", "{cluster}/statuses", "/statuses:batch"])
+@pytest.mark.parametrize(
+    "rest",
+    ["Content-Length: 100\r\n\r\n{", "Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\nzz\r\n"],
+    ids=["cut off", "no chunk"],
+)
+def test_a_body_that_ends_early(server: Server, cluster: str, path: str, rest: str) -> None:
+    with closing(socket.create_connection(("127.0.0.1", server.port), PATIENCE)) as broken:
+        where = "/api/hyperfleet/v1" + path.format(cluster=cluster)
+        head = f"POST {where} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n{rest}"
+        broken.sendall(head.encode())
+        broken.shutdown(socket.SHUT_WR)
+        assert b" 400 " in broken.recv(65536).splitlines()[0]
+
+
 def test_headers_that_are_too_large(server: Server, cluster: str) -> None:
     with closing(socket.create_connection(("127.0.0.1", server.port), PATIENCE)) as wide:
         wide.sendall(f"GET {cluster} HTTP/1.1\r\nHost: localhost\r\n".encode())
