@@ -43,7 +43,8 @@ settings.register_profile(
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 _SHARED_POSTGRES: Final = pytest.StashKey[SharedPostgres]()
-_API: Final = Path(__file__).parent / "api"  # runs on every store; that they behave alike, `contract` tests at once
+# These run on every store; that the stores behave alike, `contract` tests in every run.
+_ON_EVERY_STORE: Final = frozenset({Path(__file__).parent / "api", Path(__file__).parent / "e2e"})
 _SOCKET: Final = "postgres_socket"  # the name under which a worker is told where to ask
 _MISSING: Final = "Server missing: "
 _LEFT_OUT: Final = pytest.StashKey[int]()
@@ -121,7 +122,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     """Mark what uses a server, so that `-m "not postgres"` leaves it out."""
     if {"postgres_url", "postgres_binaries"}.intersection(getattr(item, "fixturenames", ())):
         item.add_marker("postgres")
-    if item.get_closest_marker("postgres") and _API in item.path.parents:
+    if item.get_closest_marker("postgres") and not _ON_EVERY_STORE.isdisjoint(item.path.parents):
         item.add_marker("long")
 
 

@@ -25,6 +25,8 @@ from tests.contract.ways import OrdinaryStore, Ways
 from tests.unit.services.desk import accept_all, target_of
 from tests.world import make_report
 
+pytestmark = pytest.mark.long
+
 SECOND: Final = timedelta(seconds=1)
 
 POLICIES: Final = (
