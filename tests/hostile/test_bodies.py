@@ -185,3 +185,46 @@ def test_a_policy(fleet: Fleet, text: str) -> None:
         answer = fleet.request(method, path, content=text.encode(), headers=headers)
         problem_of(answer, 422, "InvalidPolicy")
         assert len(answer.content) <= MAX_ANSWER
+
+
+@pytest.mark.parametrize("path", ["/clusters", "/statuses:batch", "/clusters/x/statuses"])
+def test_texts_without_an_end(fleet: Fleet, path: str) -> None:
+    """Quadratic time would take minutes here."""
+    check(fleet.post(path, content=b"," * 200_001 + b'"' + b'\\"' * 300_000), frozenset({400, 404, 413}))
+
+
+def test_a_key_hides_the_same_deep_key(fleet: Fleet) -> None:
+    for depth in (500, 990, 994, 998, 2_000):
+        content = b'{"name":"x","spec":' + b"[" * depth + b"]" * depth + b',"spec":{}}'
+        check(fleet.post("/clusters", content=content), frozenset({400}))
+
+
+def test_a_batch_of_millions_is_not_split(fleet: Fleet) -> None:
+    content = b'{"reports":[' + b"1," * 4_000_000 + b"1]}"
+    problem_of(fleet.post("/statuses:batch", content=content), 413, "BodyTooLarge")
+
+
+def test_a_batch_has_one_list(fleet: Fleet) -> None:
+    for key in (b"reports", rb"repo\u0072ts"):
+        problem = problem_of(
+            fleet.post("/statuses:batch", content=b'{"reports":[{"a":1}],"%b":[{"b":2}]}' % key), 400, "InvalidBody"
+        )
+        assert problem["errors"][0]["code"] == "DuplicateKey"
+
+
+def test_a_secret_hides_no_second_key(fleet: Fleet) -> None:
+    cluster = fleet.create()["id"]
+    raw = msgspec.json.encode({**REPORT, "data": {"password": "hunter2Secret"}})
+    twice = raw.replace(b'"observedGeneration":1', b'"observedGeneration":7,"observedGeneration":1')
+    assert twice != raw
+    problem = problem_of(fleet.post(f"/clusters/{cluster}/statuses", content=twice), 400, "InvalidBody")
+    assert problem["errors"][0]["code"] == "DuplicateKey"
+
+
+def test_the_errors_of_a_batch_stay_small(fleet: Fleet) -> None:
+    cluster = fleet.create()["id"]
+    item = {"clusterId": cluster, **REPORT, "conditions": [{"type": "?", "status": "No", "reason": "!"}] * 60}
+    answer = fleet.post("/statuses:batch", {"reports": [item] * 500})
+    assert answer.status_code == 200
+    assert {len(result["problem"]["errors"]) for result in answer.json()["results"]} == {5}
+    assert len(answer.content) < 1_000_000

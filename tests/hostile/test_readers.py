@@ -7,6 +7,7 @@ import pytest
 from hyperfleet.api.lists import MAX_LIST_BYTES
 from hyperfleet.api.outgoing import PIECE, OutgoingBytes, split
 from hyperfleet.errors import Overloaded
+from tests.api.compat_client import COMPAT
 from tests.api.fleet import Fleet, problem_of
 
 LARGE = 200_000  # bytes of one spec
@@ -62,3 +63,14 @@ def test_a_body_is_sent_in_pieces() -> None:
         assert b"".join(piece for piece, _ in pieces) == body
         assert [is_last for _, is_last in pieces] == [False] * (len(pieces) - 1) + [True]
         assert max(len(piece) for piece, _ in pieces) <= PIECE
+
+
+def test_too_many_large_answers_at_once_are_refused(large: Fleet) -> None:
+    outgoing = large.context.outgoing
+    outgoing.take("somebody else", 96 * 1024 * 1024)
+    for path in ("/clusters?limit=3", f"{COMPAT}/clusters?size=3"):
+        answer = large.get(path)
+        assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
+    outgoing.give_back("somebody else", 96 * 1024 * 1024)
+    assert large.get("/clusters?limit=3").status_code == 200
+    assert outgoing.total == 0

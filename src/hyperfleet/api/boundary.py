@@ -25,7 +25,7 @@ from hyperfleet.api.outgoing import PIECE, STALLED, OutgoingBytes, split
 from hyperfleet.api.problems import Problem, answer_problem, from_code, from_error
 from hyperfleet.api.request_metrics import note_open_ended, note_scope
 from hyperfleet.api.wire import ALIASES, BASE
-from hyperfleet.errors import HyperFleetError
+from hyperfleet.errors import HyperFleetError, Overloaded
 
 _LOG: Final = logging.getLogger(__name__)
 _MAX_ADDRESS: Final = 16_384  # characters; twice what common proxies accept (8 KiB)
@@ -105,6 +105,8 @@ class RequestBoundary(Struct, frozen=True):
                     await self.app(_under_base(scope), upload, reply)
                 finally:
                     reply.close()
+                if reply.refusal is not None:
+                    return from_error(reply.refusal)
         except ClientDisconnect:
             return None  # the caller has disconnected
         except TimeoutError:
@@ -142,6 +144,7 @@ class _Reply:
         self._held: Message | None = None  # the start, until the size of the body is known
         self._taken = 0
         self._is_started = False
+        self.refusal: Overloaded | None = None  # why the answer was not sent
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -151,17 +154,26 @@ class _Reply:
             await self._send(message)
             return
         body = b"" if self._scope["method"] == "HEAD" else message.get("body", b"")
-        self._take(len(body))
+        if self.refusal is None:
+            self._take(len(body))
+        if self.refusal is not None:
+            return
         if self._held is not None:
             self._is_started, held, self._held = True, self._held, None
             await self._send(held)
         await self._send_body(body, has_more=message.get("more_body", False))
 
     def _take(self, size: int) -> None:
-        """Take memory for a large answer; raise `Overloaded` if too much waits for its readers already."""
+        """Take memory for a large answer; refuse it if too much waits for its readers already.
+
+        It must not raise: the framework believes that the answer has been started.
+        """
         if size > PIECE and self._outgoing is not None and self._held is not None:
-            self._outgoing.take(_reader_of(self._scope), size)
-            self._taken = size
+            try:
+                self._outgoing.take(_reader_of(self._scope), size)
+                self._taken = size
+            except Overloaded as error:
+                self._held, self.refusal = None, error
 
     async def _send_body(self, body: bytes, *, has_more: bool) -> None:
         if len(body) <= PIECE and not has_more:
@@ -183,7 +195,7 @@ class _Reply:
     async def answer_instead(self, problem: Problem, request: Request) -> None:
         """Answer with a problem, unless an answer has been started."""
         if not self._is_started:
-            self._held = None
+            self._held = self.refusal = None
             answer: ProblemFormatter = request.scope["state"].get(_FORMATTER, answer_problem)
             await answer(problem, request)(request.scope, request.receive, self)
 

@@ -31,7 +31,7 @@ _LARGE: Final = 64 * 1024  # bytes of a body that is worked on in a thread
 _INTEGERS: Final = range(-(2**63), 2**64)  # what JSON libraries of other languages can represent
 _SIMPLIFY: Final = bytes.maketrans(b"123456789[", b"000000000{")  # any digit is 0, any opening bracket {
 _LONG_NUMBER: Final = b"0" * 19
-_TEXT: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+_TEXT: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"?', re.DOTALL)  # matches wherever it begins, so in linear time
 _TRUNCATED: Final = "Input data was truncated"  # these two are texts of the decoder
 _MALFORMED: Final = "JSON is malformed: "
 # Paths below which any value is allowed; elsewhere, a string would be invalid as well.
@@ -70,13 +70,12 @@ def read_json_value(raw: bytes, limits: RequestLimits, at: str = "") -> tuple[ob
     """Parse JSON of so many values as the limits allow; return it, or its errors. `at`: its place in a larger body."""
     try:
         body = msgspec.json.decode(raw)
+        return body, tuple(islice(_find_errors(raw, body, at, limits), MAX_ERRORS + 1))
     except RecursionError:
         return None, (_too_deep(at, limits),)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         text = _describe_json_error(error) if raw else "the body is empty; send JSON"
         return None, (BodyProblem(at, "MalformedJson", text),)
-    errors = tuple(islice(_find_errors(raw, body, at, limits), MAX_ERRORS + 1))
-    return body, errors
 
 
 def count_values(raw: bytes, most: int) -> int:

@@ -15,10 +15,17 @@ from msgspec.structs import replace
 
 from hyperfleet.aggregation import BodyProblem, read_report
 from hyperfleet.api.context import Context, RequestLimits
-from hyperfleet.api.json_bodies import find_long_texts, parse_json, read_json_value
+from hyperfleet.api.json_bodies import (
+    count_values,
+    find_long_texts,
+    parse_json,
+    read_json_value,
+    require_values,
+)
 from hyperfleet.api.problems import MAX_POINTER, Refused, from_body, shorten
 from hyperfleet.api.resource_bodies import name_type
 from hyperfleet.documents import pointer
+from hyperfleet.documents.json_keys import find_repeated_keys
 from hyperfleet.documents.wording import count, quote
 from hyperfleet.model.kind import Kind, Kinds
 from hyperfleet.model.report import Report
@@ -112,6 +119,7 @@ _decode_batch: Final = msgspec.json.Decoder(_Batch).decode
 
 def split_batch(raw: bytes, limits: RequestLimits) -> Sequence[bytes]:
     """Split a batch; each item is read on its own, so that an invalid one does not affect the others."""
+    require_values(count_values(raw, limits.batch_values), limits.batch_values)
     try:
         items = _decode_batch(raw).reports
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -120,10 +128,23 @@ def split_batch(raw: bytes, limits: RequestLimits) -> Sequence[bytes]:
         message = "reports must be a list" if is_batch else 'the body must be {"reports": […]} and nothing else'
         error = BodyProblem("/reports" if is_batch else "", "WrongType", message)
         raise Refused(from_body((error,))) from None
+    _refuse_two_lists(raw)
     if not 1 <= len(items) <= limits.batch:
         message = f"{count(len(items), 'report')}; send 1 to {limits.batch}"
         raise Refused(from_body((BodyProblem("/reports", "OutOfRange", message),)))
     return [bytes(item) for item in items]
+
+
+def _refuse_two_lists(raw: bytes) -> None:
+    """Refuse a batch with two lists of reports; keys inside of reports are checked one by one."""
+    if raw.count(b'"reports"') < 2 and b"\\u" not in raw:
+        return
+    try:
+        has_two = any(not place for place, _ in find_repeated_keys(raw))
+    except (ValueError, RecursionError):  # what is wrong inside of a report is said of that report
+        return
+    if has_two:
+        raise Refused(from_body((BodyProblem("", "DuplicateKey", 'the key "reports" is given more than once'),)))
 
 
 def read_batch_item(raw: bytes, at: str, context: Context) -> BatchItem:

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from hyperfleet.aggregation import BodyProblem, read_plain
+from hyperfleet.aggregation import read_plain
 from hyperfleet.api.boundary import id_of, send_problem
 from hyperfleet.api.callers import caller_or_none
 from hyperfleet.api.context import Context
@@ -28,7 +28,6 @@ from hyperfleet.api.wire import ALIASES, BASE, brief_report_answer, outcome_of, 
 from hyperfleet.model.kind import Kind
 from hyperfleet.model.report import ADAPTER_PATTERN, Report
 from hyperfleet.services.callers import Caller
-from hyperfleet.services.redaction import Redacted
 from hyperfleet.services.reports import REPORT_PREFIX, AcceptReports, Submission
 from hyperfleet.services.results import Refusal, Reported, Target
 
@@ -75,12 +74,10 @@ class ReportFastPath:
         try:
             with self._timeout:
                 raw = await upload.read()
-                is_plain = self._is_plain(raw, upload)
-                redacted = self._context.redactor.clean(raw) if is_plain else Redacted(raw)
-                report = read_plain(redacted.body, adapter) if is_plain else None
+                report = read_plain(raw, adapter) if self._is_plain(raw, upload) else None
                 command = None if report is None else self._command(report, raw, target, caller)
                 result = None if command is None else await self._context.committer.submit(command)
-                answer = None if result is None else _write_answer(result, redacted.notes)
+                answer = None if result is None else _write_answer(result)
         except TimeoutError:
             await send_problem(from_code("Timeout" if upload.is_read else "RequestTimeout"), scope, send)
         except Exception as error:  # noqa: BLE001  # outside the boundary: the caller must get an answer
@@ -111,7 +108,8 @@ class ReportFastPath:
         limits = self._context.limits
         if len(raw) != upload.length or len(raw) > MAX_TEXT:
             return False
-        return is_small(raw, limits.values) and not is_suspicious(raw, limits.depth)
+        is_usual = is_small(raw, limits.values) and not is_suspicious(raw, limits.depth)
+        return is_usual and self._context.redactor.is_harmless(raw)
 
     def _command(self, report: Report, raw: bytes, target: Target, caller: Caller) -> AcceptReports:
         submission = Submission(report, self._context.new_id(REPORT_PREFIX), "", generation_key_of(raw))
@@ -165,11 +163,11 @@ def length_of(scope: Scope) -> int:
     return length if is_json else -1
 
 
-def _write_answer(result: Reported | Refusal, notes: tuple[BodyProblem, ...]) -> bytes | Problem:
+def _write_answer(result: Reported | Refusal) -> bytes | Problem:
     """Return the body of the answer, or the problem."""
     if isinstance(result, Refusal):
         return from_refusal(result)
-    return _encode(brief_report_answer(result, (outcome_of(result.results[0], notes),)))
+    return _encode(brief_report_answer(result, (outcome_of(result.results[0], ()),)))
 
 
 def _start_of(body: bytes, scope: Scope) -> Message:

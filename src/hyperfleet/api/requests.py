@@ -31,6 +31,7 @@ from hyperfleet.services.results import Preconditions, Target, not_found
 from hyperfleet.services.time_slices import TimeSlices
 
 JSON: Final = ("application/json",)
+ANY: Final = ("*/*",)  # of the API of the Go clients
 MERGE_PATCH: Final = ("application/merge-patch+json", "application/json")
 ENCODINGS: Final = "gzip, zstd"
 
@@ -116,7 +117,9 @@ async def read_body(
     _check_media_type(request, media_types)
     most = most or limits.body_bytes
     raw = await _read_bytes(request, most)
-    if raw and not request.headers.get("content-type"):  # a web page may send a body without one to any site
+    if (
+        raw and media_types != ANY and not request.headers.get("content-type")
+    ):  # a web page may send a body without one to any site
         message = f"the body has no Content-Type; send {' or '.join(media_types)}"
         raise Refused(Problem("UnsupportedMediaType", message))
     return await _inflate(request, raw, most)
@@ -126,7 +129,7 @@ def _check_media_type(request: Request, media_types: tuple[str, ...]) -> None:
     """Refuse a body of another media type."""
     given = request.headers.get("content-type", "")
     media_type, _, parameters = given.partition(";")
-    if media_type.strip().lower() not in ("", *media_types):
+    if media_types != ANY and media_type.strip().lower() not in ("", *media_types):
         message = f"the body is {media_type.strip()[:80]}; send {' or '.join(media_types)}"
         raise Refused(Problem("UnsupportedMediaType", message))
     charset = parameters.partition("charset=")[2].strip(' "').lower()

@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 from msgspec import UNSET, Struct
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -70,6 +70,7 @@ from hyperfleet.services.reports import REPORT_PREFIX, AcceptReports, RetireAdap
 from hyperfleet.services.results import Refusal, Reported, Target, not_found
 from hyperfleet.services.time_slices import TimeSlices
 
+_MAX_ERRORS: Final = 5  # of one item of a batch; the detail has their number
 _GENERATION: Final = re.compile(r"[1-9][0-9]{0,17}")
 
 
@@ -162,11 +163,10 @@ class _Statuses(Struct, frozen=True):
         limits, redactor = self.context.limits, self.context.redactor
         if not is_small(raw, limits.values) or len(raw) > MAX_TEXT or is_suspicious(raw, limits.depth):
             return read_reports(parse_json(raw, limits), limits.batch, redactor)
-        redacted = redactor.clean(raw)
-        plain = read_plain(redacted.body)
+        plain = read_plain(raw) if redactor.is_harmless(raw) else None
         if plain is None:
             return read_reports(parse_json(raw, limits), limits.batch, redactor)
-        return ReportsBody((ReceivedReport(plain, notes=redacted.notes, generation_key=generation_key_of(raw)),))
+        return ReportsBody((ReceivedReport(plain, generation_key=generation_key_of(raw)),))
 
     async def _accept(
         self, request: Request, target: Target, body: ReportsBody, *, first: int = 201, is_brief: bool = True
@@ -228,7 +228,8 @@ class _Batches(Struct, frozen=True):
     async def take(self, request: Request) -> Response:
         """Accept many reports, each as if it had been sent alone."""
         limits = self.context.limits
-        items = split_batch(await read_body(request, limits, most=limits.batch_bytes), limits)
+        raw = await read_body(request, limits, most=limits.batch_bytes)
+        items = await work_on(raw, split_batch, raw, limits)
         charge(request, len(items))
         results = await self._submit(request, await self._read(items))
         refused = sum(1 for result in results if result.problem is not UNSET)
@@ -295,7 +296,9 @@ def _result(index: int, entry: BatchItem, answer: Reported | Refusal | BaseExcep
 
 
 def _refused(index: int, problem: Problem) -> BatchResultBody:
-    return BatchResultBody(index=index, status=problem.status, problem=problem.document())
+    """Write the problem of one item, with its first errors: others have problems too."""
+    shown = replace(problem, errors=problem.errors[:_MAX_ERRORS])
+    return BatchResultBody(index=index, status=problem.status, problem=shown.document())
 
 
 def _generation_asked(request: Request) -> int | None:

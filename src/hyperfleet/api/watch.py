@@ -74,7 +74,7 @@ async def read_start(request: Request, context: Context) -> int | None:
 
     The header takes precedence: a browser that reconnects sends it with the original URL.
     """
-    headers, values = request.headers.getlist(_RESUME), request.query_params.getlist(AFTER)
+    headers, values = [*filter(None, request.headers.getlist(_RESUME))], request.query_params.getlist(AFTER)
     given = headers or values
     if not given:
         return None

@@ -94,25 +94,30 @@ class Checkpointer:
 
     def _has_grown(self) -> bool:
         """Tell whether the log is longer than ever: rows may be large."""
+        return self._size_of_log() > self._log_size
+
+    def _size_of_log(self) -> int:
         try:
-            return self._log.stat().st_size > self._log_size
+            return self._log.stat().st_size
         except FileNotFoundError:
-            return False
+            return 0
 
     async def _move(self) -> None:
         self._moved = self._writer.total_changes
+        self._log_size = self._size_of_log() + _MIN_BYTES  # look again only then, if a reader or an error is in the way
         before = 0
         for _ in range(_ROUNDS):
-            length = await self._move_pages()
+            length, _ = await self._move_pages()
             if length - before < _FEW:
                 break
             before = length
         async with self._turn:
-            await self._move_pages()
-            self._log_size = max(_MIN_BYTES, self._log.stat().st_size)
+            length, moved = await self._move_pages()
+            if moved == length:
+                self._log_size = max(_MIN_BYTES, self._size_of_log())
 
-    async def _move_pages(self) -> int:
-        """Move the present log into the file; return the number of pages. Pages moved before cost nothing."""
+    async def _move_pages(self) -> tuple[int, int]:
+        """Move the present log into the file; return its pages, and those moved so far. These cost nothing again."""
         return await asyncio.get_running_loop().run_in_executor(
             self._thread, _move_pages, self._connection, self._file.descriptor
         )
@@ -137,7 +142,7 @@ class Checkpointer:
         _give_back(self._file)
 
 
-def _move_pages(connection: sqlite3.Connection, file: int) -> int:
-    _, length, _ = connection.execute("pragma wal_checkpoint(passive)").fetchone()
+def _move_pages(connection: sqlite3.Connection, file: int) -> tuple[int, int]:
+    _, length, moved = connection.execute("pragma wal_checkpoint(passive)").fetchone()
     _flush(file)
-    return int(length)
+    return int(length), int(moved)

@@ -90,7 +90,8 @@ def find(connection: sqlite3.Connection, query: Query) -> tuple[StoredAnswer, ..
         start = _choose_start(connection, query)
         if start is None and query.order == "updatedAt" and query.is_descending:
             page = _find_from(connection, query, _choose_floor(connection, query))
-            if len(page) == query.limit:
+            is_cut = query.max_bytes and sum(len(answer.body) for answer in page) >= query.max_bytes
+            if is_cut or len(page) == query.limit:
                 return page
         return _find_from(connection, query, start)
 

@@ -46,11 +46,16 @@ class Parameters:
     def refuse_unknown(self, known: Sequence[str]) -> None:
         """Refuse parameters that are not in `known`, with a suggestion, and those without a value."""
         others = f"; there are {', '.join(known)}" if known else "; there are none here"
-        for name, values in self._values.items():
+        for name in self._values:
             if name not in known:
                 guess = suggest(name[:_MAX_NAME], tuple(known)) or others
                 self.refuse(name, "UnknownParameter", f"there is no parameter {quote(name)}{guess}")
-            elif name not in MAY_BE_EMPTY and not all(map(str.strip, values)):
+        self.refuse_empty([name for name in known if name not in MAY_BE_EMPTY])
+
+    def refuse_empty(self, names: Sequence[str]) -> None:
+        """Refuse parameters without a value."""
+        for name, values in self._values.items():
+            if name in names and not all(map(str.strip, values)):
                 self.refuse(name, "Empty", f"{name} has no value; give it one or leave it out")
 
     def all(self, name: str) -> list[str]:

@@ -63,6 +63,7 @@ class TooFar(Struct, frozen=True):
 
 def read_moments(given: Parameters, now: datetime) -> Moments:
     """Parse the times of a summary."""
+    given.refuse_empty(PARAMETERS)
     at = read_moment(given, AT, now)
     trend, step = _read_duration(given, TREND), _read_duration(given, STEP)
     if trend is None:

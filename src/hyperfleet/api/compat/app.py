@@ -8,7 +8,7 @@ from typing import Final
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import BaseRoute, Match, Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -132,6 +132,8 @@ def _answer_error(request: Request, error: Exception, context: Context) -> Respo
             refused = error
         case Refused():
             refused = from_problem(error.problem)
+        case ClientDisconnect():
+            refused = from_problem(Problem("InvalidRequest", "the body ended early, or its chunks are malformed"))
         case HyperFleetError():
             _LOG.warning("request %s: %s: %s", request.state.request_id, type(error).__name__, error)
             refused = from_error(error)

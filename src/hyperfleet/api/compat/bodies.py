@@ -20,7 +20,7 @@ from hyperfleet.api.compat.problems import BAD_REQUEST, INVALID, MALFORMED, Comp
 from hyperfleet.api.context import RequestLimits
 from hyperfleet.api.json_bodies import find_long_texts
 from hyperfleet.api.problems import Refused, from_body
-from hyperfleet.api.requests import read_json
+from hyperfleet.api.requests import ANY, read_json
 from hyperfleet.api.resource_bodies import (
     MAX_FORCE_REASON,
     MAX_LABEL,
@@ -52,8 +52,7 @@ _NOT_OF_REASON: Final = re.compile(r"[^A-Za-z0-9_,:]+")
 
 async def read_object(request: Request, limits: RequestLimits) -> dict[str, Any]:
     """Read a JSON object of any media type."""
-    media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    body = await read_json(request, limits, (media_type or "application/json",))
+    body = await read_json(request, limits, ANY)
     if not isinstance(body, dict):
         raise CompatRefused(INVALID, f"the body must be an object, not {name_type(body)}")
     return body
