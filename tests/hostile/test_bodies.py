@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import random
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import httpx
@@ -228,3 +228,18 @@ def test_the_errors_of_a_batch_stay_small(fleet: Fleet) -> None:
     assert answer.status_code == 200
     assert {len(result["problem"]["errors"]) for result in answer.json()["results"]} == {5}
     assert len(answer.content) < 1_000_000
+
+
+@pytest.mark.parametrize("path", ["/clusters", "/statuses:batch", "/clusters/x/statuses"])
+def test_tiny_pieces(fleet: Fleet, path: str) -> None:
+    taken = 0
+
+    async def pieces() -> AsyncIterator[bytes]:
+        nonlocal taken
+        for _ in range(100_000):
+            taken += 1
+            yield b" "
+
+    answer = fleet.post(path, content=pieces())
+    assert "too many pieces" in problem_of(answer, 400, "InvalidRequest")["detail"]
+    assert taken < 300

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-import pytest
+import asyncio
 
+import pytest
+from starlette.types import Message
+
+from hyperfleet.api.app import create_app
 from hyperfleet.api.lists import MAX_LIST_BYTES
 from hyperfleet.api.outgoing import PIECE, OutgoingBytes, split
+from hyperfleet.api.wire import BASE
 from hyperfleet.errors import Overloaded
 from tests.api.compat_client import COMPAT
 from tests.api.fleet import Fleet, problem_of
@@ -73,4 +78,26 @@ def test_too_many_large_answers_at_once_are_refused(large: Fleet) -> None:
         assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
     outgoing.give_back("somebody else", 96 * 1024 * 1024)
     assert large.get("/clusters?limit=3").status_code == 200
+    assert outgoing.total == 0
+
+
+def test_a_reader_that_stalls_is_let_go(large: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The connection takes the first piece of an answer and no other."""
+    monkeypatch.setattr("hyperfleet.api.boundary.STALLED", 0.05)
+    app, outgoing = create_app(large.context), large.context.outgoing
+    sent: list[Message] = []
+
+    async def send(message: Message) -> None:
+        if len(sent) > 1:
+            await asyncio.Event().wait()
+        sent.append(message)
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    path = f"{BASE}/clusters"
+    scope = {"type": "http", "method": "GET", "path": path, "query_string": b"limit=3", "headers": [], "state": {}}
+    large.run(app(scope, receive, send))
+    assert [message["type"] for message in sent] == ["http.response.start", "http.response.body"]
+    assert (len(sent[1]["body"]), sent[1]["more_body"]) == (PIECE, True)
     assert outgoing.total == 0

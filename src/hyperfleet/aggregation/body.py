@@ -24,6 +24,7 @@ from hyperfleet.model.condition import (
     TYPE_PATTERN,
     Condition,
 )
+from hyperfleet.model.json_value import name_type
 from hyperfleet.model.report import ADAPTER_PATTERN, MAX_ADAPTER_NAME, REQUIRED_CONDITIONS, Report
 
 MAX_CONDITIONS: Final = 100  # a list that people read; Kubernetes allows 32 on a Cluster
@@ -142,7 +143,7 @@ class _Reader:
             self._error(at, "MissingField", "conditions is required: Available, Applied and Health at least")
             return ()
         if not isinstance(value, list):
-            self._error(at, "WrongType", f"conditions must be a list, not {_name(value)}")
+            self._error(at, "WrongType", f"conditions must be a list, not {name_type(value)}")
             return ()
         if len(value) > MAX_CONDITIONS:
             self._error(at, "TooMany", f"{len(value)} conditions; at most {MAX_CONDITIONS} are allowed")
@@ -218,7 +219,7 @@ class _Reader:
         if value is None:
             self._error(at, "MissingField", f"{key} is required")
         elif isinstance(value, bool) or not (isinstance(value, int) or _is_integral(value)):
-            self._error(at, "WrongType", f"{key} must be an integer, not {_name(value)}")
+            self._error(at, "WrongType", f"{key} must be an integer, not {name_type(value)}")
         elif not 1 <= value <= MAX_GENERATION:
             limit = "at least 1" if value < 1 else f"at most {MAX_GENERATION}"
             self._error(at, "OutOfRange", f"{key} must be {limit}, not {value}")
@@ -246,7 +247,7 @@ class _Reader:
         if value is None:
             return {}
         if not isinstance(value, dict):
-            self._error(at, "WrongType", f"{key} must be an object, not {_name(value)}")
+            self._error(at, "WrongType", f"{key} must be an object, not {name_type(value)}")
             return {}
         return value
 
@@ -268,13 +269,13 @@ class _Reader:
     def _as_string(self, value: object, at: str, key: str) -> str:
         if isinstance(value, str):
             return value
-        self._error(at, "WrongType", f"{key} must be a string, not {_name(value)}")
+        self._error(at, "WrongType", f"{key} must be a string, not {name_type(value)}")
         return ""
 
     def _own_fields(self, value: object, at: str, known: frozenset[str], what: str) -> _Fields | None:
         """Return the fields of an object by their camelCase names."""
         if not isinstance(value, dict):
-            self._error(at, "WrongType", f"{what} must be an object, not {_name(value)}")
+            self._error(at, "WrongType", f"{what} must be an object, not {name_type(value)}")
             return None
         fields = _Fields()
         for key, item in value.items():
@@ -352,17 +353,3 @@ def _escape(key: str) -> str:
 def _quote(value: object) -> str:
     text = value if isinstance(value, str) else str(value)
     return f'"{text[:60]}…"' if len(text) > 60 else f'"{text}"'
-
-
-_JSON_NAMES: Final = {
-    bool: "a boolean",
-    int: "a number",
-    float: "a number",
-    str: "a string",
-    list: "a list",
-    dict: "an object",
-}
-
-
-def _name(value: object) -> str:
-    return _JSON_NAMES.get(type(value), "null")

@@ -23,10 +23,10 @@ from hyperfleet.api.json_bodies import (
     require_values,
 )
 from hyperfleet.api.problems import MAX_POINTER, Refused, from_body, shorten
-from hyperfleet.api.resource_bodies import name_type
 from hyperfleet.documents import pointer
 from hyperfleet.documents.json_keys import find_repeated_keys
 from hyperfleet.documents.wording import count, quote
+from hyperfleet.model.json_value import name_type
 from hyperfleet.model.kind import Kind, Kinds
 from hyperfleet.model.report import Report
 from hyperfleet.services.redaction import Redactor

@@ -16,6 +16,7 @@ from msgspec import UNSET, Struct, UnsetType
 from hyperfleet.aggregation import BodyProblem
 from hyperfleet.documents import pointer
 from hyperfleet.documents.wording import quote, suggest
+from hyperfleet.model.json_value import name_type
 from hyperfleet.model.kind import Kind
 from hyperfleet.services.resources import MAX_LABELS
 
@@ -237,18 +238,3 @@ def is_label_key(key: str) -> bool:
 def is_label_value(value: str) -> bool:
     """Return whether a text is a valid label value of Kubernetes."""
     return not value or (len(value) <= MAX_LABEL and LABEL_PATTERN.fullmatch(value) is not None)
-
-
-_JSON_TYPES: Final[Mapping[type, str]] = {
-    bool: "a boolean",
-    int: "a number",
-    float: "a number",
-    str: "a string",
-    list: "a list",
-    dict: "an object",
-}
-
-
-def name_type(value: object) -> str:
-    """Name the type of a JSON value."""
-    return _JSON_TYPES.get(type(value), "null")

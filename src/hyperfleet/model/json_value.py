@@ -8,6 +8,19 @@ import msgspec
 
 _encode: Final = msgspec.json.Encoder().encode
 _encode_in_order: Final = msgspec.json.Encoder(order="deterministic").encode
+_TYPES: Final = {
+    bool: "a boolean",
+    int: "a number",
+    float: "a number",
+    str: "a string",
+    list: "a list",
+    dict: "an object",
+}
+
+
+def name_type(value: object) -> str:
+    """Name the type of a JSON value."""
+    return _TYPES.get(type(value), "null")
 
 
 def is_same(one: object, other: object) -> bool:

@@ -1,4 +1,4 @@
-"""Continue tokens: where the next page of a list starts. Opaque to callers, so the format may change in any version.
+"""Continue tokens: where the next page starts. Opaque to callers, so the format may change in any version.
 
 A token contains a digest of its query; with another query it is an error, because the pages would not fit together. It
 is not signed: a forged token only starts the caller's own list elsewhere.
@@ -9,21 +9,71 @@ from __future__ import annotations
 import hashlib
 from base64 import b64decode, urlsafe_b64encode
 from datetime import datetime
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from hyperfleet.ports import OrderField, Query, StoredAnswer
-from hyperfleet.services.parameters import is_storable
+from hyperfleet.services.parameters import Parameters, is_storable
+
+MALFORMED: Final = "this is not a continue token; send the value of continue from the last page unchanged"
+OTHER_QUERY: Final = "this continue token belongs to another query"
+
+T = TypeVar("T", bound="PageToken")
 
 
-class ContinueToken(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """The content of a continue token."""
+class PageToken(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """What every continue token begins with."""
 
     version: Literal[1]
     digest: str  # of the query
+
+
+# ── any pages ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def encode_token(token: PageToken) -> str:
+    """Write a token."""
+    return urlsafe_b64encode(msgspec.json.encode(token)).rstrip(b"=").decode()
+
+
+def decode_token(text: str, decoder: msgspec.json.Decoder[T]) -> T | None:
+    """Read a token; None: the text is not a token."""
+    try:
+        encoded = text.encode("ascii")
+        return decoder.decode(b64decode(encoded + b"=" * (-len(encoded) % 4), altchars=b"-_", validate=True))
+    except (ValueError, msgspec.MsgspecError):
+        return None
+
+
+def read_token(given: Parameters, decoder: msgspec.json.Decoder[T], digest: str) -> T | None:
+    """Return the token in `continue`, if there is one; refuse one that does not belong to this query."""
+    text = given.one("continue")
+    if text is None:
+        return None
+    token = decode_token(text, decoder)
+    if token is None:
+        given.refuse("continue", "BadFormat", MALFORMED)
+    elif token.digest != digest:
+        given.refuse("continue", "ContinueMismatch", OTHER_QUERY)
+    else:
+        return token
+    return None
+
+
+def digest_query(asked: object) -> str:
+    """Return a digest of what was asked for."""
+    return hashlib.blake2b(msgspec.json.encode(asked, order="deterministic"), digest_size=9).hexdigest()
+
+
+# ── lists ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class ContinueToken(PageToken, frozen=True):
+    """The content of the token of a list."""
+
     since: Annotated[datetime, Meta(tz=True)] | None  # its `updated_since`: a duration counts from the first page on
     key: str | int
     id: str
@@ -31,18 +81,13 @@ class ContinueToken(Struct, frozen=True, array_like=True, forbid_unknown_fields=
 
 def encode_continue(query: Query, last: StoredAnswer) -> str:
     """Return the token for the page after `last`."""
-    token = ContinueToken(1, _digest(query), query.updated_since, last.key, last.id)
-    return urlsafe_b64encode(msgspec.json.encode(token)).rstrip(b"=").decode()
+    return encode_token(ContinueToken(1, _digest(query), query.updated_since, last.key, last.id))
 
 
 def decode_continue(text: str) -> ContinueToken | None:
     """Decode a token; None: the text is not a token."""
-    try:
-        encoded = text.encode("ascii")
-        token = _decoder.decode(b64decode(encoded + b"=" * (-len(encoded) % 4), altchars=b"-_", validate=True))
-    except (ValueError, msgspec.MsgspecError):
-        return None
-    return token if is_storable(f"{token.key}{token.id}") else None
+    token = decode_token(text, _decoder)
+    return token if token is not None and is_storable(f"{token.key}{token.id}") else None
 
 
 def resume(query: Query, token: ContinueToken, *, is_since_relative: bool) -> Query | None:
@@ -63,8 +108,7 @@ def _is_key(key: str | int, order: OrderField) -> bool:
 def _digest(query: Query) -> str:
     """Return a digest of a query without its page and without the time that durations count from."""
     has_since = query.updated_since is not None
-    whole = (replace(query, after=None, limit=0, updated_since=None), has_since)
-    return hashlib.blake2b(msgspec.json.encode(whole, order="deterministic"), digest_size=9).hexdigest()
+    return digest_query((replace(query, after=None, limit=0, updated_since=None), has_since))
 
 
 _decoder: Final = msgspec.json.Decoder(ContinueToken)

@@ -6,11 +6,9 @@ first page, so that all pages cover one range; with other parameters it is an er
 
 from __future__ import annotations
 
-import hashlib
-from base64 import b64decode, urlsafe_b64encode
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final
 
 import msgspec
 from msgspec import Meta, Struct
@@ -20,6 +18,7 @@ from hyperfleet.aggregation import BodyProblem
 from hyperfleet.documents.wording import quote
 from hyperfleet.model.condition import MAX_TYPE, TYPE_PATTERN
 from hyperfleet.ports import HistoryQuery, RecordedTransition, Scope
+from hyperfleet.services.continuation import PageToken, digest_query, encode_token, read_token
 from hyperfleet.services.parameters import Parameters, split_list
 from hyperfleet.services.search import DEFAULT_LIMIT, MAX_LIMIT
 
@@ -29,11 +28,9 @@ MAX_SUBJECTS: Final = 100  # more than a policy has conditions
 _Time = Annotated[datetime, Meta(tz=True)]
 
 
-class _Token(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """The content of a continue token."""
+class _Token(PageToken, frozen=True):
+    """The content of the token of a history."""
 
-    version: Literal[1]
-    digest: str  # of the parameters
     since: _Time | None
     until: _Time | None
     position: Annotated[int, Meta(ge=0, le=2**63 - 1)]
@@ -70,8 +67,7 @@ def read_history_query(
 def encode_position(search: HistorySearch, last: RecordedTransition) -> str:
     """Return the token for the page after `last`."""
     query = search.query
-    token = _Token(1, search.digest, query.since, query.until, last.position, last.ordinal)
-    return urlsafe_b64encode(msgspec.json.encode(token)).rstrip(b"=").decode()
+    return encode_token(_Token(1, search.digest, query.since, query.until, last.position, last.ordinal))
 
 
 def read_subjects(given: Parameters) -> frozenset[str]:
@@ -87,32 +83,15 @@ def read_subjects(given: Parameters) -> frozenset[str]:
 
 def _resume(given: Parameters, query: HistoryQuery, digest: str) -> HistoryQuery:
     """Continue at the token's position, if one was given and belongs to this query."""
-    text = given.one("continue")
-    if text is None:
-        return query
-    token = _decode(text)
+    token = read_token(given, _decoder, digest)
     if token is None:
-        message = "this is not a continue token; send the value of continue from the last page unchanged"
-        given.refuse("continue", "BadFormat", message)
-    elif token.digest != digest:
-        given.refuse("continue", "ContinueMismatch", "this continue token belongs to another query")
-    else:
-        return replace(query, since=token.since, until=token.until, before=(token.position, token.ordinal))
-    return query
-
-
-def _decode(text: str) -> _Token | None:
-    try:
-        encoded = text.encode("ascii")
-        return _decoder.decode(b64decode(encoded + b"=" * (-len(encoded) % 4), altchars=b"-_", validate=True))
-    except (ValueError, msgspec.MsgspecError):
-        return None
+        return query
+    return replace(query, since=token.since, until=token.until, before=(token.position, token.ordinal))
 
 
 def _digest(query: HistoryQuery, given: Parameters) -> str:
     """Return a digest of the query, with times as they were written: durations move with the clock."""
-    asked = (query.resource_id, sorted(query.subjects), given.all("since"), given.all("until"))
-    return hashlib.blake2b(msgspec.json.encode(asked), digest_size=9).hexdigest()
+    return digest_query((query.resource_id, sorted(query.subjects), given.all("since"), given.all("until")))
 
 
 _decoder: Final = msgspec.json.Decoder(_Token)

@@ -21,7 +21,7 @@ MAX_CHARACTERS: Final = 4096  # of one parameter with its repetitions: half of w
 # Empty means everything, as in Kubernetes, and the first page. Any other empty parameter is an error: a script with an
 # empty variable must not get everything.
 MAY_BE_EMPTY: Final = frozenset({"labelSelector", "continue"})
-MAX_ERRORS: Final = 50  # in one answer; nobody reads more
+MAX_ERRORS: Final = 50  # of one request; more would not be read
 _MAX_NAME: Final = 64  # characters of a name that are compared for a suggestion
 _MAX_NUMBER: Final = 1_000_000_000  # a page number times a page size must fit into 64 bits
 

@@ -16,7 +16,7 @@ from msgspec import Struct
 from hyperfleet.aggregation import BodyProblem
 from hyperfleet.documents.wording import quote, suggest
 from hyperfleet.ports import OrderField, Query, Scope
-from hyperfleet.services.continuation import decode_continue, encode_continue, resume
+from hyperfleet.services.continuation import MALFORMED, OTHER_QUERY, decode_continue, encode_continue, resume
 from hyperfleet.services.field_masks import FieldMask, mask_answer, read_fields
 from hyperfleet.services.filters import FILTERS, GroupBy, blocked_by, read_group_by, read_terms
 from hyperfleet.services.parameters import Parameters
@@ -132,11 +132,10 @@ def _resume(given: Parameters, query: Query) -> Query:
     text = given.one("continue")
     token = decode_continue(text) if text else None
     if text and token is None:
-        message = "this is not a continue token; send the value of continue from the last page unchanged"
-        given.refuse("continue", "BadFormat", message)
+        given.refuse("continue", "BadFormat", MALFORMED)
     if token is None or given.errors:
         return query
     resumed = resume(query, token, is_since_relative=given.is_relative("updatedSince"))
     if resumed is None:
-        given.refuse("continue", "ContinueMismatch", "this continue token belongs to another query")
+        given.refuse("continue", "ContinueMismatch", OTHER_QUERY)
     return resumed or query

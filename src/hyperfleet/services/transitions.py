@@ -8,11 +8,9 @@ with each event, so the result does not depend on the time of the request.
 from __future__ import annotations
 
 import asyncio
-import hashlib
-from base64 import b64decode, urlsafe_b64encode
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
-from typing import Annotated, Any, Final, Literal, get_args
+from typing import Annotated, Any, Final, get_args
 
 import msgspec
 from msgspec import Meta, Struct
@@ -34,6 +32,7 @@ from hyperfleet.ports import (
     TokenTerm,
     TransitionFilter,
 )
+from hyperfleet.services.continuation import PageToken, digest_query, encode_token, read_token
 from hyperfleet.services.filters import FILTERS, read_terms
 from hyperfleet.services.history_query import read_subjects
 from hyperfleet.services.parameters import Parameters, split_list
@@ -66,11 +65,9 @@ _Position = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 _Time = Annotated[datetime, Meta(tz=True)]
 
 
-class _Token(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """The content of a continue token."""
+class _Token(PageToken, frozen=True):
+    """The content of the token of a search."""
 
-    version: Literal[1]
-    digest: str  # of the parameters
     since: _Time | None
     until: _Time | None
     position: _Position  # where the last page ended
@@ -222,34 +219,17 @@ def _read_order(given: Parameters, *, is_descending: bool) -> bool:
 def encode_place(search: TransitionSearch, found: TransitionsFound) -> str:
     """Return the token for the next page."""
     query = search.query
-    token = _Token(1, search.digest, query.since, query.until, found.position, found.head)
-    return urlsafe_b64encode(msgspec.json.encode(token)).rstrip(b"=").decode()
+    return encode_token(_Token(1, search.digest, query.since, query.until, found.position, found.head))
 
 
 def _resume(given: Parameters, search: TransitionSearch) -> TransitionSearch:
     """Continue at the token's position, if one was given and belongs to this query."""
-    text = given.one("continue")
-    if text is None:
-        return search
-    token = _decode(text)
+    token = read_token(given, _decoder, search.digest)
     if token is None:
-        message = "this is not a continue token; send the value of continue from the last page unchanged"
-        given.refuse("continue", "BadFormat", message)
-    elif token.digest != search.digest:
-        given.refuse("continue", "ContinueMismatch", "this continue token belongs to another query")
-    else:
-        query = replace(search.query, since=token.since, until=token.until)
-        place: dict[str, Any] = {"upto" if query.is_descending else "after": token.position}
-        return replace(search, query=replace(query, **place), head=token.head)
-    return search
-
-
-def _decode(text: str) -> _Token | None:
-    try:
-        encoded = text.encode("ascii")
-        return _decoder.decode(b64decode(encoded + b"=" * (-len(encoded) % 4), altchars=b"-_", validate=True))
-    except (ValueError, msgspec.MsgspecError):
-        return None
+        return search
+    query = replace(search.query, since=token.since, until=token.until)
+    place: dict[str, Any] = {"upto" if query.is_descending else "after": token.position}
+    return replace(search, query=replace(query, **place), head=token.head)
 
 
 def _digest(query: ChangeQuery, terms: Sequence[TokenTerm], given: Parameters) -> str:
@@ -258,7 +238,7 @@ def _digest(query: ChangeQuery, terms: Sequence[TokenTerm], given: Parameters) -
     sets = (query.kinds, moves.subjects, moves.before, moves.after, moves.causes)
     times = (given.all("since"), given.all("until"))
     asked = (list(map(sorted, sets)), terms, times, query.is_descending, query.after)
-    return hashlib.blake2b(msgspec.json.encode(asked), digest_size=9).hexdigest()
+    return digest_query(asked)
 
 
 _decoder: Final = msgspec.json.Decoder(_Token)

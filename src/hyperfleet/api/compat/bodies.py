@@ -27,10 +27,10 @@ from hyperfleet.api.resource_bodies import (
     NewResource,
     is_label_key,
     is_label_value,
-    name_type,
     read_creation,
 )
 from hyperfleet.model.condition import MAX_REASON
+from hyperfleet.model.json_value import name_type
 from hyperfleet.model.kind import Kind
 from hyperfleet.model.report import REQUIRED_CONDITIONS, Report
 from hyperfleet.services.redaction import Redactor
