@@ -1,6 +1,6 @@
 # The only list of commands. Each target prepares what it needs by itself.
 .DEFAULT_GOAL := help
-.PHONY: help run test test-long check format bench docs conformance record-expr-cases audit mutation clean
+.PHONY: help run test test-long check format bench docs conformance record-expr-cases record-template-cases audit mutation clean
 SHELL := /bin/bash
 
 VENV  := .venv
@@ -42,6 +42,9 @@ conformance: $(READY)  ## how much of the expr language's recorded answers we gi
 
 record-expr-cases: $(READY)  ## ask the original expr language again for the answers to our own cases (needs Go, or gets it)
 	$(RUN)python -m tests.conformance.expr_cases.record
+
+record-template-cases: $(READY)  ## ask Go again for the texts of our own templates (needs Go, or gets it)
+	$(RUN)python -m tests.conformance.adapter.record
 
 docs: $(READY)  ## write the generated parts of docs/ and the JSON Schema anew
 	$(RUN)python -m docs.generate

@@ -9,7 +9,7 @@ import importlib
 import sys
 
 NAMES = ("model", "aggregate", "expr")
-SERVERS = ("server", "simulate", "tracing", "watch", "cli", "hostile")  # most take minutes
+SERVERS = ("server", "simulate", "tracing", "watch", "cli", "hostile", "events", "sentinel")  # most take minutes
 
 
 def main() -> None:

@@ -29,7 +29,7 @@ from bench.server import databases, write_policy
 from tests.e2e.lanes import BASE, Channel
 from tests.servers import temporary_directory
 
-_CLUSTERS: Final = 200
+CLUSTERS: Final = 200
 _CHANNELS: Final = 16
 _WATCHERS: Final = (1, 500)
 
@@ -53,8 +53,8 @@ def main(options: Sequence[str]) -> None:
     with temporary_directory() as directory, databases(directory) as found:
         policy = write_policy(directory)
         for database in found:
-            fill(database.url, str(policy), range(_CLUSTERS))
-            with running(directory, database, _CLUSTERS, {"policy": str(policy), "log_level": "warning"}) as subject:
+            fill(database.url, str(policy), range(CLUSTERS))
+            with running(directory, database, CLUSTERS, {"policy": str(policy), "log_level": "warning"}) as subject:
                 _measure(subject, plan)
 
 
@@ -109,7 +109,7 @@ class Writers:
         channel, written, start = Channel(lambda: self._port), 0, time.monotonic()
         while time.monotonic() < end:
             number = next(self._numbers)
-            cluster, turn = number % _CLUSTERS, number // _CLUSTERS
+            cluster, turn = number % CLUSTERS, number // CLUSTERS
             body = report_of(ADAPTERS[turn % 4], is_available=turn // 4 % 2 == 1, counter=f"{number:08}")
             status, _ = await channel.request("POST", f"{BASE}/clusters/{cluster_id(cluster)}/statuses", body)
             written += status == 200

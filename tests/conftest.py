@@ -17,12 +17,21 @@ from typing import Final, Protocol
 import pytest
 from hypothesis import Phase, settings
 
+from tests.kubernetes_server import (
+    KUBERNETES_CONFIG,
+    KubernetesServer,
+    SharedKubernetes,
+    find_kubernetes,
+    temporary_kubernetes,
+)
+from tests.rabbit_server import RABBIT_ADDRESS, RabbitServer, SharedRabbit, find_rabbit, temporary_rabbit
 from tests.servers import (
     POSTGRES_ADDRESS,
     PostgresServer,
     ServerMissingError,
     SharedPostgres,
-    ask_for_postgres,
+    SharedServer,
+    ask_for_server,
     find_postgres,
     temporary_database,
     temporary_postgres,
@@ -42,10 +51,10 @@ settings.register_profile(
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
-_SHARED_POSTGRES: Final = pytest.StashKey[SharedPostgres]()
+_SHARED: Final = pytest.StashKey[dict[str, SharedServer]]()
 # These run on every store; that the stores behave alike, `contract` tests in every run.
 _ON_EVERY_STORE: Final = frozenset({Path(__file__).parent / "api", Path(__file__).parent / "e2e"})
-_SOCKET: Final = "postgres_socket"  # the name under which a worker is told where to ask
+_SOCKET: Final = "_socket"  # ends the name under which a worker is told where to ask for a server
 _MISSING: Final = "Server missing: "
 _LEFT_OUT: Final = pytest.StashKey[int]()
 
@@ -93,35 +102,95 @@ def _lend_database(request: pytest.FixtureRequest) -> Iterator[str]:
     """Lend an empty database of the run's server for a while."""
     if not os.environ.get(POSTGRES_ADDRESS):
         request.getfixturevalue("postgres_binaries")
-    with temporary_database(_shared_postgres(request.config)) as url:
+    with temporary_database(_shared_server(request.config, "postgres")) as url:
         yield url
 
 
-def _shared_postgres(config: pytest.Config) -> str:
-    """Return the address of the run's server; a worker of pytest-xdist asks the process that started it."""
+@pytest.fixture(scope="session")
+def rabbit_url(request: pytest.FixtureRequest) -> str:
+    """Give the address of the run's RabbitMQ; tests must use names of their own."""
+    if not os.environ.get(RABBIT_ADDRESS):
+        request.getfixturevalue("rabbit_scripts")
+    return _shared_server(request.config, "rabbit")
+
+
+@pytest.fixture
+def rabbit_server(rabbit_scripts: Path) -> Iterator[RabbitServer]:
+    """Give a RabbitMQ of the test's own, to be killed and started at will."""
+    with temporary_rabbit() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def rabbit_scripts() -> Path:
+    """Give the directory with the scripts of RabbitMQ, or skip."""
+    try:
+        return find_rabbit()
+    except ServerMissingError as error:
+        pytest.skip(f"{_MISSING}{error}")
+
+
+@pytest.fixture(scope="session")
+def kubernetes(request: pytest.FixtureRequest) -> Path:
+    """Give the kubeconfig of the run's Kubernetes API; tests must use namespaces and names of their own."""
+    if not os.environ.get(KUBERNETES_CONFIG):
+        request.getfixturevalue("kubernetes_binaries")
+    return Path(_shared_server(request.config, "kubernetes"))
+
+
+@pytest.fixture
+def kubernetes_server(kubernetes_binaries: Path) -> Iterator[KubernetesServer]:
+    """Give a Kubernetes API of the test's own, to be killed and started at will."""
+    with temporary_kubernetes() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def kubernetes_binaries() -> Path:
+    """Give the directory with kube-apiserver and etcd, or skip."""
+    try:
+        return find_kubernetes()
+    except ServerMissingError as error:
+        pytest.skip(f"{_MISSING}{error}")
+
+
+def _shared_server(config: pytest.Config, name: str) -> str:
+    """Return the address of a server of the run; a worker of pytest-xdist asks the process that started it."""
     if hasattr(config, "workerinput"):
-        return ask_for_postgres(config.workerinput[_SOCKET])
-    return config.stash[_SHARED_POSTGRES].url()
+        return ask_for_server(config.workerinput[name + _SOCKET])
+    return config.stash[_SHARED][name].url()
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Make ready for tests that need a server; none is started yet."""
     config.addinivalue_line("markers", "postgres: needs a PostgreSQL server; set by itself where a fixture tells")
+    config.addinivalue_line("markers", "rabbit: needs a RabbitMQ server; set by itself where a fixture tells")
+    config.addinivalue_line("markers", "kubernetes: needs a Kubernetes API; set by itself where a fixture tells")
     if not hasattr(config, "workerinput"):
-        config.stash[_SHARED_POSTGRES] = shared = SharedPostgres()
-        config.add_cleanup(shared.close)
+        config.stash[_SHARED] = {
+            "postgres": SharedPostgres(),
+            "rabbit": SharedRabbit(),
+            "kubernetes": SharedKubernetes(),
+        }
+        for shared in config.stash[_SHARED].values():
+            config.add_cleanup(shared.close)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: _Worker) -> None:
-    """Tell a worker of pytest-xdist where to ask for the server."""
-    node.workerinput[_SOCKET] = node.config.stash[_SHARED_POSTGRES].listen()
+    """Tell a worker of pytest-xdist where to ask for the servers."""
+    for name, shared in node.config.stash[_SHARED].items():
+        node.workerinput[name + _SOCKET] = shared.listen()
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Mark what uses a server, so that `-m "not postgres"` leaves it out."""
     if {"postgres_url", "postgres_binaries"}.intersection(getattr(item, "fixturenames", ())):
         item.add_marker("postgres")
+    if {"rabbit_url", "rabbit_scripts"}.intersection(getattr(item, "fixturenames", ())):
+        item.add_marker("rabbit")
+    if {"kubernetes", "kubernetes_binaries"}.intersection(getattr(item, "fixturenames", ())):
+        item.add_marker("kubernetes")
     if item.get_closest_marker("postgres") and not _ON_EVERY_STORE.isdisjoint(item.path.parents):
         item.add_marker("long")
 

@@ -18,8 +18,8 @@ import socket
 import subprocess
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from multiprocessing.connection import Client, Listener
 from pathlib import Path
 from tempfile import mkdtemp
@@ -51,7 +51,7 @@ class PostgresServer:
 
     def __init__(self, directory: Path, *, durable: bool = True, settings: Mapping[str, str] | None = None) -> None:
         self.directory: Final = directory
-        self.port: Final = _free_port()
+        self.port: Final = free_port()
         self._password: Final = secrets.token_hex(16)
         self._binaries: Final = find_postgres()
         self._data: Final = directory / "data"
@@ -141,23 +141,25 @@ class PostgresServer:
         return len(lines) >= 8 and lines[0] == str(pid) and lines[7].strip() == "ready"
 
 
-class SharedPostgres:
+class SharedServer:
     """One cheap server for all processes of a test run, started when the first of them asks.
 
-    It belongs to the process that outlives the others; these get the name of a socket and call `ask_for_postgres`.
+    It belongs to the process that outlives the others; these get the name of a socket and call `ask_for_server`.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, variable: str, run: Callable[[], AbstractContextManager[str]]) -> None:
+        """Use the server that a variable names, or `run` one, which gives its address."""
         self._block = ExitStack()
         self._lock = threading.Lock()
-        self._url = os.environ.get(POSTGRES_ADDRESS, "")
+        self._url = os.environ.get(variable, "")
+        self._run = run
         self._socket: str | None = None
         self._is_closing = False
 
     def url(self) -> str:
         """Return the address of the server, which is started if need be."""
         with self._lock:
-            self._url = self._url or self._block.enter_context(temporary_postgres(durable=False)).url()
+            self._url = self._url or self._block.enter_context(self._run())
             return self._url
 
     def listen(self) -> str:
@@ -192,7 +194,20 @@ class SharedPostgres:
         thread.join()
 
 
-def ask_for_postgres(name: str) -> str:
+class SharedPostgres(SharedServer):
+    """The PostgreSQL of a test run."""
+
+    def __init__(self) -> None:
+        super().__init__(POSTGRES_ADDRESS, _run_cheap_postgres)
+
+
+@contextmanager
+def _run_cheap_postgres() -> Iterator[str]:
+    with temporary_postgres(durable=False) as server:
+        yield server.url()
+
+
+def ask_for_server(name: str) -> str:
     """Return the address of the server that the process listening at a socket shares."""
     with Client(name, family="AF_UNIX") as owner:
         answer = owner.recv()
@@ -272,7 +287,7 @@ async def _execute(url: str, statement: str) -> None:
         await connection.close()
 
 
-def _free_port() -> int:
+def free_port() -> int:
     """Choose a port below those that the kernel gives to clients: it must stay free while the server is down."""
     while True:
         port = random.randrange(20000, 32000)

@@ -25,12 +25,15 @@ from hyperfleet.api.wire import present
 from hyperfleet.backends.clock import SystemClock
 from hyperfleet.documents import DocumentProblem, has_errors, pointer
 from hyperfleet.errors import SettingsError
+from hyperfleet.event_system import EventSystem
 from hyperfleet.model.kind import Kinds
 from hyperfleet.ports import Clock, Pruning, Store
+from hyperfleet.sentinel.rule_file import load_rules
 from hyperfleet.services.audit import AuditedCommitter, Journal
 from hyperfleet.services.committer import Capacity, Committer
 from hyperfleet.services.deadlines import DeadlineTimer
 from hyperfleet.services.ids import new_id
+from hyperfleet.services.look_planning import LookRules, find_problems, with_filters
 from hyperfleet.services.measures import Measures
 from hyperfleet.services.policies import PolicyRegistry, PolicyText
 from hyperfleet.services.recomputation import Recomputation
@@ -88,7 +91,10 @@ class System:
         """
         kinds = Kinds()
         self.store = open_store(settings.database, settings.pool_size, clock)
-        self.policies = PolicyRegistry(self.store, kinds, present, lambda: read_policy(settings.policy))
+        look_rules = read_look_rules(settings.sentinel.config)
+        self.policies = PolicyRegistry(
+            self.store, kinds, present, lambda: read_policy(settings.policy), look_rules.plan
+        )
         self._journal = open_journal(settings)
         committer = Committer if self._journal is None else AuditedCommitter
         self.committer = committer(self.store, self.policies, _capacity(settings))
@@ -96,8 +102,9 @@ class System:
         self.policies.on_change = recomputation.loop.nudge
         deadlines = DeadlineTimer(self.store, self.committer)
         self.tail = LogTail(self.store, settings.limits.max_watches, _watches_of_each(settings))
-        self.committer.on_commit = self.tail.nudge
-        retention = Retention(self.store, _prunings(settings), settings.retention.max_reader_lag)
+        self.events = EventSystem(settings, self.store, clock or SystemClock(), kinds, self.policies, look_rules)
+        self.committer.on_commit = self._announce_commit
+        retention = Retention(self.store, _prunings(settings), settings.pubsub.max_lag, self.events.drop_overdue)
         self._loops = [deadlines.loop, recomputation.loop, retention.loop, self.tail.loop]
         measures = Measures(settings.metrics.max_adapters)
         measures.observe(self.committer, self.tail)
@@ -108,7 +115,8 @@ class System:
         self._authenticator = build_authenticator(settings)
         self._telemetry = open_telemetry(settings)
         if self._telemetry is not None:
-            self.committer.tracer = self._telemetry
+            self.committer.tracer = self.events.tracer = self._telemetry
+            self.committer.on_traced = self.events.note_traces
         self.context = Context(
             store=self.store if self._telemetry is None else trace_store(self.store, self._telemetry),
             committer=self.committer,
@@ -128,6 +136,7 @@ class System:
             metrics=_metrics(settings),
             tenancy=Tenancy(settings.tenancy.label),
             browsers=_browsers(settings),
+            events=self.events.options,
             authenticator=self._authenticator,
         )
         self.app = create_app(self.context)
@@ -141,6 +150,7 @@ class System:
         """Open the store, put our policy in force or adopt the active one, and start everything."""
         await self.store.open()
         await (self.policies.adopt() if adopts_policy else self.policies.activate())
+        await self.events.start(self.context.measures)  # first: a new relay must miss nothing that is written here
         self.committer.start()
         for loop in self._loops:
             loop.start()
@@ -148,6 +158,10 @@ class System:
             self._authenticator.start()
         if self._has_policy_file and not adopts_policy:  # otherwise another process has logged them
             self.policies.look_for_warnings()
+
+    def _announce_commit(self) -> None:
+        self.tail.nudge()
+        self.events.nudge()
 
     def reload_access(self) -> None:
         """Check at once whether tokens or keys have changed."""
@@ -171,6 +185,7 @@ class System:
         for loop in self._loops:
             await loop.stop()
         await self.committer.close()
+        await self.events.stop()
         await self.store.close()
         if self._telemetry is not None:
             await asyncio.to_thread(self._telemetry.close, _LAST_SPANS)
@@ -269,6 +284,20 @@ def read_policy(file: str | None) -> PolicyText:
         return PolicyText(Path(file).read_text("utf-8"), file)
     except (OSError, UnicodeDecodeError) as error:
         raise _unreadable(file, "policy", error) from error
+
+
+def read_look_rules(file: str | None) -> LookRules:
+    """Read the rules of the sentinel; without a file, the built-in ones. Raises `SettingsError` on any problem."""
+    if file is None:
+        return LookRules()
+    try:
+        text = Path(file).read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise _unreadable(file, "sentinel.config", error) from error
+    loaded = load_rules(text, file, find_problems)
+    if loaded.rules is None:
+        raise SettingsError(loaded.problems)
+    return with_filters(loaded.rules)
 
 
 def spec_checker(settings: Settings) -> CheckSpec:

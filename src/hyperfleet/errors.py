@@ -9,11 +9,24 @@
     ├── DocumentError        a YAML document is not what it should be; carries every problem with its place
     │   ├── PolicyError      … a policy
     │   └── SettingsError    … the server's settings
+    ├── UnreadableFile       a file cannot be read at all: it is not there, too large, or not text
     ├── StoreError           the store could not do what was asked
     │   ├── StoreUnavailable … it cannot be reached; a write in progress may or may not have happened
     │   ├── Contended        … the write conflicted with another one; a retry may succeed
     │   ├── HistoryPruned    … the requested history has been deleted by retention
     │   └── SchemaMismatch   … its tables are of another version
+    ├── BrokerUnavailable    the broker cannot be reached
+    ├── KubernetesError      a Kubernetes API did not do what was asked
+    │   ├── KubernetesUnreachable … it cannot be reached, or cannot answer now; a write may or may not have happened
+    │   ├── KubernetesForbidden   … our credentials do not allow it
+    │   ├── KindUnknown           … it serves no such kind
+    │   ├── ObjectNotFound        … there is no such object, or not the namespace that it should be in
+    │   ├── ObjectConflict        … the object changed, is another one, or a field belongs to another manager
+    │   ├── ObjectInvalid         … it refuses the object
+    │   └── VersionExpired        … it no longer has the changes since a version: list again
+    ├── AccessError          a kubeconfig or credentials of a cluster cannot be used
+    ├── RestartRequired      a policy changes what is read at the start only
+    ├── DeliveryFailed       the receiver of a webhook did not take a message
     ├── PolicyTooExpensive   a policy takes more work than a simulation may
     ├── Overloaded           there is more work than the server can do now
     │   └── TooManyWatches   … one caller has too many watches
@@ -123,10 +136,22 @@ class PolicyTooExpensive(HyperFleetError):  # noqa: N818  # names a state, as be
     code: ClassVar[str] = "PolicyTooExpensive"
 
 
+class RestartRequired(HyperFleetError):  # noqa: N818  # names a state, as above
+    """A policy changes what is read at the start only: where events go."""
+
+    code: ClassVar[str] = "RestartRequired"
+
+
 class SettingsError(DocumentError):
     """Settings have problems; the server does not start."""
 
     code: ClassVar[str] = "InvalidSettings"
+
+
+class UnreadableFile(HyperFleetError):  # noqa: N818  # names a state, as above
+    """A file cannot be read at all: it is not there, too large, or not text."""
+
+    code: ClassVar[str] = "UnreadableFile"
 
 
 class StoreError(HyperFleetError):
@@ -159,6 +184,93 @@ class SchemaMismatch(StoreError):  # noqa: N818
     code: ClassVar[str] = "SchemaMismatch"
 
 
+class BrokerUnavailable(HyperFleetError):  # noqa: N818
+    """The broker cannot be reached, or refuses messages now; the relay tries again."""
+
+    code = "BrokerUnavailable"
+
+
+class DeliveryFailed(HyperFleetError):  # noqa: N818
+    """The receiver of a webhook did not take a message. The text has no secrets."""
+
+    code = "DeliveryFailed"
+
+    def __init__(self, message: str, *, status: int = 0, retry_after: float = 0.0) -> None:
+        """Take the status of the answer (0: there was none), and the seconds to wait that it asks for."""
+        super().__init__(message)
+        self.status = status
+        self.retry_after = retry_after
+
+    @property
+    def is_final(self) -> bool:
+        """Tell whether the receiver asks never to be called again: 410 Gone."""
+        return self.status == 410
+
+
+class KubernetesError(HyperFleetError):
+    """A Kubernetes API did not do what was asked. The message is the server's own where it gave one."""
+
+    code: ClassVar[str] = "KubernetesError"
+
+    def __init__(self, message: str, *, status: int | None = None) -> None:
+        """Keep the message, and the HTTP status of the answer; None: there was no answer."""
+        self.status = status
+        super().__init__(message)
+
+
+class KubernetesUnreachable(KubernetesError):  # noqa: N818
+    """The API cannot be reached, or cannot answer now. A write may or may not have happened; a retry may succeed."""
+
+    code: ClassVar[str] = "KubernetesUnreachable"
+
+    def __init__(self, message: str, *, status: int | None = None, retry_after: float | None = None) -> None:
+        """Keep how many seconds the server asks to wait, if it does."""
+        self.retry_after = retry_after
+        super().__init__(message, status=status)
+
+
+class KubernetesForbidden(KubernetesError):  # noqa: N818
+    """Our credentials are not accepted, or do not allow this."""
+
+    code: ClassVar[str] = "KubernetesForbidden"
+
+
+class KindUnknown(KubernetesError):  # noqa: N818
+    """The API serves no such kind, at least not yet: its CustomResourceDefinition may be missing."""
+
+    code: ClassVar[str] = "KindUnknown"
+
+
+class ObjectNotFound(KubernetesError):  # noqa: N818
+    """There is no such object; or an object was to be created in a namespace that does not exist."""
+
+    code: ClassVar[str] = "ObjectNotFound"
+
+
+class ObjectConflict(KubernetesError):  # noqa: N818
+    """The object changed meanwhile, has another uid, or a field of it belongs to another manager."""
+
+    code: ClassVar[str] = "ObjectConflict"
+
+
+class ObjectInvalid(KubernetesError):  # noqa: N818
+    """The API refuses the object or the request; repeating it changes nothing."""
+
+    code: ClassVar[str] = "ObjectInvalid"
+
+
+class VersionExpired(KubernetesError):  # noqa: N818
+    """The API no longer has the changes since a version: list again, and watch from there."""
+
+    code: ClassVar[str] = "VersionExpired"
+
+
+class AccessError(HyperFleetError):
+    """A kubeconfig cannot be read, or what it names cannot be used."""
+
+    code: ClassVar[str] = "InvalidAccess"
+
+
 class Overloaded(HyperFleetError):  # noqa: N818
     """A queue is full: there is more work than the server can do now."""
 
@@ -182,9 +294,9 @@ class MissingPackage(HyperFleetError):  # noqa: N818
 
     code: ClassVar[str] = "MissingPackage"
 
-    def __init__(self, package: str) -> None:
+    def __init__(self, package: str, extra: str = "server") -> None:
         """Name the package, and what to install."""
         super().__init__(
             f"the command needs the Python package {package}, which is not installed. "
-            "Install everything it needs: pip install 'hyperfleet[server]'"
+            f"Install everything it needs: pip install 'hyperfleet[{extra}]'"
         )

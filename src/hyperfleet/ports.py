@@ -12,11 +12,13 @@ from typing import Final, Literal, Protocol, Self
 
 from msgspec import Struct, field
 
+from hyperfleet.messaging import MessageQueues
 from hyperfleet.model.event import EventType, Transition
 from hyperfleet.model.phase import Phase
 from hyperfleet.model.report import StoredReport
 from hyperfleet.model.resource import Resource
 from hyperfleet.model.status import Status
+from hyperfleet.sentinel.schedule import NO_LOOKS, LookHistory
 
 # ── visibility ───────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -37,6 +39,13 @@ EVERYTHING: Final = Scope()
 # ── stored values ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+class LookPlan(Struct, frozen=True, gc=False):
+    """When the sentinel looks at a resource next, and what it did so far."""
+
+    at: datetime | None = None  # None: never
+    history: LookHistory = NO_LOOKS
+
+
 class Record(Struct, frozen=True, gc=False):
     """A resource with everything that a write needs."""
 
@@ -46,6 +55,7 @@ class Record(Struct, frozen=True, gc=False):
     answer: bytes = b""  # what a GET returns, rendered when it was written
     revision: int = 0  # the position of its last event, which made this version; 0: not stored yet
     policy_version: int = 0
+    look: LookPlan = LookPlan()
 
 
 class StoredAnswer(Struct, frozen=True, gc=False):
@@ -82,7 +92,7 @@ class IdempotencyRecord(Struct, frozen=True):
     time: datetime
 
 
-CauseKind = Literal["report", "deadline", "spec", "created", "deletion", "policy", "retired", "child"]
+CauseKind = Literal["report", "deadline", "spec", "created", "deletion", "policy", "retired", "child", "requested"]
 
 
 class StatusCause(Struct, frozen=True, gc=False):
@@ -227,7 +237,7 @@ class WriteSet(Struct, frozen=True):
     removed: Sequence[Resource] = ()
     revisions: Mapping[str, int] = field(default_factory=dict)  # resource id → index of its last event in `events`
     edited: frozenset[str] = frozenset()  # those of `updated` whose resource changed, not only the status
-    # Only the next deadline and the policy version of these are saved: nothing visible has changed.
+    # Only the next deadline, the next look and the policy version of these are saved: nothing visible has changed.
     rescheduled: Sequence[Record] = ()
     reports: Sequence[tuple[str, StoredReport]] = ()  # (resource id, report): the new last one of its adapter
     calm: Sequence[CalmChange] = ()  # of other reports
@@ -503,6 +513,14 @@ class LogReader(Struct, frozen=True):
     unread_since: datetime | None = None  # time of the oldest change that it has not read; None: it has read all
 
 
+class Lease(Struct, frozen=True):
+    """The right to do something alone, until it expires. The epoch rises with every new holder."""
+
+    name: str
+    holder: str
+    epoch: int
+
+
 class LogGap(Struct, frozen=True):
     """Changes that a reader has missed: those above `after` and up to `upto` were pruned, at least in part."""
 
@@ -518,6 +536,77 @@ class ReaderPage(Struct, frozen=True):
     changes: tuple[LoggedChange, ...]
     head: int
     gap: LogGap | None = None  # comes before `changes`; reported again until the reader has advanced past it
+
+
+# ── what the sentinel looks at ───────────────────────────────────────────────────────────────────────────────────
+
+
+class ScheduledLook(Struct, frozen=True):
+    """A resource without its reports, and when the sentinel looks at it."""
+
+    resource: Resource
+    status: Status
+    answer: bytes
+    look: LookPlan
+
+
+class LookPage(Struct, frozen=True):
+    """Resources in the order in which they are due, and the time of the store."""
+
+    now: datetime
+    looks: tuple[ScheduledLook, ...]
+
+
+class LookMove(Struct, frozen=True):
+    """The next look at a resource; nothing moves unless `before` is still what is stored."""
+
+    id: str
+    before: LookPlan
+    after: LookPlan
+
+
+class LookCounts(Struct, frozen=True):
+    """How many resources are due, since when the first of them is, and when the next one will be."""
+
+    now: datetime
+    due: int
+    oldest: datetime | None
+    next: datetime | None
+
+
+class Looks(Protocol):
+    """When the sentinel looks at which resource. Ordinary writes set it (`Record.look`), heartbeats do not move it."""
+
+    async def due(self, kind: str, scope: Scope, limit: int, after: tuple[datetime, str] | None = None) -> LookPage:
+        """Return resources that are due, the longest first; `after` is the time and id of the last one before."""
+        ...
+
+    async def read(self, kind: str, ids: Collection[str], scope: Scope) -> LookPage:
+        """Return resources by id, in order of ids, whether they are due or not."""
+        ...
+
+    async def count(self, kind: str, scope: Scope, limit: int) -> LookCounts:
+        """Count the resources that are due, at most `limit`."""
+        ...
+
+    async def advance(self, moves: Sequence[LookMove]) -> frozenset[str]:
+        """Set the next look at resources; return the ids of those that were still as they had been read."""
+        ...
+
+    async def spread(self, after: str, limit: int, over: timedelta, *, forgets: bool = False) -> str | None:
+        """Let resources be due within a time, at random, those after an id; return the last id; None: that was all.
+
+        If it `forgets` the looks so far, every state counts as not looked at yet.
+        """
+        ...
+
+    async def rules_digest(self) -> str:
+        """Return the digest of the rules with which all looks were scheduled; empty: they must be spread first."""
+        ...
+
+    async def save_rules_digest(self, digest: str) -> None:
+        """Save the digest of the rules."""
+        ...
 
 
 # ── the ports ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -680,8 +769,11 @@ class Store(Protocol):
         """Return what a reader has not read yet, at most `limit` changes; None: there is no such reader."""
         ...
 
-    async def advance_reader(self, name: str, expected: int, position: int) -> bool:
-        """Move a reader forward from `expected`; False: it was not at `expected`, or would go back or past the head."""
+    async def advance_reader(self, name: str, expected: int, position: int, lease: Lease | None = None) -> bool:
+        """Move a reader forward from `expected`; False: it was not at `expected`, or would go back or past the head.
+
+        With a lease, also False if the lease has got another holder since.
+        """
         ...
 
     async def close_reader(self, name: str) -> bool:
@@ -690,6 +782,50 @@ class Store(Protocol):
 
     async def drop_readers(self, max_lag: timedelta) -> tuple[LogReader, ...]:
         """Stop waiting for readers whose oldest unread change is older than `max_lag`; return those dropped now."""
+        ...
+
+    # leases and messages
+
+    async def take_lease(self, name: str, holder: str, duration: timedelta) -> Lease | None:
+        """Take a lease or extend it; None: another holder has it."""
+        ...
+
+    async def release_lease(self, lease: Lease) -> None:
+        """Let another holder take a lease at once."""
+        ...
+
+    async def leases(self, prefix: str) -> tuple[Lease, ...]:
+        """Return the leases whose names begin so and that have not expired, by name. None lasts two minutes."""
+        ...
+
+    async def store_id(self) -> str:
+        """Return what identifies this database; the same for all replicas."""
+        ...
+
+    async def read_webhooks(self) -> Mapping[str, bytes]:
+        """Return the saved states of webhooks, by name."""
+        ...
+
+    async def save_webhook(self, name: str, state: bytes, lease: Lease | None = None) -> bool:
+        """Save the state of a webhook; an empty one deletes it. False: the lease has got another holder since."""
+        ...
+
+    @property
+    def looks(self) -> Looks:
+        """Return when the sentinel looks at which resource."""
+        ...
+
+    @property
+    def queues(self) -> MessageQueues:
+        """Return the queues of the in-process broker."""
+        ...
+
+    def on_foreign_commit(self, callback: Callable[[], None]) -> None:
+        """Call back soon after a commit of another replica, where the store can tell; it may be called without one."""
+        ...
+
+    def on_foreign_messages(self, callback: Callable[[], None]) -> None:
+        """Call back soon after another replica has added messages to a queue; as `on_foreign_commit`."""
         ...
 
     # time and policy

@@ -63,14 +63,15 @@ async def _serve_from_here(
     await system.start(adopts_policy=is_replacement)
     _tune_garbage_collection()
     server = _create_server(system, settings)
-    server.on_startup(partial(_log_listening, settings.listen))
-    server.on_startup(on_ready)
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for each in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(each, stop.set)
     loop.add_signal_handler(signal.SIGHUP, lambda: asyncio.ensure_future(_reload(system)))
     serving = asyncio.create_task(server.serve())
+    if await _is_listening(parse_address(settings.listen), serving):
+        _LOG.info("process %s accepts requests on %s", os.getpid(), settings.listen)
+        on_ready()
     await asyncio.wait({serving, asyncio.create_task(stop.wait())}, return_when=asyncio.FIRST_COMPLETED)
     _LOG.info("stopping: finishing open requests")
     system.tail.close()  # streams do not end by themselves
@@ -175,8 +176,17 @@ def _warn_of_risks(settings: Settings) -> None:
         _LOG.warning("tokens are sent unencrypted to %s: set tls.certificate, unless a proxy adds TLS", address)
 
 
-def _log_listening(address: str) -> None:
-    _LOG.info("process %s accepts requests on %s", os.getpid(), address)
+async def _is_listening(address: Address, serving: asyncio.Task[None]) -> bool:
+    """Wait until connections are accepted; False: it ended before. The hook of granian runs before it listens."""
+    while not serving.done():
+        try:
+            _, writer = await asyncio.open_connection(address.host, address.port)
+        except OSError:
+            await asyncio.sleep(0.005)  # a fraction of the time that a start takes
+        else:
+            writer.close()
+            return True
+    return False
 
 
 def _announce(address: Address, settings: Settings) -> None:

@@ -12,13 +12,20 @@ import httpx
 
 from hyperfleet.aggregation import BodyProblem
 from hyperfleet.api.app import create_app
-from hyperfleet.api.context import Context, RequestLimits
+from hyperfleet.api.context import Context, EventOptions, RequestLimits
 from hyperfleet.api.wire import BASE, present
+from hyperfleet.events.in_process import InProcessBroker
+from hyperfleet.events.looking import Looking
+from hyperfleet.events.making import Origin
+from hyperfleet.events.webhook_sender import WebhookServices
+from hyperfleet.events.webhook_target import Webhook
+from hyperfleet.events.webhooks import Webhooks
 from hyperfleet.model.kind import Kinds
 from hyperfleet.ports import Store
 from hyperfleet.services.audit import AuditedCommitter
 from hyperfleet.services.committer import Capacity, Committer
 from hyperfleet.services.ids import new_id
+from hyperfleet.services.look_planning import LookRules
 from hyperfleet.services.measures import Measures
 from hyperfleet.services.policies import PolicyRegistry, PolicyText
 from hyperfleet.services.tail import LogTail
@@ -42,6 +49,10 @@ phases: {ready: {requiredConditions: [{type: AllDone, status: "True"}]}}
 SPEC = {"region": "us-east-1", "nodes": {"count": 3, "size": "m5.large"}}
 
 
+# A webhook that never sends; its name has no address.
+OPS = Webhook(name="ops", url="https://hooks.example.org/s3cr3t-path", format="slack")
+
+
 class HandClock:
     """A clock that stands still until it is moved."""
 
@@ -57,6 +68,13 @@ class HandClock:
         self.time += duration
 
 
+def origin_of(store_id: str) -> Origin:
+    """Return where events of a store come from."""
+    kinds = Kinds()
+    parents = {kind.name: kind.parent for kind in kinds}
+    return Origin(store_id, lambda kind, id_, _: f"{BASE}/{kind}/{id_}", parents.get)
+
+
 class Fleet:
     """A client of a server of its own. Paths are below the base path, or whole addresses that begin with `ROOT`."""
 
@@ -69,13 +87,18 @@ class Fleet:
         self.limits = limits
         self._runner = runner
         kinds = Kinds()
-        self.policies = PolicyRegistry(store, kinds, present, lambda: PolicyText(self.policy, "policy.yaml"))
+        look_rules = more.pop("look_rules", LookRules())
+        self.policies = PolicyRegistry(
+            store, kinds, present, lambda: PolicyText(self.policy, "policy.yaml"), look_rules.plan
+        )
         committer = AuditedCommitter if "journal" in more else Committer
         self.committer = committer(store, self.policies, Capacity(queue=QUEUE))
         self.tail = LogTail(store, WATCHES, WATCHES_OF_EACH if "authenticator" in more else None)
         self.committer.on_commit = self.tail.nudge
         self.measures = Measures()
         self.measures.observe(self.committer, self.tail)
+        broker = InProcessBroker(store, clock)
+        looking = Looking(store, self.policies, broker, origin_of, look_rules)
         self.context = Context(
             store,
             self.committer,
@@ -87,11 +110,20 @@ class Fleet:
             self.tail,
             limits,
             measures=self.measures,
+            events=EventOptions(queues=broker, looking=looking, webhooks=self._webhooks(kinds)),
             **more,
         )
         self.app = create_app(self.context)
         self._http = httpx.AsyncClient(transport=httpx.ASGITransport(self.app))
         del self._http.headers["accept-encoding"]  # so that what is read most is read by the fast lane, too
+
+    def _webhooks(self, kinds: Kinds) -> Webhooks:
+        async def resolve(_: str, __: int) -> tuple[str, ...]:
+            return ()
+
+        origin = Origin("test", lambda _, id_, __: id_, lambda _: None)
+        services = WebhookServices(self.store, self.policies, kinds, self.clock, "fleet", lambda _: origin)
+        return Webhooks([OPS], services, resolve)
 
     def request(self, method: str, path: str, **more: Any) -> httpx.Response:
         """Send a request and return the response; a body is JSON if nothing else is said."""

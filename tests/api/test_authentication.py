@@ -23,7 +23,7 @@ from tests.api.listening import Connection
 from tests.issuing import BAD, CURVE, claims, sign
 from tests.world import body
 
-OPEN = ("/healthz", "/readyz", "/openapi.json", "/docs", "/problems", "/problems/InvalidToken")
+OPEN = ("/healthz", "/readyz", "/openapi.json", "/asyncapi.json", "/docs", "/problems", "/problems/InvalidToken")
 CHALLENGE = 'Bearer realm="hyperfleet"'
 
 

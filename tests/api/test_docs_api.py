@@ -11,12 +11,16 @@ from typing import Any
 import httpx
 
 from docs import generate
+from hyperfleet.api.wire import BASE
+from hyperfleet.events.making import Origin, messages_of
+from hyperfleet.ports import ChangeQuery
 from tests.api.fleet import ROOT, Fleet
 from tests.api.listening import Connection
 
 GUIDE = generate.API_GUIDE.read_text()
 HISTORY_GUIDE = generate.API_GUIDE.with_name("history.md").read_text()
 WATCH_GUIDE = generate.API_GUIDE.with_name("watch.md").read_text()
+EVENT_GUIDE = generate.EVENT_GUIDE.read_text()
 SIMULATION_GUIDE = generate.API_GUIDE.with_name("simulate.md").read_text()
 COMMAND = re.compile(r"^\$ curl (.*?)\n# (\d+)$", re.DOTALL | re.MULTILINE)
 
@@ -65,6 +69,24 @@ def test_the_commands_of_the_guide_to_watching_are_answered_as_told(memory_clien
     assert problem.keys() == shown.keys()
     for name, value in shown.items():
         assert fits_words(problem[name], value), (name, problem[name])
+
+
+def test_the_commands_of_the_guide_to_events_are_answered_as_told(memory_client: Fleet) -> None:
+    subscribing, pulling = EVENT_GUIDE.split("Pull: ", 1)
+    pulling, answering = pulling.split("```json", 1)
+    send_commands(memory_client, subscribing)
+    publish_log(memory_client)
+    assert fits_words(send_commands(memory_client, pulling).json(), shown_in(EVENT_GUIDE))
+    assert send_commands(memory_client, answering).json() == {"replayed": 0}
+    assert memory_client.get("/subscriptions/dns").json()["inFlight"] == 0
+
+
+def publish_log(client: Fleet) -> None:
+    """Publish every change, as the relay does."""
+    origin = Origin("memory", lambda kind, id_, parent: f"{BASE}/clusters/{id_}", lambda kind: None)
+    page = client.run(client.store.read_changes(ChangeQuery(after=0)))
+    messages = [message for change in page.changes for message in messages_of(change, origin)]
+    client.run(client.store.queues.enqueue(messages))
 
 
 def test_the_questions_of_the_quick_start_are_answered(memory_client: Fleet) -> None:

@@ -129,7 +129,7 @@ def dialect_of(operation: Operation) -> str:
 def own_place(world: World, operation: Operation) -> str:
     """Return the path of an operation on blue's own resources."""
     path = places_of(operation.path, with_own=True)[-1].replace("/nodepools/{own_cluster}", "/nodepools/{own_pool}")
-    return str(fill(path.replace("{adapter}", "dns"), world.values))
+    return str(fill(path.replace("{adapter}", "dns").replace("{name}", "dns"), world.values))
 
 
 @on_sql

@@ -19,6 +19,7 @@ from hyperfleet.api.metrics import list_families
 from hyperfleet.api.request_metrics import RequestInfo
 from hyperfleet.backends.memory import MemoryStore
 from hyperfleet.errors import StoreUnavailable
+from hyperfleet.messaging import Message
 from hyperfleet.model.phase import PHASES
 from hyperfleet.ports import GroupCount, Query, Scope, StatusCause, StoredAnswer
 from hyperfleet.services.callers import Caller, Rejection, Role
@@ -121,6 +122,21 @@ def test_resources_are_counted_by_what_they_are(client: Fleet) -> None:
     assert found.get("hyperfleet_resource_adapters", kind="Cluster", adapter="validation", state="Unreported") == 1
     assert found.get("hyperfleet_adapter_last_seen_timestamp_seconds", adapter="dns") > 0
     assert found.get("hyperfleet_log_position") > 0
+
+
+def test_readers_of_the_log_and_queues_are_shown(client: Fleet) -> None:
+    client.run(client.store.open_reader("relay"))
+    client.put("/subscriptions/dns", {})
+    client.create("one")
+    made = Message("clusterEvents", "1", "/x", "t", "Cluster/c", client.clock.time, "", "c", b"{}")
+    client.run(client.store.queues.enqueue([made, made]))
+    client.run(client.store.queues.take("dns", 1, timedelta(minutes=1), 3))
+    found = scrape(client)
+    assert found.get("hyperfleet_reader_lag_events", reader="relay") == found.get("hyperfleet_log_position")
+    messages = found.find("hyperfleet_subscription_messages", subscription="dns")
+    assert messages == {("waiting",): 1, ("in_flight",): 1, ("dead",): 0}
+    oldest = found.get("hyperfleet_subscription_oldest_timestamp_seconds", subscription="dns")
+    assert oldest == pytest.approx(client.clock.time.timestamp(), abs=1)
     assert found.get("hyperfleet_recomputation_backlog") == 0
     assert found.get("hyperfleet_fleet_figures_up") == 1
 

@@ -28,11 +28,15 @@ from hyperfleet.api import (
     openapi,
     policy,
     policy_versions,
+    reconciling,
     resources,
+    sentinels,
     simulation,
     statuses,
+    subscriptions,
     transitions,
     waiting,
+    webhooks,
 )
 from hyperfleet.api.context import Context, RequestLimits
 from hyperfleet.api.description import request_schemas
@@ -84,6 +88,10 @@ def methods_of(context: Context) -> set[tuple[str, str]]:
         policy,
         policy_versions,
         simulation,
+        reconciling,
+        subscriptions,
+        sentinels,
+        webhooks,
     )
     below = [route for module in modules for route in module.routes(context)]
     server = [route for module in (health, openapi, metrics) for route in module.routes(context)]
@@ -240,6 +248,7 @@ def test_every_example_on_the_page_works(memory_client: Fleet) -> None:
     by_id = {operation.id: operation for operation in destructive}
     del by_id["forceDeleteNodePool"]  # no adapter is required for one here, so DELETE is the end of it
     order = ["retireNodePoolAdapter", "retireClusterAdapter", "deleteNodePool", "deleteCluster", "forceDeleteCluster"]
+    order += ["deleteSubscription", "leaveSentinel"]
     assert set(order) == by_id.keys()
     for id_ in order:
         send_example(memory_client, by_id[id_], cluster["id"], pool["id"])
@@ -273,7 +282,7 @@ def test_the_page_stands_alone(memory_client: Fleet) -> None:
     page.feed(answer.text)
     assert not page.tags & {"script", "link", "img", "iframe"}
     assert {link for link in page.links if link.startswith("#")} <= page.places
-    assert {link for link in page.links if not link.startswith("#")} == {"/openapi.json", "/problems"}
+    assert {link for link in page.links if not link.startswith("#")} == {"/openapi.json", "/asyncapi.json", "/problems"}
     for operation in list_operations(memory_client.context):
         assert f"#{operation.id}" in page.places
     assert f"curl --silent --show-error {ROOT}{BASE}/adapters</pre>" in answer.text

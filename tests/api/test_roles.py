@@ -23,7 +23,17 @@ from tests.world import body
 # What operations need; those not named here are read with GET and need a reader. A new one that writes must be added by
 # somebody who has thought about it.
 NEEDS: Final[Mapping[Role | None, frozenset[str]]] = {
-    None: frozenset({"getLiveness", "getReadiness", "getDescription", "getDocs", "listProblems", "getProblem"}),
+    None: frozenset(
+        {
+            "getLiveness",
+            "getReadiness",
+            "getDescription",
+            "getEventDescription",
+            "getDocs",
+            "listProblems",
+            "getProblem",
+        }
+    ),
     "reader": frozenset({"simulatePolicy"}),  # it writes nothing
     "reporter": frozenset(
         {
@@ -31,12 +41,23 @@ NEEDS: Final[Mapping[Role | None, frozenset[str]]] = {
             *(f"put{kind}AdapterStatus" for kind in ("Cluster", "NodePool")),
             *(f"retire{kind}Adapter" for kind in ("Cluster", "NodePool")),
             "reportBatch",
+            *("putSubscription", "pullMessages", "acknowledgeMessages", "rejectMessages", "replayMessages"),
+            *("lookClusters", "lookNodePools", "joinSentinel", "leaveSentinel"),
         }
     ),
     "editor": frozenset(
-        f"{verb}{kind}" for verb in ("create", "replace", "patch", "delete") for kind in ("Cluster", "NodePool")
+        [
+            *(f"{verb}{kind}" for verb in ("create", "replace", "patch", "delete") for kind in ("Cluster", "NodePool")),
+            *(f"reconcile{kind}" for kind in ("Cluster", "Clusters", "NodePool", "NodePools", "AllNodePools")),
+        ]
     ),
-    "admin": frozenset({"forceDeleteCluster", "forceDeleteNodePool", "putPolicy", "rollBackPolicy", "reloadPolicy"}),
+    "admin": frozenset(
+        {
+            *("forceDeleteCluster", "forceDeleteNodePool", "putPolicy", "rollBackPolicy", "reloadPolicy"),
+            "deleteSubscription",
+            *("listWebhooks", "getWebhook", "testWebhook", "enableWebhook"),
+        }
+    ),
 }
 # Who may do what needs a role.
 MAY: Final[Mapping[Role, frozenset[str]]] = {

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,13 @@ import pytest
 from hyperfleet.backends.memory import MemoryStore
 from hyperfleet.backends.postgres import PostgresStore
 from hyperfleet.backends.sqlite import SqliteStore
+from hyperfleet.messaging import Broker
 from hyperfleet.ports import Store
+from tests.contract.brokers import Brokers, InProcessBrokers, RabbitBrokers
+from tests.contract.pubsub_brokers import PubSubBrokers
 from tests.contract.stores import DurableStore
+from tests.pubsub import PubSubServer, named_address, temporary_pubsub
+from tests.servers import ServerMissingError
 
 NewStore = Callable[[], DurableStore]
 
@@ -56,6 +62,57 @@ async def replicas(new_store: NewStore, anyio_backend: str) -> AsyncIterator[lis
     yield list(stores)
     for each in stores:
         await each.close()
+
+
+@pytest.fixture(params=["memory", *DURABLE, pytest.param("rabbit", marks=pytest.mark.rabbit), "pubsub"])
+def unopened_brokers(request: pytest.FixtureRequest, tmp_path: Path) -> Brokers:
+    """Give a broker of each kind that is yet to be opened. Not a coroutine: some servers need a loop of their own."""
+    if request.param == "rabbit":
+        return RabbitBrokers(request.getfixturevalue("rabbit_url"))
+    if request.param == "pubsub":
+        return PubSubBrokers(request.getfixturevalue("pubsub_address"))
+    return InProcessBrokers(MemoryStore() if request.param == "memory" else _stores_of(request, tmp_path)())
+
+
+@pytest.fixture
+async def brokers(unopened_brokers: Brokers, anyio_backend: str) -> AsyncIterator[Brokers]:
+    """Give a broker of each kind, to be reached as by processes of their own."""
+    await unopened_brokers.open()
+    yield unopened_brokers
+    await unopened_brokers.close()
+
+
+@pytest.fixture
+async def broker(brokers: Brokers) -> Broker:
+    """Give an open broker of each kind."""
+    return await brokers.connect()
+
+
+@pytest.fixture(scope="session")
+def pubsub_address() -> Iterator[str]:
+    """Give the address of a server of Google Pub/Sub; each test uses a project of its own."""
+    named = named_address()
+    if named is not None:
+        yield named
+        return
+    with _or_skip(), temporary_pubsub() as server:
+        yield server.address
+
+
+@pytest.fixture
+def pubsub_server() -> Iterator[PubSubServer]:
+    """Give a server of the test's own, to be stopped and started at will."""
+    with _or_skip(), temporary_pubsub() as server:
+        yield server
+
+
+@contextmanager
+def _or_skip() -> Iterator[None]:
+    try:
+        yield
+    except ServerMissingError as error:
+        # The words are those by which `tests/conftest.py` repeats it at the end of a run.
+        pytest.skip(f"Server missing: {error}")
 
 
 def _stores_of(request: pytest.FixtureRequest, directory: Path) -> NewStore:

@@ -174,6 +174,11 @@ async def test_the_present_is_what_it_was(old: OldDatabase) -> None:
     await fill(old, [1], 1)
     record = replace(await fill_present(old), revision=1)
     await migrate_and_open(old.store)
+    next_look = (await must_read(old.store, "cls-1")).look
+    now = (await look(old.store, Needs())).now
+    assert next_look.at is not None
+    assert now - HOUR < next_look.at <= now + timedelta(minutes=10), "the sentinel looks at it soon"
+    record = replace(record, look=next_look)
     assert await must_read(old.store, "cls-1") == record
     assert (await look(old.store, Needs(ids=frozenset({"cls-1"})))).records == {"cls-1": record}
     later = replace(record.reports["dns"], last_heard=START + HOUR)

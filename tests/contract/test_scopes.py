@@ -89,12 +89,14 @@ OF_THE_PAST = (
     *("read_changes", "read_token_moves"),
 )
 # Of no resource; the log that all watches share, and readers of all of it; what upkeep does for all; adapters, which
-# have tests elsewhere; and heartbeats, which have a scope each and a test below.
+# have tests elsewhere; leases; and heartbeats, which have a scope each and a test below. Queues: test_queues.py. Looks:
+# test_looks.py.
 WITHOUT = {
     *("open", "close", "check", "transact", "position", "read_events", "due", "outdated", "claim"),
     *("activate_policy", "active_policy", "policy_versions", "read_policy", "prune", "adapters"),
     *("open_reader", "readers", "read_next", "advance_reader", "close_reader", "drop_readers", "position_before"),
-    "record_heartbeats",
+    *("record_heartbeats", "take_lease", "release_lease", "leases", "store_id"),
+    *("on_foreign_commit", "on_foreign_messages", "read_webhooks", "save_webhook"),
 }
 
 

@@ -44,6 +44,9 @@ EVERYTHING: Final[Values] = {
         ],
     },
     "tls": {"existingSecret": "fleet-tls"},
+    "broker": {"existingSecret": "fleet-broker", "key": "address"},
+    "webhookSecret": "fleet-webhooks",
+    "sentinel": {"enabled": True, "rules": "rules: []\n"},
     "policy": (ROOT / "examples/policies/guide.yaml").read_text("utf-8"),
     "specSchemas": {"Cluster": {"type": "object", "required": ["cloud"]}},
     "settings": {

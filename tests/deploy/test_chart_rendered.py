@@ -50,7 +50,8 @@ def release(helm: Helm, request: pytest.FixtureRequest) -> Release:
 
 def environment_of(container: Manifest) -> dict[str, str]:
     """Return the variables that a container sees."""
-    return {each["name"]: each.get("value", SECRET) for each in container["env"]}
+    secrets = {"HYPERFLEET_DATABASE": SECRET, "HYPERFLEET_PUBSUB_URL": "amqps://fleet:hunter2@broker.example.com/fleet"}
+    return {each["name"]: each["value"] if "value" in each else secrets[each["name"]] for each in container["env"]}
 
 
 def resolve_settings(release: Release, directory: Path) -> Settings:
@@ -235,7 +236,7 @@ def test_the_embedded_file_is_on_the_volume(helm: Helm, tmp_path: Path) -> None:
 def test_a_password_is_only_in_the_secret(release: Release) -> None:
     for pod in release.pods():
         for variable in pod["spec"]["containers"][0]["env"]:
-            assert ("valueFrom" in variable) == (variable["name"] == "HYPERFLEET_DATABASE")
+            assert ("valueFrom" in variable) == (variable["name"] in ("HYPERFLEET_DATABASE", "HYPERFLEET_PUBSUB_URL"))
     assert "postgresql:" not in release.get("ConfigMap")["data"]["settings.yaml"]
 
 

@@ -21,7 +21,7 @@ import pytest
 from hyperfleet.model.phase import PHASES
 from tests.e2e.server import PATIENCE, ROOT, await_state, command, run_command
 
-ENDLESS: Final = re.compile(r"\b(watch|wait)\b")  # commands that go on until somebody stops them
+ENDLESS: Final = re.compile(r"\b(watch|wait|listen)\b")  # commands that go on until somebody stops them
 
 
 class Demo:
@@ -145,14 +145,14 @@ def test_the_commands_of_the_readme_are_suggested(demo: Demo) -> None:
 
 def test_every_suggestion_works(demo: Demo) -> None:
     assert f"  export HYPERFLEET_SERVER={demo.url}" in demo.lines
-    assert len(demo.commands) == 13
+    assert len(demo.commands) == 14
     assert try_all(demo.commands, {**os.environ, "HYPERFLEET_SERVER": demo.url}) == {}
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="Server missing: no curl; to enable: apt-get install curl")
 def test_every_curl_suggestion_works(tmp_path: Path) -> None:
     with showing(tmp_path, "--listen", "127.0.0.1:0", "--curl", "--clusters", "20", "--seed", "3") as demo:
-        assert len(demo.commands) == 13
+        assert len(demo.commands) == 14
         assert try_all([f"{line} --silent --fail" for line in demo.commands], dict(os.environ)) == {}
         assert_nothing_is_left(demo, signal.SIGINT)
 

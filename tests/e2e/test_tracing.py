@@ -99,6 +99,28 @@ def test_a_commit_is_linked_to_those_who_take_part(server: Server, collector: Co
     assert sum(each.attributes["hyperfleet.batch.size"] for each in commits) == 2
 
 
+def test_an_event_names_the_span_that_published_it_which_is_linked_to_the_request(
+    server: Server, collector: Collector
+) -> None:
+    server.http.put("/subscriptions/dns", json={}).raise_for_status()
+    server.http.post("/clusters", json={"name": "one", "spec": {}}).raise_for_status()
+    server.http.post("/clusters", json={"name": "two", "spec": {}}, headers=PARENT).raise_for_status()
+    pulled: dict[str, str] = {}
+
+    def pull() -> bool:
+        answer = server.http.post("/subscriptions/dns:pull", json={"waitSeconds": 5}).json()
+        pulled.update({each["event"]["id"]: each["event"].get("traceparent", "") for each in answer["messages"]})
+        return len(pulled) == 2
+
+    await_state(pull)
+    server.stop()
+    (request,) = collector.find(f"POST {BASE}/clusters")
+    (published,) = collector.find("publish events")
+    assert published.links == (request.span_id,)
+    assert published.trace_id != TRACE, "one publication may be for several requests"
+    assert pulled["2"] == f"00-{published.trace_id}-{published.span_id}-01"
+
+
 def test_what_a_request_asks_of_the_store_is_below_it(server: Server, collector: Collector) -> None:
     created = server.http.post("/clusters", json={"name": "one", "spec": {}}).json()
     for path in (f"/clusters/{created['id']}", "/clusters"):  # the fast lane, and the ordinary way

@@ -60,6 +60,11 @@ def test_the_policy_guides_examples_load(text: str) -> None:
     assert problems == []
 
 
+def test_the_block_of_the_guide_to_events_loads() -> None:
+    (block,) = YAML_BLOCK.findall((ROOT / "docs/events.md").read_text())
+    assert [each for each in check_policies(HEADER + block).problems if each.level == "error"] == []
+
+
 @pytest.mark.parametrize("name", sorted(POLICY_FILES))
 def test_shipped_policies_fit_the_shipped_schema(name: str) -> None:
     document = YAML(typ="safe").load(POLICY_FILES[name].read_text())

@@ -108,6 +108,16 @@ assert len(write_conditions(status.conditions)) == 16
 """
 
 
+KUBERNETES = """
+import asyncio
+from hyperfleet.backends.kubernetes.api_server import ApiServerClient
+from hyperfleet.backends.kubernetes.dry_run import DryRunCluster
+from hyperfleet.backends.kubernetes.kubeconfig import load_access
+from hyperfleet.kubernetes.informer import SharedInformers
+asyncio.run(DryRunCluster().apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}}, manager="b"))
+"""
+
+
 @pytest.mark.parametrize(
     ("extra", "code"),
     [
@@ -115,7 +125,10 @@ assert len(write_conditions(status.conditions)) == 16
         ("expr", 'from hyperfleet.expr import compile\nassert compile(\'"ab" matches "^a"\').evaluate({})\n'),
         ("policy", "from hyperfleet.aggregation import load_policies\nload_policies('requiredAdapters: [dns]')\n"),
         ("client", "from hyperfleet.client import Fleet\nFleet('http://127.0.0.1:8000').close()\n"),
+        ("kubernetes", KUBERNETES),
         ("server", "import hyperfleet.serving, hyperfleet.bootstrap, hyperfleet.api.app\n"),
+        ("server", "import hyperfleet.backends.google_pubsub_options\n"),
+        ("pubsub", "import hyperfleet.backends.google_pubsub\n"),
     ],
 )
 def test_an_extra_is_enough_for_its_library(extra: str, code: str) -> None:
@@ -127,6 +140,14 @@ def test_the_client_without_its_extra_says_what_to_install() -> None:
     done = run("from hyperfleet.client import Fleet\nFleet('http://127.0.0.1:8000').clusters.list()\n", extra="")
     assert done.stderr.splitlines()[-1] == (
         "ModuleNotFoundError: hyperfleet.client needs httpx: pip install 'hyperfleet[client]'"
+    )
+
+
+def test_the_broker_google_pubsub_without_its_extra_says_what_to_install() -> None:
+    done = run("import hyperfleet.backends.google_pubsub", extra="server")
+    assert done.stderr.splitlines()[-1] == (
+        "hyperfleet.errors.MissingPackage: the command needs the Python package google-cloud-pubsub, which is not "
+        "installed. Install everything it needs: pip install 'hyperfleet[pubsub]'"
     )
 
 
@@ -178,4 +199,4 @@ def third_party_imports() -> set[str]:
 
 
 def test_everything_that_is_imported_is_declared() -> None:
-    assert third_party_imports() - installed_with("tracing") == set()
+    assert third_party_imports() - installed_with("tracing") - installed_with("pubsub") == set()

@@ -84,8 +84,9 @@ def test_helm_is_built_into_the_cache_and_leaves_nothing_else(tmp_path: Path) ->
 
 
 def test_nothing_is_installed_where_everything_is_there(tmp_path: Path) -> None:
-    for name in ("postgres", "promtool", "curl", "zsh", "fish", "helm"):
+    for name in ("postgres", "rabbitmq-server", "promtool", "curl", "zsh", "fish", "helm", "pstest"):
         write_program(tmp_path / "bin" / name, "true")
+    write_program(tmp_path / "hyperfleet" / f"kubernetes-{read_version('kubernetes')}" / "kube-apiserver", "true")
     done = run_script("servers", path=tmp_path / "bin", cache=tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 

@@ -7,19 +7,21 @@ import importlib
 import os
 import select
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.rabbit_server import RABBIT_SCRIPTS, find_rabbit, temporary_rabbit
 from tests.servers import (
     POSTGRES_ADDRESS,
     POSTGRES_BINARIES,
     PostgresServer,
     ServerMissingError,
     SharedPostgres,
-    ask_for_postgres,
+    ask_for_server,
     temporary_database,
     temporary_postgres,
 )
@@ -91,8 +93,8 @@ def test_all_processes_of_a_run_share_a_server(monkeypatch: pytest.MonkeyPatch) 
     shared = SharedPostgres()
     try:
         name = shared.listen()
-        url = ask_for_postgres(name)
-        assert ask_for_postgres(name) == shared.url() == url
+        url = ask_for_server(name)
+        assert ask_for_server(name) == shared.url() == url
         assert query(url, "SELECT 1") == 1
     finally:
         shared.close()
@@ -107,7 +109,7 @@ def test_a_server_that_cannot_start_is_told_to_all(tmp_path: Path, monkeypatch: 
     try:
         for _ in range(2):
             with pytest.raises(ServerMissingError, match="not installed"):
-                ask_for_postgres(shared.listen())
+                ask_for_server(shared.listen())
     finally:
         shared.close()
 
@@ -152,3 +154,25 @@ def test_what_is_skipped_for_want_of_a_server_is_told_in_capitals(tmp_path: Path
         "1 SKIPPED: POSTGRESQL IS NOT INSTALLED. TO ENABLE: apt-get install postgresql, "
         "or HYPERFLEET_TEST_POSTGRES=postgresql://user:password@host:port/database"
     )
+
+
+@pytest.mark.usefixtures("rabbit_scripts")
+def test_a_rabbitmq_is_reached_over_loopback_and_gone_afterwards() -> None:
+    with temporary_rabbit() as server:
+        assert server.directory.exists()
+        assert server.control("list_users").split()[:2] == ["user", "tags"]
+        assert _listens(server.port)
+    assert not server.directory.exists()
+    assert not _listens(server.port)
+
+
+def test_a_missing_rabbitmq_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(RABBIT_SCRIPTS, str(tmp_path))
+    with pytest.raises(ServerMissingError, match="RabbitMQ is not installed; to enable: apt-get install"):
+        find_rabbit()
+
+
+def _listens(port: int) -> bool:
+    """Tell whether a server listens at a port of loopback."""
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0

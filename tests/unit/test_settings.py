@@ -123,12 +123,15 @@ def test_every_setting_can_be_given_in_the_environment() -> None:
 def test_relative_paths_start_at_the_file_or_where_the_command_was_started(tmp_path: Path) -> None:
     (tmp_path / "etc").mkdir()
     (tmp_path / "etc/s.yaml").write_text(
-        "policy: p.yaml\nspecSchemas: {Cluster: ../c.json, NodePool: /n.json}\ndatabase: sqlite:d.db"
+        "policy: p.yaml\nspecSchemas: {Cluster: ../c.json, NodePool: /n.json}\ndatabase: sqlite:d.db\n"
+        "pubsub: {brokerFile: broker.yaml}\nsentinel: {config: sentinel.yaml}\n"
     )
     settings = given(CONFIG="etc/s.yaml").settings
     assert settings.policy == f"{tmp_path}/etc/p.yaml"
     assert settings.spec_schemas == {"Cluster": f"{tmp_path}/c.json", "NodePool": "/n.json"}
     assert settings.database == f"sqlite:{tmp_path}/etc/d.db"
+    assert settings.pubsub.broker_file == f"{tmp_path}/etc/broker.yaml"
+    assert settings.sentinel.config == f"{tmp_path}/etc/sentinel.yaml"
     settings = given(CONFIG="etc/s.yaml", POLICY="p.yaml", DATABASE="sqlite:///d.db").settings
     assert (settings.policy, settings.database) == (f"{tmp_path}/p.yaml", "sqlite:/d.db")
 

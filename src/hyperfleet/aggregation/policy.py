@@ -16,6 +16,7 @@ from msgspec import Struct, field
 from hyperfleet.aggregation.culprits import CulpritFinder, mentioned_adapters
 from hyperfleet.aggregation.templates import Templates
 from hyperfleet.expr import Program
+from hyperfleet.messaging import PubSubBlock
 from hyperfleet.model.condition import ConditionStatus
 from hyperfleet.model.phase import PHASE_TRAITS
 from hyperfleet.model.resource import Resource
@@ -156,6 +157,8 @@ class Policy(Struct, frozen=True):
     stale_after: timedelta | None = None
     stale_action: StaleAction = "none"
     missing_after: timedelta | None = None
+    max_retries: int = 3  # how often the sentinel retries a Failed resource before it falls back to the resync age
+    retry_interval: timedelta | None = None  # how far apart; None: as the sentinel's rule says
     reads_conditions: bool = True  # False: no rule reads conditions of adapters
     reads_data: bool = True  # False: no rule reads `data` of adapters
     reads_times: bool = True  # False: no rule reads `lastUpdated`, which every heartbeat moves
@@ -163,6 +166,7 @@ class Policy(Struct, frozen=True):
     waiting_reasons: frozenset[str] = WAITING_REASONS
     in_progress_reasons: frozenset[str] = IN_PROGRESS_REASONS
     flapping: FlappingLimit = FlappingLimit()
+    pubsub: PubSubBlock | None = None  # of its document; where events go is the same for all resources
 
     @property
     def named_adapters(self) -> tuple[str, ...]:
@@ -185,6 +189,11 @@ class PolicySet:
         """Sort the policies by how specific they are."""
         self.policies = tuple(policies)
         self._by_rank = sorted(policies, key=lambda policy: policy.selector.rank, reverse=True)
+
+    @property
+    def pubsub(self) -> PubSubBlock | None:
+        """Return where events go, if one of them says so; they do not contradict each other."""
+        return next((policy.pubsub for policy in self.policies if policy.pubsub is not None), None)
 
     def select(self, resource: Resource) -> Policy:
         """Return the policy for a resource; the default one requires nothing."""

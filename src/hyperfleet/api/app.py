@@ -25,11 +25,15 @@ from hyperfleet.api import (
     openapi,
     policy,
     policy_versions,
+    reconciling,
     resources,
+    sentinels,
     simulation,
     statuses,
+    subscriptions,
     transitions,
     waiting,
+    webhooks,
 )
 from hyperfleet.api.audit import Audit
 from hyperfleet.api.authentication import Authentication
@@ -66,6 +70,10 @@ _FLEET: Final = (
     policy,
     policy_versions,
     simulation,
+    reconciling,
+    subscriptions,
+    sentinels,
+    webhooks,
 )
 _SERVER: Final = (health, openapi, metrics)  # outside the base path
 

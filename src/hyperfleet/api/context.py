@@ -9,6 +9,11 @@ from msgspec import Struct, field
 
 from hyperfleet.api.outgoing import OutgoingBytes
 from hyperfleet.api.rate_limits import RateLimiter
+from hyperfleet.events.broker_choice import BrokerChoice
+from hyperfleet.events.in_process import InProcessBroker
+from hyperfleet.events.looking import Looking
+from hyperfleet.events.webhooks import Webhooks
+from hyperfleet.messaging import Broker, PubSubBlock
 from hyperfleet.model.kind import Kinds
 from hyperfleet.ports import Clock, Store
 from hyperfleet.services.audit import Journal
@@ -33,6 +38,23 @@ class RequestLimits(Struct, frozen=True):
     batch_values: int = 200_000  # in that of many reports
     batch: int = 1_000  # reports in one request; more would delay other writes
     time: timedelta = timedelta(seconds=30)  # before most proxies give up, at 60 s
+
+
+def _choose_in_process(_: PubSubBlock | None) -> BrokerChoice:
+    return BrokerChoice()
+
+
+class EventOptions(Struct):
+    """Where events go. Set when the server starts, because the policy in force may say so."""
+
+    choice: BrokerChoice = BrokerChoice()
+    queues: InProcessBroker | None = None  # None: the broker is another program
+    broker: Broker | None = None  # whichever was chosen; None: the server has not started yet
+    choose: Callable[[PubSubBlock | None], BrokerChoice] = _choose_in_process  # what a policy would lead to
+    find_trouble: Callable[[], str] = str  # why events cannot be published now; empty: they can
+    looking: Looking | None = None  # what the server does for sentinels; None: it has not started yet
+    find_sentinel_trouble: Callable[[], tuple[str, ...]] = tuple  # what is wrong with its own sentinel
+    webhooks: Webhooks | None = None  # None: there are none
 
 
 class MetricsOptions(Struct, frozen=True):
@@ -74,4 +96,5 @@ class Context(Struct, frozen=True):
     metrics: MetricsOptions = MetricsOptions()
     tenancy: Tenancy = Tenancy()
     browsers: BrowserRules = BrowserRules()
+    events: EventOptions = field(default_factory=EventOptions)
     outgoing: OutgoingBytes = field(default_factory=OutgoingBytes)

@@ -9,6 +9,7 @@ import asyncio
 from typing import Final
 
 import msgspec
+from msgspec import UNSET
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -31,9 +32,10 @@ def routes(context: Context) -> list[Route]:
     async def ready(_: Request) -> Response:
         """Answer whether the server can take reads and writes, and if not, why."""
         reasons = await find_reasons(context)
+        warnings = find_warnings(context) or UNSET
         if reasons:
-            return _answer(ReadinessBody("notReady", reasons), 503)
-        return _answer(ReadinessBody("ready"))
+            return _answer(ReadinessBody("notReady", reasons, warnings), 503)
+        return _answer(ReadinessBody("ready", (), warnings))
 
     return [Route("/healthz", live), Route("/readyz", ready)]
 
@@ -48,6 +50,16 @@ async def find_reasons(context: Context) -> tuple[Unreadiness, ...]:
     if context.policies.version is None:
         reasons.append(Unreadiness("policy", "no policy is loaded yet"))
     return tuple(reasons)
+
+
+def find_warnings(context: Context) -> tuple[Unreadiness, ...]:
+    """Return what needs attention: the broker is another one than wanted, or takes no messages; the sentinel."""
+    events = context.events
+    found = [events.choice.warning, events.find_trouble()]
+    if context.policies.version is not None and events.choose(context.policies.rules.policies.pubsub) != events.choice:
+        found.append("the policy in force sends events elsewhere: restart this server")
+    warnings = [Unreadiness("events", message) for message in found if message]
+    return (*warnings, *(Unreadiness("sentinel", message) for message in events.find_sentinel_trouble()))
 
 
 async def _check_store(context: Context) -> str:

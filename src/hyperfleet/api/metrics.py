@@ -58,7 +58,14 @@ FLEET_UP: Final = MetricFamily(
     "1 if this scrape has the metrics of the fleet; 0 if the store was unavailable.",
 )
 
-_OF_SERVER: Final = (BUILD, POLICY, ACTIVATED, READINESS, STORE_UP)
+WEBHOOK_LAG: Final = MetricFamily(
+    "hyperfleet_webhook_lag_seconds", "gauge", "For how long the oldest change has waited to be sent.", ("webhook",)
+)
+WEBHOOK_DISABLED: Final = MetricFamily(
+    "hyperfleet_webhook_disabled", "gauge", "1 if a webhook sends nothing until it is enabled again.", ("webhook",)
+)
+
+_OF_SERVER: Final = (BUILD, POLICY, ACTIVATED, READINESS, STORE_UP, WEBHOOK_LAG, WEBHOOK_DISABLED)
 
 
 def list_families() -> list[MetricFamily]:
@@ -120,7 +127,23 @@ async def _describe_server(context: Context) -> list[Metric]:
     if (policy := context.policies.version) is not None:
         metrics.append(metric_of(POLICY, {(str(policy.version), policy.digest): 1}))
         metrics.append(metric_of(ACTIVATED, {(): policy.time.timestamp()}))
-    return metrics
+    return [*metrics, *await _describe_webhooks(context)]
+
+
+async def _describe_webhooks(context: Context) -> list[Metric]:
+    """Read how webhooks are doing, at whichever replica they are sent from; nothing without the store."""
+    if context.events.webhooks is None:
+        return []
+    try:
+        async with asyncio.timeout(_STORE_TIMEOUT):
+            found = await context.events.webhooks.statuses()
+    except (HyperFleetError, TimeoutError) as error:
+        _LOG.warning("metrics without webhooks: %s", error or "the store did not answer in time")
+        return []
+    now = context.clock.now()
+    lags: Values = {(each.webhook.name,): each.lag_seconds(now) for each in found}
+    disabled: Values = {(each.webhook.name,): float(each.state.disabled_time is not None) for each in found}
+    return [metric_of(WEBHOOK_LAG, lags), metric_of(WEBHOOK_DISABLED, disabled)]
 
 
 async def _describe_fleet(fleet: FleetFigures, scope: Scope) -> list[Metric]:

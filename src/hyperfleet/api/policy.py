@@ -72,6 +72,7 @@ class _Policy(Struct, frozen=True):
         replaced = replaced_versions(request)
         text = await read_policy_text(request, self.context.limits)
         policies = await self._compile(text, BODY)
+        self.context.policies.check(policies)
         if is_dry_run:
             return await self._check(request, text, policies, replaced)
         new = NewPolicy(digest_of(policies), text, "", "api", caller_of(request).name)
@@ -86,6 +87,7 @@ class _Policy(Struct, frozen=True):
             raise Refused(from_body(errors))
         version = await find_version(self.context, number)
         policies = await self._compile(version.text, version.name)
+        self.context.policies.check(policies)
         author = caller_of(request).name
         new = NewPolicy(digest_of(policies), version.text, "", "api", author, version.version)
         return await self._put(request, new, policies, replaced)

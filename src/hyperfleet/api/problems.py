@@ -19,7 +19,7 @@ from starlette.responses import Response
 
 from hyperfleet.aggregation import BodyProblem
 from hyperfleet.api.request_metrics import note_problem
-from hyperfleet.errors import HyperFleetError, PolicyTooExpensive
+from hyperfleet.errors import HyperFleetError, PolicyTooExpensive, RestartRequired
 from hyperfleet.services.results import Refusal
 
 MEDIA_TYPE: Final = "application/problem+json"
@@ -82,6 +82,20 @@ CATALOGUE: Final[Mapping[str, ProblemType]] = {
     "TooManyAdapters": ProblemType(
         409, "Too many adapters report on the resource", "Retire adapters that no longer report, or use fewer names."
     ),
+    "SubscriptionExists": ProblemType(
+        409, "The subscription exists with another topic", "Use another name, or delete the subscription first."
+    ),
+    "BrokerElsewhere": ProblemType(
+        409,
+        "Events go to another broker",
+        "Subscribe at the broker that `GET /pubsub` names; reading one subscription and its dead letters works here.",
+    ),
+    "UnknownMember": ProblemType(
+        409, "The caller is not a member of the sentinel", "PUT the membership again; it lasts 15 seconds."
+    ),
+    "TooManyMembers": ProblemType(
+        409, "The sentinel has too many members", "Use fewer, or a sentinel of another name."
+    ),
     "WaitFailed": ProblemType(
         409,
         "The wait failed",
@@ -109,6 +123,11 @@ CATALOGUE: Final[Mapping[str, ProblemType]] = {
     "IdempotencyKeyReused": ProblemType(
         422, "The idempotency key belongs to another request", "Use a new key for every new request."
     ),
+    "RestartRequired": ProblemType(
+        422,
+        "The block pubsub cannot change while the server runs",
+        "Leave `pubsub` as it is; or change it in the policy file and restart the server.",
+    ),
     "InvalidPolicy": ProblemType(
         422, "The policy has problems", "Correct what `errors` lists; the old one stays in force."
     ),
@@ -133,6 +152,7 @@ CATALOGUE: Final[Mapping[str, ProblemType]] = {
     "IssuerUnavailable": ProblemType(
         503, "The issuer of the token cannot be reached", "Retry; the token could not be checked."
     ),
+    "BrokerUnavailable": ProblemType(503, "The broker cannot be reached", "Retry; nothing is lost."),
     "StoreUnavailable": ProblemType(
         503, "The database cannot be reached", "Retry; a write may have happened, and repeating it is safe."
     ),
@@ -249,7 +269,7 @@ def from_http_error(error: HTTPException) -> Problem:
 
 def from_error(error: Exception) -> Problem:
     """Translate an error, without internal details."""
-    if isinstance(error, PolicyTooExpensive):
+    if isinstance(error, (PolicyTooExpensive, RestartRequired)):
         return Problem(error.code, str(error))
     code = _ERROR_CODES.get(error.code, error.code) if isinstance(error, HyperFleetError) else "InternalError"
     return from_code(code if code in CATALOGUE else "InternalError")

@@ -397,9 +397,9 @@ class LivenessBody(Struct, frozen=True, rename="camel"):
 
 
 class Unreadiness(Struct, frozen=True, rename="camel"):
-    """One reason why this server is not ready."""
+    """One reason why this server is not ready, or one warning."""
 
-    check: Literal["store", "queue", "policy"]
+    check: Literal["store", "queue", "policy", "events", "sentinel"]
     message: str
 
 
@@ -408,6 +408,10 @@ class ReadinessBody(Struct, frozen=True, rename="camel"):
 
     status: Literal["ready", "notReady"]
     reasons: Annotated[tuple[Unreadiness, ...], Meta(description="Empty when ready.")] = ()
+    warnings: Annotated[
+        tuple[Unreadiness, ...] | UnsetType,
+        Meta(description="What needs attention, though reads and writes work: events that cannot be published."),
+    ] = UNSET
 
 
 class CatalogueEntry(Struct, frozen=True, rename="camel"):

@@ -5,7 +5,7 @@ Nothing here waits in the middle of a transaction, so in one event loop transact
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Self
 
@@ -17,6 +17,8 @@ from hyperfleet.backends import memory_past as past
 from hyperfleet.backends.clock import SystemClock
 from hyperfleet.backends.memory_contents import MemoryContents, children_of, load, record_heartbeat, write
 from hyperfleet.backends.memory_history import select_history
+from hyperfleet.backends.memory_looks import MemoryLooks
+from hyperfleet.backends.memory_queues import MemoryLeases, MemoryQueues
 from hyperfleet.backends.rows import merge_adapters
 from hyperfleet.errors import StoreUnavailable
 from hyperfleet.model.report import StoredReport
@@ -32,6 +34,7 @@ from hyperfleet.ports import (
     GroupCount,
     Heartbeat,
     HistoryQuery,
+    Lease,
     LoggedEvent,
     LogReader,
     Needs,
@@ -61,6 +64,9 @@ class MemoryStore:
         self._clock = clock or SystemClock()
         self._contents = MemoryContents()
         self._claims: set[str] = set()
+        self._leases = MemoryLeases(self._clock)
+        self._queues = MemoryQueues(self._clock)
+        self._webhooks: dict[str, bytes] = {}
         self._is_open = False
 
     # opening and closing
@@ -231,8 +237,10 @@ class MemoryStore:
         """Return what a reader has not read yet, at most `limit` changes; None: there is no such reader."""
         return changes.read_next(self._opened(), name, limit)
 
-    async def advance_reader(self, name: str, expected: int, position: int) -> bool:
+    async def advance_reader(self, name: str, expected: int, position: int, lease: Lease | None = None) -> bool:
         """Move a reader forward from `expected`; False: it was not at `expected`, or would go back or past the head."""
+        if lease is not None and not self._leases.is_current(lease):
+            return False
         return changes.advance_reader(self._opened(), name, expected, position, self._clock.now())
 
     async def close_reader(self, name: str) -> bool:
@@ -242,6 +250,54 @@ class MemoryStore:
     async def drop_readers(self, max_lag: timedelta) -> tuple[LogReader, ...]:
         """Stop waiting for readers whose oldest unread change is older than `max_lag`; return those dropped now."""
         return changes.drop_readers(self._opened(), max_lag, self._clock.now())
+
+    # leases and messages
+
+    async def take_lease(self, name: str, holder: str, duration: timedelta) -> Lease | None:
+        """Take a lease or extend it; None: another holder has it."""
+        return self._leases.take(name, holder, duration)
+
+    async def release_lease(self, lease: Lease) -> None:
+        """Let another holder take a lease at once."""
+        self._leases.release(lease)
+
+    async def leases(self, prefix: str) -> tuple[Lease, ...]:
+        """Return the leases whose names begin so and that have not expired, by name."""
+        return self._leases.find(prefix)
+
+    async def store_id(self) -> str:
+        """Return what identifies this store."""
+        return "memory"
+
+    async def read_webhooks(self) -> dict[str, bytes]:
+        """Return the saved states of webhooks, by name."""
+        return dict(self._webhooks)
+
+    async def save_webhook(self, name: str, state: bytes, lease: Lease | None = None) -> bool:
+        """Save the state of a webhook; an empty one deletes it. False: the lease has got another holder since."""
+        if lease is not None and not self._leases.is_current(lease):
+            return False
+        if state:
+            self._webhooks[name] = state
+        else:
+            self._webhooks.pop(name, None)
+        return True
+
+    @property
+    def looks(self) -> MemoryLooks:
+        """Return when the sentinel looks at which resource."""
+        return MemoryLooks(self._opened(), self._clock)
+
+    @property
+    def queues(self) -> MemoryQueues:
+        """Return the queues of the in-process broker."""
+        return self._queues
+
+    def on_foreign_commit(self, callback: Callable[[], None]) -> None:
+        """Do nothing: there are no other replicas."""
+
+    def on_foreign_messages(self, callback: Callable[[], None]) -> None:
+        """Do nothing: there are no other replicas."""
 
     # time and policy
 
@@ -294,6 +350,8 @@ class MemoryStore:
 
     async def prune(self, task: Pruning, limit: int) -> int:
         """Delete up to `limit` rows of a log that are past their retention; return their number."""
+        if task.log == "keys":
+            self._leases.forget("sentinel/", self._clock.now() - task.keep)
         return past.prune(self._opened(), task, self._clock.now() - task.keep, limit)
 
 

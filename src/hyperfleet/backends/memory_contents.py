@@ -47,6 +47,7 @@ class MemoryContents(Struct):
     idempotency_records: dict[str, IdempotencyRecord] = field(default_factory=dict)
     policies: list[PolicyVersion] = field(default_factory=list)
     file_digest: str = ""  # of the last policy that came from a file
+    look_rules: str = ""  # the digest of the sentinel's rules
 
     @property
     def lowest_reader(self) -> int:
@@ -152,7 +153,7 @@ class _Writing:
         for record in self._changes.rescheduled:
             id_ = record.resource.id
             status = replace(records[id_].status, next_deadline=record.status.next_deadline)
-            records[id_] = replace(records[id_], status=status, policy_version=record.policy_version)
+            records[id_] = replace(records[id_], status=status, policy_version=record.policy_version, look=record.look)
 
     def _write_reports(self) -> None:
         records = self._contents.records

@@ -6,7 +6,8 @@ Writes, point reads, lists and claims have connections of their own, so that non
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from datetime import datetime, timedelta
 from typing import Final, Self
@@ -16,10 +17,13 @@ from msgspec.structs import replace
 from hyperfleet.backends import postgres_changes as log
 from hyperfleet.backends import postgres_past as past
 from hyperfleet.backends import postgres_policies as policies
+from hyperfleet.backends import postgres_queues as queues
 from hyperfleet.backends import postgres_reading as reading
 from hyperfleet.backends import postgres_schema as schema
 from hyperfleet.backends.postgres_connections import Connection, Connections, Timeouts
+from hyperfleet.backends.postgres_listening import Channel, listen
 from hyperfleet.backends.postgres_loading import SQL
+from hyperfleet.backends.postgres_looks import PostgresLooks
 from hyperfleet.backends.postgres_points import answer_reader, record_reader
 from hyperfleet.backends.postgres_pruning import prune
 from hyperfleet.backends.postgres_transactions import record_heartbeats, transact
@@ -36,6 +40,7 @@ from hyperfleet.ports import (
     GroupCount,
     Heartbeat,
     HistoryQuery,
+    Lease,
     LoggedEvent,
     LogReader,
     Needs,
@@ -57,6 +62,7 @@ from hyperfleet.ports import (
 )
 
 _CLAIMS: Final = 8  # connections for tasks held at once; a process has three such loops
+_MESSAGES: Final = 3  # connections for leases and queues, so that a slow consumer's pull never delays a write
 _DAY: Final = 86_400.0  # seconds; a migration of a large database may take hours
 
 # For statements that find rows by key. Their plans are made once, perhaps while the tables are empty, and must stay
@@ -69,6 +75,9 @@ _BY_KEY: Final = {
 # For lists: the best plan depends on how selective the filters are, so each is planned with its values.
 _BY_VALUE: Final = {"plan_cache_mode": "force_custom_plan"}
 _DURABLE: Final = {"synchronous_commit": "on"}  # whatever the server's default is: a commit that returns is durable
+# For leases, what is taken from queues, and positions of readers. A crash of the server may lose the last of these
+# commits: then a message is delivered again, or published again.
+_REPEATABLE: Final = {"synchronous_commit": "off"}
 
 
 class _Session:
@@ -81,11 +90,12 @@ class _Session:
         self.points = Connections(url, points, timeouts, _BY_KEY)
         self.scans = Connections(url, max(1, pool_size - writers - points), timeouts, _BY_VALUE)
         self.claims = Connections(url, _CLAIMS, timeouts)
+        self.messages = Connections(url, _MESSAGES, timeouts, _BY_KEY | _REPEATABLE)
         self.answers = answer_reader(self.points, lanes=points)
         self.records = record_reader(self.points, lanes=points)
 
     async def close(self) -> None:
-        for connections in (self.writers, self.points, self.scans, self.claims):
+        for connections in (self.writers, self.points, self.scans, self.claims, self.messages):
             await connections.close()
 
 
@@ -104,6 +114,8 @@ class PostgresStore:
         self._pool_size = pool_size
         self._timeouts = timeouts
         self._session: _Session | None = None
+        self._listeners: dict[Channel, list[Callable[[], None]]] = {"hyperfleet": [], "hyperfleet_messages": []}
+        self._listening: asyncio.Task[None] | None = None
 
     # opening and closing
 
@@ -114,9 +126,15 @@ class PostgresStore:
                 await schema.check_server(connection)
                 await schema.check_schema(connection)
             self._session = _Session(self._url, self._pool_size, self._timeouts)
+            if any(self._listeners.values()):
+                self._listen()
 
     async def close(self) -> None:
         """Finish what is running and close every connection."""
+        if self._listening is not None:
+            self._listening.cancel()
+            await asyncio.wait({self._listening})
+            self._listening = None
         session, self._session = self._session, None
         if session is not None:
             await session.close()
@@ -304,10 +322,10 @@ class PostgresStore:
         async with self._opened().points.take() as connection:
             return await log.read_next(connection, name, limit)
 
-    async def advance_reader(self, name: str, expected: int, position: int) -> bool:
+    async def advance_reader(self, name: str, expected: int, position: int, lease: Lease | None = None) -> bool:
         """Move a reader forward from `expected`; False: it was not at `expected`, or would go back or past the head."""
-        async with self._opened().writers.take() as connection:
-            return await log.advance_reader(connection, name, expected, position)
+        async with self._opened().messages.take() as connection:
+            return await log.advance_reader(connection, name, (expected, position), lease)
 
     async def close_reader(self, name: str) -> bool:
         """Delete a reader; False: there was none."""
@@ -318,6 +336,65 @@ class PostgresStore:
         """Stop waiting for readers whose oldest unread change is older than `max_lag`; return those dropped now."""
         async with self._opened().writers.take() as connection:
             return await log.drop_readers(connection, max_lag)
+
+    # leases and messages
+
+    async def take_lease(self, name: str, holder: str, duration: timedelta) -> Lease | None:
+        """Take a lease or extend it; None: another holder has it."""
+        async with self._opened().messages.take() as connection:
+            return await queues.take_lease(connection, name, holder, duration)
+
+    async def release_lease(self, lease: Lease) -> None:
+        """Let another holder take a lease at once."""
+        async with self._opened().messages.take() as connection:
+            await queues.release_lease(connection, lease)
+
+    async def leases(self, prefix: str) -> tuple[Lease, ...]:
+        """Return the leases whose names begin so and that have not expired, by name."""
+        async with self._opened().messages.take() as connection:
+            return await queues.read_leases(connection, prefix)
+
+    async def store_id(self) -> str:
+        """Return what identifies this database; the same for all replicas."""
+        async with self._opened().messages.take() as connection:
+            return str(await connection.fetchval(SQL["read_store_id"]))
+
+    async def read_webhooks(self) -> dict[str, bytes]:
+        """Return the saved states of webhooks, by name."""
+        async with self._opened().messages.take() as connection:
+            return await queues.read_webhooks(connection)
+
+    async def save_webhook(self, name: str, state: bytes, lease: Lease | None = None) -> bool:
+        """Save the state of a webhook; an empty one deletes it. False: the lease has got another holder since."""
+        async with self._opened().messages.take() as connection:
+            return await queues.save_webhook(connection, name, state, lease)
+
+    @property
+    def queues(self) -> queues.PostgresQueues:
+        """Return the queues of the in-process broker."""
+        session = self._opened()
+        return queues.PostgresQueues(session.messages.take, session.writers.take)
+
+    @property
+    def looks(self) -> PostgresLooks:
+        """Return when the sentinel looks at which resource."""
+        return PostgresLooks(self._opened().messages.take)
+
+    def on_foreign_commit(self, callback: Callable[[], None]) -> None:
+        """Call back soon after each commit of any replica, while the store is open."""
+        self._add_listener("hyperfleet", callback)
+
+    def on_foreign_messages(self, callback: Callable[[], None]) -> None:
+        """Call back soon after any replica has added messages to a queue, while the store is open."""
+        self._add_listener("hyperfleet_messages", callback)
+
+    def _add_listener(self, channel: Channel, callback: Callable[[], None]) -> None:
+        self._listeners[channel].append(callback)
+        if self._session is not None and self._listening is None:
+            self._listen()
+
+    def _listen(self) -> None:
+        self._listening = asyncio.create_task(listen(self._url, self._timeouts, self._listeners))
 
     # time and policy
 

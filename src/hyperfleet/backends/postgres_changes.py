@@ -27,6 +27,7 @@ from hyperfleet.ports import (
     ChangePage,
     ChangeQuery,
     CurrentCounts,
+    Lease,
     LogReader,
     Query,
     ReaderPage,
@@ -141,9 +142,10 @@ async def read_next(connection: Connection, name: str, limit: int) -> ReaderPage
     return None
 
 
-async def advance_reader(connection: Connection, name: str, expected: int, position: int) -> bool:
-    """Move a reader forward from a position."""
-    done = await connection.execute(SQL["advance_reader"], name, expected, position)
+async def advance_reader(connection: Connection, name: str, span: tuple[int, int], lease: Lease | None) -> bool:
+    """Move a reader forward from the first position of a span to the second."""
+    holding = (None, None, None) if lease is None else (lease.name, lease.epoch, lease.holder)
+    done = await connection.execute(SQL["advance_reader"], name, *span, *holding)
     return bool(done == "UPDATE 1")
 
 

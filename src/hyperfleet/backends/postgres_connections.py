@@ -23,7 +23,7 @@ _UNAVAILABLE: Final = ("08", "28", "3D", "53", "57", "58", "25006", "25P03", "XX
 
 SNAPSHOT: Final = "begin isolation level repeatable read read only"  # all statements see what the first one saw
 
-_DRIVER_ERRORS: Final = (
+DRIVER_ERRORS: Final = (
     asyncpg.PostgresError,
     asyncpg.InterfaceError,
     asyncpg.InternalClientError,
@@ -112,7 +112,7 @@ class Connections:
             except asyncio.CancelledError:
                 connection.terminate()  # the server may still run a cancelled statement
                 raise
-            except _DRIVER_ERRORS as error:
+            except DRIVER_ERRORS as error:
                 if not isinstance(error, asyncpg.PostgresError):
                     connection.terminate()  # not an answer of the server: the state of the connection is unknown
                 if (meaning := translate(error)) is None:
@@ -155,7 +155,7 @@ class Connections:
                 command_timeout=self._timeouts.statement + self._timeouts.connect,
                 server_settings=self._settings,
             )
-        except _DRIVER_ERRORS as error:
+        except DRIVER_ERRORS as error:
             raise StoreUnavailable(f"cannot connect to PostgreSQL: {_text_of(error)}") from error
         return connection
 

@@ -8,10 +8,10 @@ from typing import Any, Final
 from msgspec.structs import astuple, replace
 
 from hyperfleet.backends.postgres_connections import Connection
-from hyperfleet.backends.rows import decode_report, decode_resource, decode_status
+from hyperfleet.backends.rows import decode_looks, decode_report, decode_resource, decode_status
 from hyperfleet.backends.statements import load_statements
 from hyperfleet.model.report import StoredReport
-from hyperfleet.ports import IdempotencyRecord, Loaded, NameKey, Needs, Record
+from hyperfleet.ports import IdempotencyRecord, Loaded, LookPlan, NameKey, Needs, Record
 
 SQL: Final = load_statements("postgres")
 
@@ -54,6 +54,7 @@ def record_of(row: Any) -> Record:
         row["answer"],
         row["revision"],
         row["policy_version"],
+        LookPlan(row["look_at"], decode_looks(row["look_history"])),
     )
 
 

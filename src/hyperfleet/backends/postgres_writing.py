@@ -15,7 +15,7 @@ from typing import Final
 from hyperfleet.backends.past import encode_facets
 from hyperfleet.backends.postgres_connections import Connection
 from hyperfleet.backends.postgres_loading import SQL
-from hyperfleet.backends.rows import counts_in_order, encode, in_micros, severity_of
+from hyperfleet.backends.rows import counts_in_order, encode, encode_looks, in_micros, severity_of
 from hyperfleet.errors import Contended
 from hyperfleet.model.report import StoredReport
 from hyperfleet.ports import WriteSet
@@ -96,11 +96,14 @@ class Rows:
                 status.next_deadline,
                 record.policy_version,
                 places.get(id_),
+                record.look.at,
+                encode_looks(record.look.history),
             )
 
     def rescheduled(self) -> Iterator[Row]:
         for record in self._changes.rescheduled:
-            yield record.resource.id, record.status.next_deadline, record.policy_version
+            look = record.look.at, encode_looks(record.look.history)
+            yield record.resource.id, record.status.next_deadline, record.policy_version, *look
 
     def reports(self) -> Iterator[Row]:
         for id_, stored in self._changes.reports:
@@ -228,6 +231,8 @@ class Rows:
                 record.answer,
                 encode(resource).decode(),
                 encode(status).decode(),
+                record.look.at,
+                encode_looks(record.look.history),
             )
 
     def first_facets(self) -> Iterator[Row]:

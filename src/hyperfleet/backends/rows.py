@@ -18,6 +18,7 @@ from hyperfleet.model.report import StoredReport
 from hyperfleet.model.resource import Resource
 from hyperfleet.model.status import Status
 from hyperfleet.ports import AdapterRecord, CauseKind, RecordedTransition, StatusCause
+from hyperfleet.sentinel.schedule import NO_LOOKS, LookHistory
 
 # The counters of an adapter: their names in `AdapterCounts`, and their columns in `adapters`.
 COUNTERS: Final[Mapping[str, str]] = {
@@ -33,10 +34,12 @@ COUNTERS: Final[Mapping[str, str]] = {
 encode: Final = msgspec.json.Encoder().encode
 decode_resource: Final = msgspec.json.Decoder(Resource).decode
 decode_status: Final = msgspec.json.Decoder(Status).decode
+_decode_looks: Final = msgspec.json.Decoder(LookHistory).decode
 _decode_report: Final = msgspec.json.Decoder(StoredReport).decode
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
+FIRST_INSTANT: Final = _EPOCH  # before anything that is stored
 
 
 def to_micros(instant: datetime) -> int:
@@ -61,6 +64,16 @@ def decode_report(
     return replace(
         _decode_report(body), effective_time=effective_time, last_heard=last_heard, digest=digest, is_calm=is_calm
     )
+
+
+def encode_looks(history: LookHistory) -> str | None:
+    """Encode what is remembered of looks; None: nothing."""
+    return None if history == NO_LOOKS else encode(history).decode()
+
+
+def decode_looks(text: str | None) -> LookHistory:
+    """Decode what is remembered of looks."""
+    return NO_LOOKS if text is None else _decode_looks(text)
 
 
 def phase_of(severity: int) -> Phase:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import closing
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -18,6 +18,7 @@ from typing import Final
 from hyperfleet.backends import sqlite_changes as log
 from hyperfleet.backends import sqlite_past as past
 from hyperfleet.backends import sqlite_policies as policies
+from hyperfleet.backends import sqlite_queues as queues
 from hyperfleet.backends import sqlite_reading as reading
 from hyperfleet.backends.clock import SystemClock
 from hyperfleet.backends.file_claim import FileClaim
@@ -33,6 +34,7 @@ from hyperfleet.backends.sqlite_connection import (
 )
 from hyperfleet.backends.sqlite_heartbeats import record
 from hyperfleet.backends.sqlite_loading import load
+from hyperfleet.backends.sqlite_looks import SqliteLooks
 from hyperfleet.backends.sqlite_pruning import prune
 from hyperfleet.backends.sqlite_session import Session
 from hyperfleet.backends.sqlite_writing import write
@@ -50,6 +52,7 @@ from hyperfleet.ports import (
     GroupCount,
     Heartbeat,
     HistoryQuery,
+    Lease,
     LoggedEvent,
     LogReader,
     Needs,
@@ -258,9 +261,10 @@ class SqliteStore:
         """Return what a reader has not read yet, at most `limit` changes; None: there is no such reader."""
         return await self._opened().scan(log.read_next, name, limit)
 
-    async def advance_reader(self, name: str, expected: int, position: int) -> bool:
+    async def advance_reader(self, name: str, expected: int, position: int, lease: Lease | None = None) -> bool:
         """Move a reader forward from `expected`; False: it was not at `expected`, or would go back or past the head."""
-        return await self._opened().write(log.advance_reader, name, expected, position, self._clock.now())
+        async with self._opened().writing(is_durable=False) as connection:
+            return log.advance_reader(connection, name, (expected, position), self._clock.now(), lease)
 
     async def close_reader(self, name: str) -> bool:
         """Delete a reader; False: there was none."""
@@ -269,6 +273,48 @@ class SqliteStore:
     async def drop_readers(self, max_lag: timedelta) -> tuple[LogReader, ...]:
         """Stop waiting for readers whose oldest unread change is older than `max_lag`; return those dropped now."""
         return await self._opened().write(log.drop_readers, max_lag, self._clock.now())
+
+    # leases and messages
+
+    async def take_lease(self, name: str, holder: str, duration: timedelta) -> Lease | None:
+        """Take a lease or extend it; None: another holder has it."""
+        return await queues.take_lease(self._opened(), name, holder, duration, self._clock.now())
+
+    async def release_lease(self, lease: Lease) -> None:
+        """Let another holder take a lease at once."""
+        await queues.release_lease(self._opened(), lease)
+
+    async def leases(self, prefix: str) -> tuple[Lease, ...]:
+        """Return the leases whose names begin so and that have not expired, by name."""
+        return await self._opened().scan(queues.read_leases, prefix, self._clock.now())
+
+    async def store_id(self) -> str:
+        """Return what identifies this database."""
+        return await self._opened().scan(queues.read_store_id)
+
+    async def read_webhooks(self) -> dict[str, bytes]:
+        """Return the saved states of webhooks, by name."""
+        return await self._opened().scan(queues.read_webhooks)
+
+    async def save_webhook(self, name: str, state: bytes, lease: Lease | None = None) -> bool:
+        """Save the state of a webhook; an empty one deletes it. False: the lease has got another holder since."""
+        return await queues.save_webhook(self._opened(), name, state, lease)
+
+    @property
+    def looks(self) -> SqliteLooks:
+        """Return when the sentinel looks at which resource."""
+        return SqliteLooks(self._opened, self._clock)
+
+    @property
+    def queues(self) -> queues.SqliteQueues:
+        """Return the queues of the in-process broker."""
+        return queues.SqliteQueues(self._opened, self._clock)
+
+    def on_foreign_commit(self, callback: Callable[[], None]) -> None:
+        """Do nothing: SQLite does not tell of commits of other processes."""
+
+    def on_foreign_messages(self, callback: Callable[[], None]) -> None:
+        """Do nothing: SQLite does not tell of commits of other processes."""
 
     # time and policy
 

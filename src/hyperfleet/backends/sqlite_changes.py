@@ -29,6 +29,7 @@ from hyperfleet.ports import (
     ChangePage,
     ChangeQuery,
     CurrentCounts,
+    Lease,
     LogReader,
     Query,
     ReaderPage,
@@ -158,11 +159,12 @@ def read_next(connection: sqlite3.Connection, name: str, limit: int) -> ReaderPa
     return None
 
 
-def advance_reader(connection: sqlite3.Connection, name: str, expected: int, position: int, now: datetime) -> bool:
-    """Move a reader forward from a position."""
-    with transaction(connection):
-        parameters = (name, expected, position, to_micros(now))
-        return connection.execute(SQL["advance_reader"], parameters).rowcount > 0
+def advance_reader(
+    connection: sqlite3.Connection, name: str, span: tuple[int, int], now: datetime, lease: Lease | None
+) -> bool:
+    """Move a reader forward from the first position of a span to the second."""
+    holding = (None, None, None) if lease is None else (lease.name, lease.epoch, lease.holder)
+    return connection.execute(SQL["advance_reader"], (name, *span, to_micros(now), *holding)).rowcount > 0
 
 
 def close_reader(connection: sqlite3.Connection, name: str) -> bool:

@@ -26,7 +26,9 @@ _CONVERSION_SQL: Final = load_statements("sqlite", "conversions")
 _BUSY_TIMEOUT: Final = 10_000  # ms that a writer waits for writers of other processes; a transaction takes milliseconds
 _PAGE_SIZE: Final = 4096  # a report row fits into one page
 _CHECKPOINT: Final = 64_000  # pages of log at which a commit checkpoints: a limit, if the checkpointer fails
-_FULL: Final = 2  # `pragma synchronous`: a commit is on the disk when it returns
+# `pragma synchronous`: a commit is on the disk when it returns, or with the next one that is.
+_FULL: Final = 2
+_NORMAL: Final = 1
 _CONTENTION: Final = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 _FORBIDDEN: Final = {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM}
 _DUPLICATES: Final = {sqlite3.SQLITE_CONSTRAINT_UNIQUE, sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY}
@@ -82,11 +84,16 @@ def set_waiting(connection: sqlite3.Connection, *, is_waiting: bool = True) -> N
     connection.execute(f"pragma busy_timeout = {_BUSY_TIMEOUT if is_waiting else 0}")
 
 
+def set_flushing(connection: sqlite3.Connection, *, is_flushing: bool = True) -> None:
+    """Make the commits of a connection return when they are on the disk, or before; not within a transaction."""
+    connection.execute(f"pragma synchronous = {_FULL if is_flushing else _NORMAL}")
+
+
 def make_durable(connection: sqlite3.Connection, path: Path) -> None:
     """Switch to write-ahead logging with a flush at each commit, and check that both took effect."""
     connection.execute(f"pragma page_size = {_PAGE_SIZE}")  # takes effect only while the file is empty
     mode = _log_ahead(connection)
-    connection.execute(f"pragma synchronous = {_FULL}")
+    set_flushing(connection)
     connection.execute(f"pragma wal_autocheckpoint = {_CHECKPOINT}")
     (level,) = connection.execute("pragma synchronous").fetchone()
     if mode != "wal" or level != _FULL:

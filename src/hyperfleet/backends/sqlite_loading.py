@@ -10,10 +10,10 @@ from typing import Any, Final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from hyperfleet.backends.rows import decode_report, decode_resource, decode_status, encode, from_micros
+from hyperfleet.backends.rows import decode_looks, decode_report, decode_resource, decode_status, encode, from_micros
 from hyperfleet.backends.sqlite_connection import SQL
 from hyperfleet.model.report import StoredReport
-from hyperfleet.ports import Clock, IdempotencyRecord, Loaded, NameKey, Needs, Record
+from hyperfleet.ports import Clock, IdempotencyRecord, Loaded, LookPlan, NameKey, Needs, Record
 
 _READ_RECORDS: Final = SQL["read_records"]
 _READ_REPORTS: Final = SQL["read_reports"]
@@ -75,9 +75,10 @@ def make_report(body: bytes, effective: int, heard: int, digest: bytes, is_calm:
 
 def make_record(columns: Sequence[Any], reports: Mapping[str, StoredReport]) -> Record:
     """Make a record of the columns that statements select, and of its reports."""
-    revision, wake_at, policy_version, answer, status, resource = columns
+    revision, wake_at, policy_version, answer, status, resource, look_at, history = columns
     current = replace(decode_status(status), next_deadline=_instant(wake_at))
-    return Record(decode_resource(resource), current, reports, answer, revision, policy_version)
+    look = LookPlan(_instant(look_at), decode_looks(history))
+    return Record(decode_resource(resource), current, reports, answer, revision, policy_version, look)
 
 
 def _instant(micros: int | None) -> datetime | None:

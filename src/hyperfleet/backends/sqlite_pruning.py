@@ -38,6 +38,8 @@ async def prune(session: Session, task: Pruning, cutoff: datetime, limit: int) -
     """Delete up to `limit` rows of a log that are older than `cutoff`; return their number."""
     match task.log:
         case "keys":
+            if members := await session.scan(_find_old_members, cutoff):
+                await session.write(_delete, SQL["forget_member"], members)
             rows = await session.scan(_find_old, task.log, cutoff, limit)
             return await session.write(_delete, SQL["prune_keys"], rows)
         case "transitions":
@@ -56,6 +58,10 @@ async def _walk_on(session: Session, log: WalkedLog, cutoff: datetime, limit: in
 
 def _find_old(connection: sqlite3.Connection, log: str, cutoff: datetime, limit: int) -> Sequence[Any]:
     return connection.execute(SQL[f"prunable_{log}"], (to_micros(cutoff), limit)).fetchall()
+
+
+def _find_old_members(connection: sqlite3.Connection, cutoff: datetime) -> Sequence[Any]:
+    return connection.execute(SQL["find_old_members"], (to_micros(cutoff),)).fetchall()
 
 
 def _delete(connection: sqlite3.Connection, statement: str, rows: Sequence[tuple[int | str]]) -> int:

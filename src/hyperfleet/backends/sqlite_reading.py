@@ -66,8 +66,8 @@ def read_record(
     rows = connection.execute(_READ_RECORD, (id_, kind, parent_id, tenants_of(scope))).fetchall()
     if not rows:
         return None
-    reports = {row[6]: make_report(*row[7:]) for row in rows if row[6] is not None}
-    return make_record(rows[0][:6], reports)
+    reports = {row[8]: make_report(*row[9:]) for row in rows if row[8] is not None}
+    return make_record(rows[0][:8], reports)
 
 
 def read_some(connection: sqlite3.Connection, ids: Collection[str], scope: Scope) -> tuple[Record, ...]:

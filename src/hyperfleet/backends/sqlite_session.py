@@ -13,11 +13,19 @@ import time
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, asynccontextmanager
+from functools import partial
 from pathlib import Path
-from typing import Concatenate, Final, ParamSpec, Self, TypeVar
+from typing import Any, Concatenate, Final, ParamSpec, Self, TypeVar
 
 from hyperfleet.backends.sqlite_checkpoint import Checkpointer
-from hyperfleet.backends.sqlite_connection import connect, make_durable, migrate, set_waiting, translating
+from hyperfleet.backends.sqlite_connection import (
+    connect,
+    make_durable,
+    migrate,
+    set_flushing,
+    set_waiting,
+    translating,
+)
 from hyperfleet.ports import Clock
 
 P = ParamSpec("P")
@@ -65,8 +73,11 @@ class Session:
             return session
 
     @asynccontextmanager
-    async def writing(self) -> AsyncIterator[sqlite3.Connection]:
+    async def writing(self, *, is_durable: bool = True) -> AsyncIterator[sqlite3.Connection]:
         """Begin a transaction, let the caller run its statements, and commit; roll back on errors.
+
+        One that is not durable is not flushed: if the machine loses power, it may be lost, but only together with all
+        that were committed after it.
 
         Only what may wait is done in the thread that writes: the commit, unless those before it were quick, and, if
         another process is writing, the begin. Its jobs run in their order, so a caller that is cancelled leaves nothing
@@ -75,20 +86,23 @@ class Session:
         async with self._turn:
             try:
                 with translating(self._path):
-                    is_begun = not self._is_behind and _begin_at_once(self._writer)
+                    is_begun = not self._is_behind and _begin_at_once(self._writer, is_durable=is_durable)
                 if not is_begun:
-                    await self._run(_begin)
+                    await self._run(partial(_begin, is_durable=is_durable))
                 self._is_behind = False
                 with translating(self._path):
                     yield self._writer
-                await self._commit()
+                await self._commit(is_durable=is_durable)
             except BaseException:
                 self._is_behind = True
                 self._writing.submit(_roll_back, self._writer)
                 raise
 
-    async def _commit(self) -> None:
-        if self._commit_time < _QUICK:
+    async def _commit(self, *, is_durable: bool) -> None:
+        if not is_durable:
+            with translating(self._path):
+                self._writer.execute("commit")
+        elif self._commit_time < _QUICK:
             with translating(self._path):
                 self._time_commit(self._writer)
         else:
@@ -113,6 +127,7 @@ class Session:
         def run() -> T:
             with translating(self._path):
                 set_waiting(self._writer)
+                set_flushing(self._writer)
                 try:
                     return job(self._writer, *args, **kwargs)
                 finally:
@@ -126,6 +141,11 @@ class Session:
                 raise
             self.checkpointer.notice()
             return result
+
+    def look(self, statement: str, *parameters: object) -> Any:
+        """Return the first row of a point read, in the event loop; None: there is none."""
+        with translating(self._path):
+            return self.point.execute(statement, parameters).fetchone()
 
     async def scan(self, job: Callable[Concatenate[sqlite3.Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a function with a reading connection, as soon as one is free."""
@@ -161,8 +181,9 @@ class Session:
         self.checkpointer.close_file()
 
 
-def _begin_at_once(connection: sqlite3.Connection) -> bool:
+def _begin_at_once(connection: sqlite3.Connection, *, is_durable: bool) -> bool:
     """Begin a transaction, unless another process has one."""
+    set_flushing(connection, is_flushing=is_durable)
     try:
         connection.execute("begin immediate")
     except sqlite3.OperationalError as error:
@@ -172,8 +193,9 @@ def _begin_at_once(connection: sqlite3.Connection) -> bool:
     return True
 
 
-def _begin(connection: sqlite3.Connection) -> None:
+def _begin(connection: sqlite3.Connection, *, is_durable: bool) -> None:
     """Begin a transaction as soon as those of other processes have ended."""
+    set_flushing(connection, is_flushing=is_durable)
     set_waiting(connection)
     try:
         connection.execute("begin immediate")

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Final
 
 from hyperfleet.backends.past import encode_facets
-from hyperfleet.backends.rows import counts_in_order, encode, in_micros, severity_of, to_micros
+from hyperfleet.backends.rows import counts_in_order, encode, encode_looks, in_micros, severity_of, to_micros
 from hyperfleet.backends.sqlite_connection import SQL
 from hyperfleet.backends.sqlite_loading import LoadedRows
 from hyperfleet.model.report import StoredReport
@@ -74,6 +74,8 @@ class _Writing:
                 _micros(record.status.next_deadline),
                 record.policy_version,
                 record.answer,
+                _micros(record.look.at),
+                encode_looks(record.look.history),
             )
 
     def first_records(self) -> Iterator[Row]:
@@ -96,6 +98,13 @@ class _Writing:
             id_ = record.resource.id
             if _place(record) != _place(self._found.records[id_]):
                 yield *_place(record), self._found.numbers[id_]
+
+    def looks(self) -> Iterator[Row]:
+        """Yield the next looks of the sentinel, if they changed."""
+        for record in (*self._changes.updated, *self._changes.rescheduled):
+            id_ = record.resource.id
+            if record.look != self._found.records[id_].look:
+                yield _micros(record.look.at), encode_looks(record.look.history), self._found.numbers[id_]
 
     def reports(self) -> Iterator[Row]:
         for id_, stored in self._changes.reports:
@@ -229,6 +238,7 @@ _STEPS: Final[tuple[tuple[str, Callable[[_Writing], Iterator[Row]]], ...]] = (
     (SQL["update_answer"], _Writing.answers),
     (SQL["update_status"], _Writing.statuses),
     (SQL["update_place"], _Writing.places),
+    (SQL["update_look"], _Writing.looks),
     (SQL["retire_report"], _Writing.retired),
     (SQL["retire_body"], _Writing.retired),
     (SQL["save_report"], _Writing.reports),

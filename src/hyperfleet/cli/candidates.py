@@ -104,6 +104,11 @@ def _complete_contexts(session: CliSession, context: click.Context, prefix: str)
     return read_config(locate(session.environment)).contexts
 
 
+def _complete_subscriptions(session: CliSession, context: click.Context, prefix: str) -> Iterable[str]:
+    with session.open_for_completion() as fleet:
+        return [each.name for each in fleet.subscriptions()]
+
+
 def _complete_phases(session: CliSession, context: click.Context, prefix: str) -> Iterable[str]:
     from hyperfleet.model.phase import PHASES
 
@@ -126,7 +131,11 @@ _Find = Callable[["CliSession", click.Context, str], Iterable[str]]
 _ARGUMENTS: Final[Mapping[tuple[str, str], _Find]] = {
     ("", "what"): _complete_resources,
     ("label", "words"): _complete_resources,
+    ("reconcile", "what"): _complete_resources,
     ("top", "adapters"): _complete_adapters,
+    ("dead-letters", "name"): _complete_subscriptions,
+    ("replay", "name"): _complete_subscriptions,
+    ("unsubscribe", "name"): _complete_subscriptions,
     ("use-context", "name"): _complete_contexts,
     ("set-context", "name"): _complete_contexts,
     ("set-token", "name"): _complete_contexts,
@@ -141,4 +150,5 @@ _OPTIONS: Final[Mapping[str, _Find]] = {
     "phase": _complete_phases,
     "where": _complete_conditions,
     "selector": _complete_labels,
+    "take": _complete_subscriptions,
 }

@@ -71,6 +71,11 @@ QUESTIONS: Final = (
         "--no-buffer '{api}/clusters?watch=true&fields=name,status.phase'",
     ),
     TourQuestion(
+        "What are adapters told, as it happens?",
+        "pubsub listen",
+        "-X PUT '{api}/subscriptions/tour' -H 'Content-Type: application/json' -d '{{}}'",
+    ),
+    TourQuestion(
         "What would change if hypershift were not required?",
         "rules simulate -f {policy}",
         "-X POST '{api}/policy:simulate' -H 'Content-Type: application/yaml' --data-binary @{policy}",

@@ -168,9 +168,11 @@ def _check(flags: dict[str, str | None], config: str | None) -> int:
 def _check_files(settings: Settings) -> None:
     """Read the files of the settings, as a start would; print warnings, and raise all errors together."""
     from hyperfleet import bootstrap
+    from hyperfleet.event_system import check_webhook_files
 
     problems: list[DocumentProblem] = []
-    for look in (_check_policy, bootstrap.spec_checker, bootstrap.build_authenticator, _check_tls):
+    checks = (bootstrap.spec_checker, bootstrap.build_authenticator, check_webhook_files)
+    for look in (_check_policy, *checks, _check_tls):
         try:
             look(settings)
         except DocumentError as error:

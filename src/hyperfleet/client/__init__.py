@@ -25,6 +25,7 @@ from hyperfleet.client.answers.fleet import (
     TrendPoint,
 )
 from hyperfleet.client.answers.past import Diff, Difference, HistoryEntry, MovedSubject, ResourceTransitions
+from hyperfleet.client.answers.pubsub import DeadLetter, PubSub, Subscription
 from hyperfleet.client.answers.report import (
     AdapterProgress,
     AdapterReport,
@@ -42,11 +43,13 @@ from hyperfleet.client.answers.resource import (
     Metadata,
     NodePool,
     Page,
+    ReconcileRequested,
     Resource,
     Status,
     WatchEvent,
 )
 from hyperfleet.client.answers.simulation import Simulation, SimulationProgress
+from hyperfleet.client.answers.webhook import Webhook, WebhookCause, WebhookTest
 from hyperfleet.client.errors import (
     Ambiguous,
     ApiError,
@@ -71,9 +74,11 @@ from hyperfleet.client.errors import (
 )
 from hyperfleet.client.fleet import AsyncFleet, AsyncReporter, Fleet, Reporter
 from hyperfleet.client.query import Filters, ListOptions, Moves
+from hyperfleet.client.receiving import AsyncReceivedEvent, ReceivedEvent, SubscribeOptions
 from hyperfleet.client.reporting import BatchReport, ConditionResult, ReportFields
 from hyperfleet.client.resources import AsyncResources, Resources
 from hyperfleet.client.runtime import ClientRuntime
+from hyperfleet.events.received import Event, Poison
 
 __all__ = [
     "Adapter",
@@ -84,6 +89,7 @@ __all__ = [
     "ApiError",
     "Applied",
     "AsyncFleet",
+    "AsyncReceivedEvent",
     "AsyncReporter",
     "AsyncResources",
     "BadConnection",
@@ -96,9 +102,11 @@ __all__ = [
     "ConditionResult",
     "Conflict",
     "ConnectionFailed",
+    "DeadLetter",
     "Diff",
     "Difference",
     "ErrorDetail",
+    "Event",
     "ExplainedAdapter",
     "ExplainedCondition",
     "Explanation",
@@ -120,14 +128,18 @@ __all__ = [
     "NotFound",
     "Outcome",
     "Page",
+    "Poison",
     "Policy",
     "PolicyCheck",
     "PolicyVersion",
     "PreconditionFailed",
     "ProblemDocument",
     "Problems",
+    "PubSub",
     "RateLimited",
     "Readiness",
+    "ReceivedEvent",
+    "ReconcileRequested",
     "Remedies",
     "ReportFields",
     "Reporter",
@@ -139,6 +151,8 @@ __all__ = [
     "Simulation",
     "SimulationProgress",
     "Status",
+    "SubscribeOptions",
+    "Subscription",
     "Summary",
     "Term",
     "TrendPoint",
@@ -148,4 +162,7 @@ __all__ = [
     "WaitFailed",
     "WaitTimeout",
     "WatchEvent",
+    "Webhook",
+    "WebhookCause",
+    "WebhookTest",
 ]

@@ -24,6 +24,7 @@ from hyperfleet.client.answers.past import ResourceTransitions
 from hyperfleet.client.answers.report import AdapterProgress, BatchResult, FailedAdapter, Outcome
 from hyperfleet.client.answers.resource import Cluster, NodePool, PageAnswer, Resource, WatchEvent
 from hyperfleet.client.answers.simulation import Simulation, SimulationProgress
+from hyperfleet.client.answers.webhook import Webhook, WebhookTest
 from hyperfleet.client.effects import ApiRequest, Feed, Flow, Pause
 from hyperfleet.client.endpoint import ClientOptions, ServerEndpoint, find_endpoint
 from hyperfleet.client.errors import ApiError, ConnectionFailed, FleetError
@@ -36,13 +37,15 @@ from hyperfleet.client.query import Filters, Moment, Moves, query_of
 from hyperfleet.client.reporting import BatchReport, ReportFields
 from hyperfleet.client.resources import AsyncResources, Resources
 from hyperfleet.client.runtime import REAL
+from hyperfleet.client.sentinels import SentinelOperations
+from hyperfleet.client.subscriptions import AsyncSubscribing, Subscribing
 from hyperfleet.client.transport import AsyncLink, Link, connect, connect_async
 from hyperfleet.client.waiting import VersionCallback
 from hyperfleet.client.watching import Watch, read_result
 from hyperfleet.model.kind import Kind
 
 
-class FleetOperations(Face):
+class FleetOperations(SentinelOperations):
     """The operations that are not about resources of one kind."""
 
     # ── reporting ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -206,6 +209,31 @@ class FleetOperations(Face):
         result = yield from _read_result(request, self._retry, see)
         return decode_part(Simulation, result.data)
 
+    # ── webhooks ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+    @operation
+    def webhooks(self) -> Flow[tuple[Webhook, ...]]:
+        """List the webhooks of the server, and how they are doing; for administrators of the whole fleet."""
+        page = yield from fetch(PageAnswer, ApiRequest("GET", f"{BASE}/webhooks"), self._retry)
+        return tuple([decode_part(Webhook, raw) for raw in page.items])
+
+    @operation
+    def webhook(self, name: str) -> Flow[Webhook]:
+        """Read one webhook."""
+        return (yield from fetch(Webhook, ApiRequest("GET", f"{BASE}/webhooks/{quote_segment(name)}"), self._retry))
+
+    @operation
+    def test_webhook(self, name: str) -> Flow[WebhookTest]:
+        """Send a test message to the receiver of a webhook, and return what it answered; without retries."""
+        request = ApiRequest("POST", f"{BASE}/webhooks/{quote_segment(name)}:test")
+        return (yield from fetch(WebhookTest, request, self._no_retry))
+
+    @operation
+    def enable_webhook(self, name: str) -> Flow[Webhook]:
+        """Let a disabled webhook send again."""
+        request = ApiRequest("POST", f"{BASE}/webhooks/{quote_segment(name)}:enable")
+        return (yield from fetch(Webhook, request, self._retry))
+
     # ── the server ───────────────────────────────────────────────────────────────────────────────────────────────
 
     @operation
@@ -289,7 +317,7 @@ def _prepare(server: str | None, options: ClientOptions) -> tuple[ServerEndpoint
     return find_endpoint(server, options), retry
 
 
-class Fleet(FleetOperations, SyncFace):
+class Fleet(FleetOperations, Subscribing):
     """A fleet, for synchronous code. Several threads may use it; close it, or use it in a `with` block."""
 
     def __init__(self, server: str | None = None, **options: Unpack[ClientOptions]) -> None:
@@ -327,7 +355,7 @@ class Fleet(FleetOperations, SyncFace):
         self.close()
 
 
-class AsyncFleet(FleetOperations, AsyncFace):
+class AsyncFleet(FleetOperations, AsyncSubscribing):
     """A fleet, for asynchronous code; close it with `aclose`, or use it in an `async with` block."""
 
     def __init__(self, server: str | None = None, **options: Unpack[ClientOptions]) -> None:

@@ -14,7 +14,7 @@ from hyperfleet.client.answers.explanation import Explanation
 from hyperfleet.client.answers.fleet import Summary
 from hyperfleet.client.answers.past import Diff, HistoryEntry
 from hyperfleet.client.answers.report import AdapterReport, Reports
-from hyperfleet.client.answers.resource import Applied, Page, PageAnswer, R, WatchEvent
+from hyperfleet.client.answers.resource import Applied, Page, PageAnswer, R, ReconcileRequested, WatchEvent
 from hyperfleet.client.effects import ApiRequest, Feed, Flow, Query, Reply
 from hyperfleet.client.errors import Ambiguous, ApiError, Conflict, NotFound, PreconditionFailed
 from hyperfleet.client.exchange import JSON, decode, decode_part, exchange, failure_of, fetch
@@ -318,6 +318,21 @@ class ResourceOperations(Face, Generic[R]):
         path = yield from self._locate(subject, parent)
         body = msgspec.json.encode({"reason": reason})
         yield from self._remove(ApiRequest("POST", f"{path}/force-delete", (), JSON, body))
+
+    @operation
+    def reconcile(self, subject: ResourceLike, *, parent: ResourceLike | None = None) -> Flow[ReconcileRequested]:
+        """Ask the adapters of a resource to look at it again; returns when the event is in the log."""
+        path = yield from self._locate(subject, parent)
+        request = ApiRequest("POST", f"{path}:reconcile")
+        return (yield from fetch(ReconcileRequested, request, self._retry))
+
+    @operation
+    def reconcile_all(
+        self, *, parent: ResourceLike | None = None, **filters: Unpack[Filters]
+    ) -> Flow[ReconcileRequested]:
+        """Ask the adapters of all matching resources to look at them again, with one request."""
+        request = ApiRequest("POST", f"{self._above(parent)}:reconcile", query_of(filters))
+        return (yield from fetch(ReconcileRequested, request, self._retry))
 
     @operation
     def retire_adapter(self, subject: ResourceLike, adapter: str, *, parent: ResourceLike | None = None) -> Flow[None]:

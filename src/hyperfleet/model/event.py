@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from hyperfleet.model.condition import ConditionStatus
 
-EventType = Literal["Created", "SpecChanged", "StatusChanged", "DeletionRequested", "Removed"]
+EventType = Literal["Created", "SpecChanged", "StatusChanged", "DeletionRequested", "Removed", "ReconcileRequested"]
 
 PHASE_SUBJECT: Final = "phase"
 

@@ -104,8 +104,9 @@ class Committer:
         self._writers: list[asyncio.Task[None]] = []
         self._is_closing = False
         self.on_wake: Callable[[datetime], None] | None = None  # called with the earliest deadline of each transaction
-        self.on_commit: Callable[[], None] | None = None  # called after each transaction
+        self.on_commit: Callable[[], None] | None = None  # called after each transaction with events
         self.observer: CommitObserver | None = None  # notified of each result
+        self.on_traced: Callable[[int, Sequence[TracePoint | None]], None] | None = None  # its last event, its traces
         self.tracer: Tracer = UNTRACED  # has a span for each transaction
 
     @property
@@ -241,9 +242,16 @@ class Committer:
             for job, result in zip(batch, transaction.results, strict=True):
                 job.answer(result.at(base))
             self._notify_wake(transaction.earliest_wake)
-            if self.on_commit is not None:
-                self.on_commit()
+            if transaction.events:
+                self._announce(base + transaction.events, batch)
             self._notify(transaction.report_to)
+
+    def _announce(self, upto: int, batch: list[_Job]) -> None:
+        """Tell of a transaction with events; the last of them has the position `upto`."""
+        if self.on_traced is not None:
+            self.on_traced(upto, [job.origin for job in batch])
+        if self.on_commit is not None:
+            self.on_commit()
 
     def _fail(self, batch: list[_Job], error: Exception) -> None:
         """Fail all commands of a batch; nothing was written."""
@@ -313,6 +321,11 @@ class _Transaction:
         self.earliest_wake = min(deadlines, default=None)
         self._outcome = loaded, changes
         return changes
+
+    @property
+    def events(self) -> int:
+        """Return how many events it added to the log: reports without news add none."""
+        return 0 if self._outcome is None else len(self._outcome[1].events)
 
     def report_to(self, observer: CommitObserver) -> None:
         """Notify an observer of what was loaded and written."""

@@ -68,6 +68,12 @@ def phase_in(tokens: Iterable[str]) -> str | None:
     return next((token[2:] for token in tokens if token.startswith("p:")), None)
 
 
+def adapters_in(tokens: Iterable[str], state: AdapterState) -> frozenset[str]:
+    """Return the adapters that have a state, by the tokens of a record."""
+    ending = f"={state}"
+    return frozenset(token[2 : -len(ending)] for token in tokens if token.startswith("a:") and token.endswith(ending))
+
+
 # ── the shortcut ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 

@@ -66,10 +66,23 @@ BACKLOG: Final = _gauge(
     "recomputation_backlog", "Resources not yet recomputed under the policy in force; 0 soon after a change."
 )
 POSITION: Final = _gauge("log_position", "The position of the last event; its rate is the rate of changes.")
+READER_LAG: Final = _gauge(
+    "reader_lag_events", "Changes of the log that a named reader, such as the relay, has not read yet.", "reader"
+)
+MESSAGES: Final = _gauge(
+    "subscription_messages",
+    "Messages in the queues of the in-process broker; state is waiting, in_flight or dead.",
+    *("subscription", "state"),
+)
+OLDEST_MESSAGE: Final = _gauge(
+    "subscription_oldest_timestamp_seconds",
+    "The time of the oldest event that a subscription has not acknowledged; absent: there is none.",
+    "subscription",
+)
 
 # What a caller of some tenants sees, and what only callers of all tenants see.
 OF_TENANTS: Final = (RESOURCES, CONDITIONS, REASONS, BLOCKED, STATES, STALE, FLAPPING, OLDEST, LAST_SEEN, SKEW)
-OF_ALL: Final = (LATENESS, BACKLOG, POSITION)
+OF_ALL: Final = (LATENESS, BACKLOG, POSITION, READER_LAG, MESSAGES, OLDEST_MESSAGE)
 
 Figures = dict[MetricFamily, Values]
 
@@ -148,7 +161,19 @@ class FleetFigures:
         late = (due.now - due.next_wake).total_seconds() if due.next_wake is not None else 0.0
         _, backlog = await self._store.outdated(self._policies.rules.policy_version, 1)
         position = await self._store.position()
-        return {LATENESS: {(): max(late, 0.0)}, BACKLOG: {(): backlog}, POSITION: {(): position}}
+        upkeep: Figures = {LATENESS: {(): max(late, 0.0)}, BACKLOG: {(): backlog}, POSITION: {(): position}}
+        upkeep[READER_LAG] = {(each.name,): max(position - each.position, 0) for each in await self._store.readers()}
+        return upkeep | await self._read_queues()
+
+    async def _read_queues(self) -> Figures:
+        """Read what is in the queues of the in-process broker; of too many, only the first by name."""
+        states = (await self._store.queues.subscriptions())[:_MAX_VALUES]
+        messages: Values = {}
+        for each in states:
+            counts = (("waiting", each.waiting), ("in_flight", each.in_flight), ("dead", each.dead))
+            messages |= {(each.subscription.name, state): count or 0 for state, count in counts}
+        oldest: Values = {(each.subscription.name,): each.oldest.timestamp() for each in states if each.oldest}
+        return {MESSAGES: messages, OLDEST_MESSAGE: oldest}
 
 
 class _Since(Struct, rename="camel"):

@@ -13,6 +13,8 @@ from typing import Final, Literal
 from msgspec import Struct
 
 OTHER: Final = "other"  # stands for all names beyond the limit
+# Bounds of durations that are usually short, in seconds.
+QUICK: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 
 Labels = tuple[str, ...]
 Values = dict[Labels, float]

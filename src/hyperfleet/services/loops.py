@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from hyperfleet.errors import HyperFleetError
+from hyperfleet.services.repeated_warning import RepeatedWarning
 
 _LOG: Final = logging.getLogger(__name__)
 _PAUSE_AFTER_ERROR: Final = 1.0  # seconds; a store that is away comes back in seconds, and the log must not fill
@@ -25,6 +26,7 @@ class Loop:
         self._nudge = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._is_stopping = False
+        self._warning = RepeatedWarning(_LOG)
         self.on_failure: Callable[[str], None] | None = None  # called with the loop's name when a turn failed
 
     def start(self) -> None:
@@ -55,11 +57,14 @@ class Loop:
 
     async def _run_turn(self) -> float:
         try:
-            return await self._turn()
+            pause = await self._turn()
         except HyperFleetError as error:
-            _LOG.warning("%s: %s; trying again", self._name, error)
+            self._warning.log(f"{self._name}: {error}; trying again")
         except Exception as error:  # noqa: BLE001  # one bad turn must not end the loop
             _LOG.error("%s failed unexpectedly; trying again", self._name, exc_info=error)
+        else:
+            self._warning.end()
+            return pause
         if self.on_failure is not None:
             self.on_failure(self._name)
         return _PAUSE_AFTER_ERROR

@@ -1,4 +1,4 @@
-"""The metrics of one process about its own work: requests, reports, writes, transitions, upkeep.
+"""The metrics of one process about its own work: requests, reports, writes, upkeep. Those of events: `event_measures`.
 
 The composition root creates one and passes it to what is measured: it is the `CommitObserver` of the committer.
 `api/metrics` renders it. Metrics about the fleet are in `fleet_figures`.
@@ -12,7 +12,8 @@ from typing import Final
 from hyperfleet.errors import HyperFleetError
 from hyperfleet.ports import Heartbeat, Loaded, RecordedHeartbeat, WriteSet
 from hyperfleet.services.committer import Committer, RetryCause
-from hyperfleet.services.instruments import BoundedNames, Counter, Gauge, Histogram
+from hyperfleet.services.event_measures import EventMeasures
+from hyperfleet.services.instruments import QUICK, BoundedNames, Counter, Gauge, Histogram
 from hyperfleet.services.loops import Loop
 from hyperfleet.services.retention import Retention
 from hyperfleet.services.tail import LogTail
@@ -20,7 +21,6 @@ from hyperfleet.services.transition_metrics import TransitionMetrics
 
 DEFAULT_ADAPTERS: Final = 100  # of their own series; a fleet has dozens
 
-_QUICK: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)  # seconds
 _LAG: Final = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0, 900.0, 3_600.0)  # seconds
 _BATCH: Final = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0)  # commands
 
@@ -38,7 +38,7 @@ class Measures:
         self.durations = Histogram(
             "hyperfleet_http_request_duration_seconds",
             "Time from the first byte of a request to the last byte of its answer; without watches and waits.",
-            _QUICK,
+            QUICK,
             *("route", "method"),
         )
         self.problems = Counter(
@@ -74,7 +74,7 @@ class Measures:
         self.commits = Histogram(
             "hyperfleet_commit_duration_seconds",
             "Duration of successful transactions, from the first lock to the flush.",
-            _QUICK,
+            QUICK,
         )
         self.retries = Counter(
             "hyperfleet_write_retries_total",
@@ -86,7 +86,7 @@ class Measures:
         )
         self.loop_failures = Counter(
             "hyperfleet_loop_failures_total",
-            "Failed turns of background loops, which are retried: deadlines, recomputation, retention, watch.",
+            "Failed turns of background loops, which are retried: deadlines, retention, relay, sentinel and others.",
             "loop",
         )
         self.pruned = Counter(
@@ -100,6 +100,7 @@ class Measures:
             "Named readers of the log dropped because they lagged too far behind; pruning no longer waits for them.",
             "reader",
         )
+        self.events = EventMeasures()
         self.transitions = TransitionMetrics()
         self._adapters = BoundedNames(max_adapters)
         self._in_flight = 0
@@ -111,18 +112,18 @@ class Measures:
         reports = (self.requests, self.problems, self.reports, self.heartbeats)
         writes = (self.retries, self.failures, self.loop_failures)
         upkeep = (self.pruned, self.pruning_failures, self.dropped_readers)
-        return (*reports, *writes, *upkeep, self.transitions.counter)
+        return (*reports, *writes, *upkeep, *self.events.counters, self.transitions.counter)
 
     @property
     def histograms(self) -> tuple[Histogram, ...]:
         """Return all histograms."""
         moved = (self.transitions.time_in_state, self.transitions.time_to_ready)
-        return (self.durations, self.lag, self.batches, self.commits, *moved)
+        return (self.durations, self.lag, self.batches, self.commits, self.events.sentinel_passes, *moved)
 
     @property
     def gauges(self) -> tuple[Gauge, ...]:
         """Return all gauges."""
-        return (self.in_flight, self.watches, self.queued, self.queue_capacity)
+        return (self.in_flight, self.watches, self.queued, self.queue_capacity, *self.events.gauges)
 
     # what it observes
 

@@ -21,7 +21,7 @@ from hyperfleet.model.kind import Kinds
 from hyperfleet.ports import AdmitPolicy, NewPolicy, PolicyVersion, Store, admit_always
 from hyperfleet.services.policy_warnings import PolicyWarnings
 from hyperfleet.services.results import Refusal
-from hyperfleet.services.workspace import Render, Rules
+from hyperfleet.services.workspace import NextLook, Render, Rules, keep_look
 
 _LOG: Final = logging.getLogger(__name__)
 
@@ -45,16 +45,25 @@ class PolicyMoved(Exception):  # noqa: N818  # never leaves this package: the co
 class PolicyRegistry:
     """The policy this replica computes with."""
 
-    def __init__(self, store: Store, kinds: Kinds, render: Render, read_text: Callable[[], PolicyText]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        kinds: Kinds,
+        render: Render,
+        read_text: Callable[[], PolicyText],
+        next_look: NextLook = keep_look,
+    ) -> None:
         """Read policies with `read_text`; nothing is in force before `activate`."""
         self._store = store
         self._kinds = kinds
         self._render = render
         self._read_text = read_text
+        self._next_look = next_look
         self._warnings = PolicyWarnings(kinds)
         self.version: PolicyVersion | None = None
         self.rules = Rules(PolicySet(()), 0, kinds, render)
         self.on_change: Callable[[], None] | None = None  # called when another policy came into force
+        self.check: Callable[[PolicySet], None] = _admit_any  # raises if this process cannot put it in force
 
     # ── from a file ──────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -65,7 +74,7 @@ class PolicyRegistry:
         def admit(active: PolicyVersion, file_digest: str) -> bool:
             return not source.yields_to(active) and (source.is_built_in or file_digest != digest)
 
-        policies = load_policies(source.text, source.file, self._kinds)
+        policies = self._load_file(source)
         digest = digest_of(policies)
         version = await self._put_file(source, policies, "", admit)
         _log_file_not_in_force(source, digest, version)
@@ -74,7 +83,7 @@ class PolicyRegistry:
     async def reload(self, author: str) -> PolicyVersion:
         """Put our file in force, changed or not, because a caller asked for it."""
         source = self._read_text()
-        policies = load_policies(source.text, source.file, self._kinds)
+        policies = self._load_file(source)
         return await self._put_file(source, policies, author, lambda active, _: not source.yields_to(active))
 
     async def adopt(self) -> PolicyVersion:
@@ -117,6 +126,12 @@ class PolicyRegistry:
 
     # ── steps ────────────────────────────────────────────────────────────────────────────────────────────────────
 
+    def _load_file(self, source: PolicyText) -> PolicySet:
+        policies = load_policies(source.text, source.file, self._kinds)
+        if not source.is_built_in:
+            self.check(policies)
+        return policies
+
     async def _put_file(
         self, source: PolicyText, policies: PolicySet, author: str, admit: AdmitPolicy
     ) -> PolicyVersion:
@@ -143,7 +158,7 @@ class PolicyRegistry:
 
     def _use(self, policies: PolicySet, version: PolicyVersion) -> None:
         self.version = version
-        self.rules = Rules(policies, version.version, self._kinds, self._render)
+        self.rules = Rules(policies, version.version, self._kinds, self._render, next_look=self._next_look)
         if self.on_change is not None:
             self.on_change()
 
@@ -153,6 +168,10 @@ class PolicyRegistry:
         elif before != now:
             _, count = await self._store.outdated(now.version, 1)
             _LOG.info("%s is in force instead of %s; to be recomputed: %s", _describe(now), _describe(before), count)
+
+
+def _admit_any(_: PolicySet) -> None:
+    """Raise nothing: before a server has started, any policy may be put in force."""
 
 
 def _admit_after(replaced: frozenset[int]) -> AdmitPolicy:
@@ -198,4 +217,6 @@ def _origin_of(version: PolicyVersion) -> str:
 def digest_of(policies: PolicySet) -> str:
     """Return a digest of what policies mean; comments and the order of keys do not matter."""
     names = "\n".join(policy.digest for policy in policies.policies)
+    if policies.pubsub is not None:
+        names += f"\n{policies.pubsub}"  # changes no status, but a file that changes it must come into force
     return hashlib.blake2b(names.encode(), digest_size=8).hexdigest()

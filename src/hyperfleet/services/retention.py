@@ -1,14 +1,14 @@
 """Retention: prunes logs in small batches, by one replica at a time.
 
 Pruning waits for named readers of the log, but not for one that lags too far behind: an abandoned reader must not fill
-the disk.
+the disk. Nor must the queue of an abandoned subscription.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import timedelta
 from typing import Final
 
@@ -28,12 +28,20 @@ class Retention:
     """Deletes what is past its retention."""
 
     def __init__(
-        self, store: Store, prunings: Sequence[Pruning], max_reader_lag: timedelta = DEFAULT_READER_LAG
+        self,
+        store: Store,
+        prunings: Sequence[Pruning],
+        max_reader_lag: timedelta = DEFAULT_READER_LAG,
+        drop_overdue: Callable[[timedelta], Awaitable[Sequence[str]]] | None = None,
     ) -> None:
-        """Prune each log of `store` according to `prunings`, and wait for named readers for up to `max_reader_lag`."""
+        """Prune each log of `store` according to `prunings`, and wait for named readers for up to `max_reader_lag`.
+
+        `drop_overdue` empties queues that nobody has pulled from for so long, and returns their names.
+        """
         self._store = store
         self._prunings = prunings
         self._max_reader_lag = max_reader_lag
+        self._drop_overdue = drop_overdue
         self.loop = Loop("retention", self._turn)
         self.on_pruned: Callable[[str, int], None] | None = None  # called with a log and the number of deleted rows
         self.on_failure: Callable[[str], None] | None = None  # called with a log that was not pruned
@@ -46,6 +54,7 @@ class Retention:
                 await self._drop_readers()
                 for pruning in self._prunings:
                     await self._prune(pruning)
+                await self._drop_queues()
         return _INTERVAL
 
     async def _drop_readers(self) -> None:
@@ -60,6 +69,13 @@ class Retention:
             )
             if self.on_dropped is not None:
                 self.on_dropped(reader.name)
+
+    async def _drop_queues(self) -> None:
+        """Empty queues that nobody pulls from."""
+        if self._drop_overdue is not None:
+            for name in await self._drop_overdue(self._max_reader_lag):
+                if self.on_dropped is not None:
+                    self.on_dropped(f"subscription/{name}")
 
     async def _prune(self, pruning: Pruning) -> None:
         """Prune one log; a failure does not stop the others."""

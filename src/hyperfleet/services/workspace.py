@@ -35,6 +35,7 @@ from hyperfleet.ports import (
     IdempotencyRecord,
     Loaded,
     LoggedReport,
+    LookPlan,
     NameKey,
     NewEvent,
     Record,
@@ -46,7 +47,14 @@ from hyperfleet.services.facet_tracker import FacetTracker
 from hyperfleet.services.results import Target
 
 Render = Callable[[Record], bytes]  # record → stored answer
+# The record before and after a write, and its policy → when the sentinel looks at it next.
+NextLook = Callable[[Record | None, Record, Policy], LookPlan]
 ReportKey = tuple[str, str]  # resource id, adapter
+
+
+def keep_look(before: Record | None, after: Record, policy: Policy) -> LookPlan:
+    """Leave the sentinel's next look as it is: there are no rules."""
+    return after.look
 
 
 class Rules(msgspec.Struct, frozen=True):
@@ -57,6 +65,7 @@ class Rules(msgspec.Struct, frozen=True):
     kinds: Kinds
     render: Render
     open_budget: Callable[[], Budget] = open_budget  # what the rules may cost, for each status
+    next_look: NextLook = keep_look  # by the rules of the sentinel
 
     def wants_children(self, resource: Resource) -> bool:
         """Tell whether a write to a resource, or to one of its children, needs all of its children."""
@@ -219,6 +228,16 @@ class Workspace:
             self._update_parent(resource)
         return record
 
+    def request_reconcile(self, record: Record) -> Record:
+        """Add an event that asks adapters to look again; nothing else of the resource changes."""
+        resource, now = record.resource, self.time_for(record)
+        cause, facets = StatusCause("requested"), self._facets.unchanged(record)
+        event = NewEvent("ReconcileRequested", resource, now, record.answer, (), cause, self._policy_version, facets)
+        self._events.append(event)
+        record = replace(record, revision=-len(self._events))
+        self._touch(record, is_saved=True)
+        return record
+
     def is_removed(self, id_: str) -> bool:
         """Tell whether this transaction removed a resource."""
         return id_ in self._removed
@@ -322,7 +341,12 @@ class Workspace:
         resource, status = after.resource, after.status
         if self._records.get(resource.id) is not before:
             raise RuntimeError(f"{resource.id} has changed since it was read")
-        after = replace(after, policy_version=self._rules.policy_version, answer=self._rules.render(after))
+        after = replace(
+            after,
+            policy_version=self._rules.policy_version,
+            answer=self._rules.render(after),
+            look=self._rules.next_look(before, after, self.policy_for(resource)),
+        )
         facets = self._facets.change(before, after)
         if before is None or facets is not None or after.answer != before.answer:
             moved = transitions_between(before.status if before else None, status)
@@ -340,7 +364,7 @@ class Workspace:
         return after
 
     def _touch(self, record: Record, *, is_saved: bool) -> None:
-        """Keep a new version of a record; if not `is_saved`, only its next deadline and policy version changed."""
+        """Keep a new version of a record; if not `is_saved`, only when it is due and its policy version."""
         id_ = record.resource.id
         before = self._records.get(id_)
         self._records[id_] = record
@@ -350,6 +374,7 @@ class Workspace:
             before is not None
             and before.policy_version == record.policy_version
             and before.status.next_deadline == record.status.next_deadline
+            and before.look == record.look
         ):
             return
         self._touched[id_] = None

@@ -13,6 +13,7 @@ from hyperfleet.settings.endpoints import (
     parse_collector,
     parse_database,
     parse_networks,
+    parse_rabbit_url,
 )
 from hyperfleet.settings.layers import Named
 from hyperfleet.settings.resolution import CONFIG_VARIABLE, Resolution, find_unknown_variables, resolve
@@ -21,6 +22,7 @@ from hyperfleet.settings.tree import (
     SETTINGS,
     AuthSettings,
     LimitSettings,
+    PubSubSettings,
     RetentionSettings,
     Setting,
     Settings,
@@ -37,6 +39,7 @@ __all__ = [
     "Database",
     "LimitSettings",
     "Named",
+    "PubSubSettings",
     "Resolution",
     "RetentionSettings",
     "Setting",
@@ -48,6 +51,7 @@ __all__ = [
     "parse_collector",
     "parse_database",
     "parse_networks",
+    "parse_rabbit_url",
     "resolve",
     "settings_schema",
 ]

@@ -171,6 +171,19 @@ def parse_collector(text: str) -> str:
     return text if parts.path.strip("/") else text.rstrip("/") + "/v1/traces"
 
 
+def parse_rabbit_url(text: str) -> str:
+    """Return the URL of a RabbitMQ server if it is one."""
+    try:
+        parts = urlsplit(text)
+        is_valid = parts.scheme in ("amqp", "amqps") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_valid = False
+    is_vhost = is_valid and (parts.path == "//" or not re.search("[/@]", parts.path[1:]))  # // is the vhost /
+    if not is_vhost or parts.fragment or re.search(r"\s", text):
+        raise ValueError(f"expected amqp://USER:PASSWORD@HOST/VHOST, or amqps:// for TLS; {_ENCODE}")
+    return text
+
+
 def parse_networks(texts: Iterable[str]) -> tuple[Network, ...]:
     """Read addresses and networks such as 10.0.0.0/8."""
     return tuple(map(_parse_network, texts))

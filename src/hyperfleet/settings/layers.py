@@ -27,6 +27,8 @@ from hyperfleet.documents import (
     salvage,
 )
 from hyperfleet.documents.nodes import ListNode, MappingEntry, MappingNode, Node, Plain, ScalarNode
+from hyperfleet.documents.pointer import join
+from hyperfleet.events.webhook_target import Webhook
 from hyperfleet.settings.endpoints import conceal, parse_database
 from hyperfleet.settings.tree import (
     AUDIT_WORDS,
@@ -72,11 +74,12 @@ class Layer(Struct, frozen=True):
         """Tell whether its value for a setting has the wrong type."""
         return any(owner_of(problem.place.path) is setting for problem in self.problems)
 
-    def place(self, setting: Setting) -> DocumentPlace:
-        """Return where this source gives a setting."""
+    def place(self, setting: Setting, inner: Sequence[str | int] = ()) -> DocumentPlace:
+        """Return where this source gives a setting, or a value inside it."""
+        pointer = join(setting.pointer, *inner)
         if self.names is None:
-            return self.places.value(setting.pointer)
-        return Named(self.names[setting.key], 0, 0, setting.pointer)
+            return self.places.value(pointer)
+        return Named(self.names[setting.key], 0, 0, pointer)
 
 
 def read_file(file: str) -> Layer:
@@ -118,7 +121,7 @@ def read_texts(texts: Mapping[str, str], names: Mapping[str, str]) -> Layer:
     """Read settings given as strings, by key; `names` is how problems name each of them."""
     root = MappingNode(0, 0, ())
     for key, text in texts.items():
-        root = _insert(root, key.split("."), _to_node(BY_KEY[key].type, text))
+        root = insert_node(root, key.split("."), node_of_text(BY_KEY[key].type, text))
     document = YamlDocument("", "", root)
     bound = bind(document, Settings)
     value = bound.value or salvage(document, Settings) or Settings()
@@ -132,23 +135,23 @@ def _rename(problem: DocumentProblem, names: Mapping[str, str]) -> DocumentProbl
     return replace(problem, place=Named(name, 0, 0, problem.place.path), message=conceal(problem.message))
 
 
-def _insert(root: MappingNode, keys: Sequence[str], node: Node) -> MappingNode:
+def insert_node(root: MappingNode, keys: Sequence[str], node: Node) -> MappingNode:
     """Return the mapping with a value at a path of keys."""
     first, *rest = keys
     before = root.find(first)
     if rest:
         inner = before.value if before and isinstance(before.value, MappingNode) else MappingNode(0, 0, ())
-        node = _insert(inner, rest, node)
+        node = insert_node(inner, rest, node)
     others = tuple(entry for entry in root.entries if entry is not before)
-    return MappingNode(0, 0, (*others, MappingEntry(_scalar(first, first), node)))
+    return MappingNode(root.line, root.column, (*others, MappingEntry(_scalar(first, first), node)))
 
 
-def _to_node(info: inspect.Type, text: str) -> Node:
+def node_of_text(info: inspect.Type, text: str) -> Node:
     """Turn a string into a node of the setting's type: `Cluster=a.json,NodePool=b.json` is a mapping, `8` a number."""
     if isinstance(info, inspect.DictType):
         return MappingNode(0, 0, tuple(_to_entry(item) for item in text.split(",") if item.strip()))
     if isinstance(info, inspect.UnionType):  # an optional value
-        return _to_node(next(_bare(each) for each in info.types if not isinstance(each, inspect.NoneType)), text)
+        return node_of_text(next(_bare(each) for each in info.types if not isinstance(each, inspect.NoneType)), text)
     if isinstance(info, inspect.VarTupleType):
         return _to_list(info, text)
     if isinstance(info, inspect.BoolType):
@@ -195,6 +198,17 @@ def anchor(settings: Settings, directory: Path) -> Settings:
         auth=_anchor_auth(settings.auth, directory),
         tls=_anchor_tls(settings.tls, directory),
         audit=_anchor_audit(settings.audit, directory),
+        pubsub=replace(settings.pubsub, broker_file=_anchor_path(settings.pubsub.broker_file, directory)),
+        sentinel=replace(settings.sentinel, config=_anchor_path(settings.sentinel.config, directory)),
+        webhooks=tuple(_anchor_webhook(webhook, directory) for _, webhook in good_items(settings.webhooks)),
+    )
+
+
+def _anchor_webhook(webhook: Webhook, directory: Path) -> Webhook:
+    return replace(
+        webhook,
+        secret_file=_anchor_path(webhook.secret_file, directory),
+        ca_file=_anchor_path(webhook.ca_file, directory),
     )
 
 

@@ -22,8 +22,15 @@ from hyperfleet.documents import DocumentPlace, DocumentProblem, Places
 from hyperfleet.documents.pointer import join
 from hyperfleet.documents.wording import suggest
 from hyperfleet.errors import SettingsError
+from hyperfleet.events.webhook_checks import check_webhooks
 from hyperfleet.model.kind import Kinds
-from hyperfleet.settings.endpoints import parse_address, parse_collector, parse_database, parse_networks
+from hyperfleet.settings.endpoints import (
+    parse_address,
+    parse_collector,
+    parse_database,
+    parse_networks,
+    parse_rabbit_url,
+)
 from hyperfleet.settings.layers import Layer, Named, anchor, read_file, read_texts
 from hyperfleet.settings.tree import BY_KEY, BY_VARIABLE, PREFIX, SETTINGS, Setting, Settings
 
@@ -129,6 +136,11 @@ def _check_collector(url: str | None) -> None:
         raise ValueError("traces need packages that are not installed. Install them: pip install 'hyperfleet[tracing]'")
 
 
+def _check_broker(url: str | None) -> None:
+    if url is not None:
+        parse_rabbit_url(url)
+
+
 def _check_issuers(issuers: Sequence[Issuer]) -> None:
     names = [issuer.issuer for issuer in issuers]
     for name in names:
@@ -155,6 +167,10 @@ _CHECKS: Final[dict[str, Callable[[Any], object]]] = {
     "trustedProxies": parse_networks,
     "limits.requestTimeout": _check_positive,
     "tracing.endpoint": _check_collector,
+    "pubsub.url": _check_broker,
+    "pubsub.brokerFile": _check_path,
+    "pubsub.maxLag": _check_positive,
+    "sentinel.config": _check_path,
     **{setting.key: _check_positive for setting in SETTINGS if setting.key.startswith("retention.")},
 }
 
@@ -163,6 +179,9 @@ _QUEUE_LIMITS: Final = ("limits.maxBatchReports", "limits.maxQueuedWrites")
 _QUEUE_TOO_SHORT: Final = (
     "a request may have {} reports (limits.maxBatchReports), but only {} writes may wait (limits.maxQueuedWrites): "
     "such a request would always be refused. Raise the second or lower the first"
+)
+_TWO_ADDRESSES: Final = (
+    "a broker.yaml has the address of the broker: leave out pubsub.url and pubsub.project, or the file"
 )
 _RELATED: Final = ("insecureListen", "database", "auth.tokens", "auth.issuers", *_QUEUE_LIMITS)
 _EXPOSED: Final = (
@@ -186,6 +205,10 @@ def _check_values(layer: Layer) -> Iterator[DocumentProblem]:
                 check(setting.get(layer.value))
             except ValueError as error:
                 yield DocumentProblem(layer.place(setting), str(error), "NotAllowed")
+    webhooks = BY_KEY["webhooks"]
+    if layer.gives(webhooks) and not layer.has_problem(webhooks):
+        for problem in check_webhooks(layer.value.webhooks):
+            yield DocumentProblem(layer.place(webhooks, problem.path), problem.message, "NotAllowed")
 
 
 def _check_together(settings: Settings, layers: Sequence[Layer]) -> Iterator[DocumentProblem]:
@@ -205,6 +228,9 @@ def _check_together(settings: Settings, layers: Sequence[Layer]) -> Iterator[Doc
     if limits.max_batch_reports > limits.max_queued_writes and not bad.intersection(_QUEUE_LIMITS):
         message = _QUEUE_TOO_SHORT.format(limits.max_batch_reports, limits.max_queued_writes)
         yield DocumentProblem(_last_place(_QUEUE_LIMITS, layers), message, "NotAllowed")
+    pubsub = settings.pubsub
+    if pubsub.broker_file is not None and (pubsub.url is not None or pubsub.project is not None):
+        yield DocumentProblem(_last_place(("pubsub.brokerFile",), layers), _TWO_ADDRESSES, "NotAllowed")
     if settings.workers > 1 and database.engine != "postgresql" and "database" not in bad:
         message = f"{settings.workers} workers need PostgreSQL; {database.engine}: allows only one"
         yield DocumentProblem(_last_place(("workers",), layers), message, "NotAllowed")

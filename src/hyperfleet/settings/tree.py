@@ -16,6 +16,7 @@ from hyperfleet.access.issuer import Issuer
 from hyperfleet.documents.durations import Duration, format_duration
 from hyperfleet.documents.pointer import join
 from hyperfleet.documents.schema import describe_schema
+from hyperfleet.events.webhook_target import Webhook
 from hyperfleet.settings.endpoints import conceal
 
 SCHEMA_ID: Final = "urn:hyperfleet:schema:settings"
@@ -93,10 +94,6 @@ class RetentionSettings(_Group, frozen=True, kw_only=True):
         days=90
     )
     reports: Annotated[Duration, Meta(description="Reports that newer ones have replaced")] = timedelta(days=30)
-    max_reader_lag: Annotated[
-        Duration,
-        Meta(description="How long events and transitions are kept for a named reader that has not read them"),
-    ] = timedelta(hours=72)
     idempotency_keys: Annotated[
         Duration, Meta(description="How long a repeated request with the same key gets the first answer")
     ] = timedelta(days=1)
@@ -207,6 +204,32 @@ class MetricsSettings(_Group, frozen=True, kw_only=True):
     ] = timedelta(seconds=5)
 
 
+class PubSubSettings(_Group, frozen=True, kw_only=True):
+    """How to reach the broker. Which one, and its topics, is in the block `pubsub` of the policy file."""
+
+    url: Annotated[
+        Annotated[str, Meta(min_length=1)] | None,
+        Meta(description="RabbitMQ: amqp://USER:PASSWORD@HOST/VHOST, or amqps:// for TLS"),
+    ] = None
+    project: Annotated[
+        Annotated[str, Meta(min_length=1)] | None, Meta(description="The Google Cloud project with the topics")
+    ] = None
+    broker_file: Annotated[
+        FilePath | None, Meta(description="A broker.yaml of the Go programs, in place of url and project")
+    ] = None
+    max_lag: Annotated[
+        Duration,
+        Meta(description="How long changes are kept for the relay, or a webhook, that cannot publish them"),
+    ] = timedelta(hours=72)
+
+
+class SentinelSettings(_Group, frozen=True, kw_only=True):
+    """The sentinel asks adapters to look again at resources that nobody has looked at for long."""
+
+    enabled: Annotated[bool, Meta(description="Run a sentinel in this server")] = True
+    config: Annotated[FilePath | None, Meta(description="The file with its rules; the built-in ones if not set")] = None
+
+
 class Settings(_Group, frozen=True, kw_only=True):
     """Settings of a HyperFleet server."""
 
@@ -265,6 +288,12 @@ class Settings(_Group, frozen=True, kw_only=True):
     audit: AuditSettings = AuditSettings()
     tracing: TracingSettings = TracingSettings()
     tenancy: TenancySettings = TenancySettings()
+    pubsub: PubSubSettings = PubSubSettings()
+    sentinel: SentinelSettings = SentinelSettings()
+    webhooks: Annotated[
+        tuple[Webhook, ...],
+        Meta(description="Receivers of status changes over HTTP (in the environment: a list in YAML or JSON)"),
+    ] = ()
 
     def __repr__(self) -> str:
         """Show every setting but no password: this may end up in a log."""
@@ -320,6 +349,8 @@ def write_value(value: object) -> str:
             return "{" + ", ".join(f"{key}: {item}" for key, item in value.items()) + "}"
         case Issuer():
             return value.issuer
+        case Webhook():
+            return value.name
         case tuple():
             return "[" + ", ".join(map(write_value, value)) + "]"
         case _:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
+from hyperfleet.events.webhook_state import WebhookState
 from tests.unit.cli.terminal import Terminal
 
 ADAPTERS = ("validation", "dns", "infrastructure", "hypershift")
@@ -49,5 +51,18 @@ def set_up(terminal: Terminal) -> Scene:
     for name in ("workers", "infra", "shop/workers"):
         terminal.server.report(scene.pools[name], "nodepool", "True/Ready/All machines are there")
     terminal.server.report(scene.pools["gpu"], "nodepool", "False/QuotaExceeded/no GPUs left in eu-west-1")
+    disable_webhook(scene)
     terminal.pass_time(seconds=66)
     return scene
+
+
+def disable_webhook(scene: Scene) -> None:
+    """Let the webhook `ops` have failed for a day."""
+    server, now = scene.server, scene.server.clock.now()
+    failed = WebhookState(
+        sent_time=now - timedelta(hours=25),
+        failing_since=now - timedelta(days=1),
+        disabled_time=now,
+        last_error="https://hooks.example.org answered 500",
+    )
+    server.run(server.store.save_webhook("ops", failed.encode()))

@@ -35,7 +35,7 @@ def test_every_format_has_a_transcript(file: Path) -> None:
     assert not missing_formats(file)
 
 
-@pytest.mark.parametrize("name", ["create", "apply", "label", "delete", "report"])
+@pytest.mark.parametrize("name", ["create", "apply", "label", "delete", "report", "reconcile"])
 def test_every_changing_command_has_a_transcript(name: str) -> None:
     assert FOLDER / "changes" / f"{name}.txt" in TRANSCRIPTS
 
@@ -48,6 +48,11 @@ def test_every_changing_command_has_a_transcript(name: str) -> None:
         "edit payments",
         "label cluster payments a=b",
         "delete cluster payments",
+        "reconcile cluster payments",
+        "reconcile --all",
+        "pubsub state",
+        "pubsub replay dns",
+        "pubsub listen",
         "delete clusters --all --yes",
         "report payments --adapter dns --available True",
         "report -f reports.yaml",
@@ -55,6 +60,9 @@ def test_every_changing_command_has_a_transcript(name: str) -> None:
         "rules apply -f candidate.yaml",
         "rules rollback 1",
         "rules versions",
+        "webhooks list",
+        "webhooks test ops",
+        "webhooks enable ops",
     ],
 )
 def test_an_unreachable_server_is_reported(

@@ -11,9 +11,10 @@ import msgspec
 import pytest
 from msgspec import Struct
 
-from hyperfleet.api import difference_wire, explanation_wire, problems, shapes, simulation_wire, wire
+from hyperfleet.api import difference_wire, explanation_wire, message_shapes, problems, shapes, simulation_wire, wire
 from hyperfleet.client import AsyncFleet, AsyncReporter, AsyncResources, Fleet, Reporter, Resources, errors
-from hyperfleet.client.answers import explanation, fleet, past, report, resource, simulation
+from hyperfleet.client.answers import explanation, fleet, past, pubsub, report, resource, simulation
+from hyperfleet.client.receiving import AsyncReceivedEvent, ReceivedEvent
 
 # What the server encodes, and what the client reads it as.
 PAIRS: list[tuple[type[Struct], type[Struct]]] = [
@@ -78,6 +79,14 @@ PAIRS: list[tuple[type[Struct], type[Struct]]] = [
     (simulation_wire.ReplayedStory, simulation.ReplayedTimeline),
     (simulation_wire.ReplayedStretch, simulation.ReplayedInterval),
     (simulation_wire.SimulationProgressBody, simulation.SimulationProgress),
+    (message_shapes.ReconcileRequested, resource.ReconcileRequested),
+    (message_shapes.PubSubAnswer, pubsub.PubSub),
+    (message_shapes.SubscriptionAnswer, pubsub.Subscription),
+    (message_shapes.DeadLetterAnswer, pubsub.DeadLetter),
+    (message_shapes.PulledMessages, pubsub.PulledMessages),
+    (message_shapes.PulledMessage, pubsub.PulledMessage),
+    (message_shapes.AcknowledgedMessages, pubsub.AcknowledgedMessages),
+    (message_shapes.ReplayedMessages, pubsub.ReplayedMessages),
 ]
 
 
@@ -91,7 +100,13 @@ def _names(shape: type[Struct]) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    ("plain", "awaited"), [(Fleet, AsyncFleet), (Resources, AsyncResources), (Reporter, AsyncReporter)]
+    ("plain", "awaited"),
+    [
+        (Fleet, AsyncFleet),
+        (Resources, AsyncResources),
+        (Reporter, AsyncReporter),
+        (ReceivedEvent, AsyncReceivedEvent),
+    ],
 )
 def test_both_faces_have_the_same_operations(plain: type[Any], awaited: type[Any]) -> None:
     def public(face: type[Any]) -> set[str]:
@@ -105,6 +120,7 @@ def test_operations_have_docstrings() -> None:
     assert list(inspect.signature(fleet.clusters.find).parameters) == ["self", "name", "parent"]
     undocumented = [name for name in dir(fleet.clusters) if not name.startswith("_") and not _doc(fleet.clusters, name)]
     assert undocumented == []
+    assert [name for name in dir(fleet) if not name.startswith("_") and not _doc(fleet, name)] == []
     fleet.close()
 
 

@@ -52,6 +52,14 @@
       key: {{ .Values.database.key }}
 {{- end }}
 
+{{- define "hyperfleet.brokerVariable" -}}
+- name: HYPERFLEET_PUBSUB_URL
+  valueFrom:
+    secretKeyRef:
+      name: {{ .Values.broker.existingSecret }}
+      key: {{ .Values.broker.key }}
+{{- end }}
+
 {{/* The user is that of the Containerfile. */}}
 {{- define "hyperfleet.podSecurity" -}}
 runAsNonRoot: true

@@ -6,12 +6,14 @@ editors show every `description` here.
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Annotated, Any, Final, Literal
 
 from msgspec import Meta, Struct, field
 
 from hyperfleet.documents.durations import Duration
 from hyperfleet.documents.schema import describe_schema
+from hyperfleet.messaging import Provider, PubSubBlock, RetryPolicy, TopicNames
 from hyperfleet.model.condition import MAX_REASON, MAX_TYPE, REASON_PATTERN, TYPE_PATTERN
 from hyperfleet.model.report import ADAPTER_PATTERN, MAX_ADAPTER_NAME
 
@@ -180,8 +182,12 @@ class PoliciesDocument(_Document, frozen=True, kw_only=True):
     stale_action: Annotated[
         Literal["degraded", "none"], Meta(description="What a stale required adapter does to the phase")
     ] = "none"
-    max_retries: Annotated[int, Meta(ge=0, description="For adapters; not used by the aggregation")] = 3
-    retry_interval: Annotated[Duration | None, Meta(description="For adapters; not used by the aggregation")] = None
+    max_retries: Annotated[
+        int, Meta(ge=0, le=1_000, description="How often the sentinel retries a Failed resource, one interval apart")
+    ] = 3
+    retry_interval: Annotated[
+        Duration | None, Meta(description="How far apart these retries are; then it is looked at like any other")
+    ] = None
     waiting_reasons: Annotated[
         tuple[ReasonEntry, ...], Meta(description="Reasons of Available=False that mean: waits for others")
     ] = ()
@@ -200,18 +206,26 @@ class DefaultBehaviorDocument(_Document, frozen=True, kw_only=True):
 
 
 class RetryPolicyDocument(_Document, frozen=True, kw_only=True):
-    """How often to try again to publish an event."""
+    """What happens to a message that a consumer did not handle."""
 
-    max_retries: Annotated[int, Meta(ge=0)] = 3
-    retry_interval: Duration | None = None
+    max_retries: Annotated[int, Meta(ge=0, le=100, description="Redeliveries before it becomes a dead letter")] = 3
+    retry_interval: Annotated[Duration, Meta(description="The time before each redelivery")] = timedelta(seconds=30)
 
 
 class PubSubDocument(_Document, frozen=True, kw_only=True):
-    """Where events go; used by the event relay, not by the aggregation."""
+    """Where events go, read when the server starts. Addresses and credentials are settings (`pubsub.url`, …)."""
 
-    provider: Annotated[str, Meta(description="rabbitmq or gcp-pubsub")] = ""
-    topics: dict[str, str] = field(default_factory=dict)
+    provider: Annotated[
+        Provider | None, Meta(description="The broker; if not set, the one whose address is in the settings")
+    ] = None
+    topics: TopicNames = TopicNames()
     retry_policy: RetryPolicyDocument = RetryPolicyDocument()
+
+    @property
+    def block(self) -> PubSubBlock:
+        """Return what it says to those who publish."""
+        retry = RetryPolicy(self.retry_policy.max_retries, self.retry_policy.retry_interval)
+        return PubSubBlock(self.provider, self.topics, retry)
 
 
 class AppliesToDocument(_Document, frozen=True, kw_only=True):

@@ -68,6 +68,7 @@ def check_policies(
         problems += found
         if policy is not None:
             problems += _selector_problems(policy, policies, kinds, Places(document))
+            problems += _pubsub_problems(policy, policies, Places(document))
             policies.append(policy)
     if not reading.documents and not problems:
         # An empty policy would require nothing: the whole fleet would look ready.
@@ -113,6 +114,8 @@ def _policy(content: PolicyDocument, rules: tuple[Rule, ...], limit: FlappingLim
         stale_after=settings.stale_threshold,
         stale_action=settings.stale_action,
         missing_after=content.default_behavior.timeout,
+        max_retries=settings.max_retries,
+        retry_interval=settings.retry_interval,
         reads_conditions=any(mentions_field(tree, "conditions") for tree in trees),
         reads_data=any(mentions_field(tree, "data") for tree in trees),
         reads_times=any(mentions_field(tree, "lastUpdated") for tree in trees),
@@ -120,6 +123,7 @@ def _policy(content: PolicyDocument, rules: tuple[Rule, ...], limit: FlappingLim
         waiting_reasons=change_reasons(WAITING_REASONS, settings.waiting_reasons),
         in_progress_reasons=change_reasons(IN_PROGRESS_REASONS, settings.in_progress_reasons),
         flapping=limit,
+        pubsub=None if content.pubsub is None else content.pubsub.block,
     )
 
 
@@ -143,6 +147,14 @@ def _digest(content: PolicyDocument) -> str:
     )
     encoded = msgspec.json.encode((SEMANTICS_VERSION, deciding), order="deterministic")
     return hashlib.sha256(encoded).hexdigest()[:16]
+
+
+def _pubsub_problems(policy: Policy, others: Iterable[Policy], places: Places) -> Iterator[DocumentProblem]:
+    """Find a second block `pubsub` that differs from the first: events go to one broker."""
+    for other in others:
+        if None not in (policy.pubsub, other.pubsub) and policy.pubsub != other.pubsub:
+            message = f"another document of this file has a different pubsub: {other.name}"
+            yield DocumentProblem(places.value("/pubsub"), message, "NotAllowed")
 
 
 def _selector_problems(

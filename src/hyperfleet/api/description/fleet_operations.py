@@ -149,6 +149,12 @@ def server_operations() -> list[Operation]:
             (Success(200, "The OpenAPI document.", {"type": "object"}),),
         ),
         _plain(
+            "/asyncapi.json",
+            "getEventDescription",
+            "Read the description of events",
+            (Success(200, "The AsyncAPI document.", {"type": "object"}),),
+        ),
+        _plain(
             "/docs", "getDocs", "Read this document as a page", (Success(200, "The page.", html, content_type=HTML),)
         ),
         _plain("/problems", "listProblems", "List all problem codes", (Success(200, "All codes.", Catalogue),)),

@@ -33,7 +33,7 @@ _DRY_RUN: Final = Parameter(
 _VERSION: Final = Parameter("version", "path", "The number of a version.", {"type": "integer", "minimum": 1}, 1)
 _CHANGING: Final = (
     *("InvalidBody", "InvalidHeader", "RequestTimeout", "BodyTooLarge", "UnsupportedMediaType"),
-    *("InvalidPolicy", "PreconditionRequired", "PreconditionFailed"),
+    *("InvalidPolicy", "RestartRequired", "PreconditionRequired", "PreconditionFailed"),
 )
 _RECOMPUTED: Final = "The policy is in force; resources are being recomputed."
 
@@ -126,7 +126,7 @@ def _changing() -> list[Operation]:
             "changes nothing; each error has its line and column. Lint warnings are in `warnings`. Without a policy "
             "file, "
             "the policy in force stays.",
-            refusals=("InvalidPolicy",),
+            refusals=("InvalidPolicy", "RestartRequired"),
             role="admin",
         ),
     ]

@@ -6,9 +6,12 @@ from hyperfleet.api.context import Context
 from hyperfleet.api.description import (
     fleet_operations,
     history_operations,
+    message_operations,
     resource_operations,
+    sentinel_operations,
     status_operations,
     watch_operations,
+    webhook_operations,
 )
 from hyperfleet.api.description.kind_paths import KindPaths
 from hyperfleet.api.description.operations import Operation
@@ -24,10 +27,15 @@ def list_operations(context: Context) -> list[Operation]:
         operations += watch_operations.operations_on(paths)
         operations += status_operations.operations_on(paths)
         operations += history_operations.operations_on(paths)
+        operations += message_operations.reconcile_operations(paths)
+        operations += sentinel_operations.due_operations(paths)
     return [
         *operations,
         status_operations.batch_operation(context.limits.batch),
         history_operations.transitions_operation(),
         *fleet_operations.fleet_operations(),
+        *message_operations.message_operations(),
+        *sentinel_operations.sentinel_operations(),
+        *webhook_operations.webhook_operations(),
         *fleet_operations.server_operations(),
     ]

@@ -180,6 +180,7 @@ class Readiness(ApiDocument, frozen=True, rename="camel", dict=True):
 
     status: str = ""
     reasons: tuple[UnreadyReason, ...] = ()
+    warnings: tuple[UnreadyReason, ...] = ()
 
     @property
     def is_ready(self) -> bool:

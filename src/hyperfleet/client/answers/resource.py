@@ -167,6 +167,13 @@ class WaitResult(Struct, frozen=True, rename="camel"):
     resource: Raw = field(default_factory=Raw)
 
 
+class ReconcileRequested(ApiDocument, frozen=True, rename="camel", dict=True):
+    """Adapters were asked to look again: the position of the event in the log."""
+
+    requested: int = 0
+    position: int = 0
+
+
 class DeletedItem(Struct, frozen=True, rename="camel"):
     """The event of a resource that was removed or no longer matches."""
 

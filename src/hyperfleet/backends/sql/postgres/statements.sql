@@ -44,8 +44,10 @@ from idempotency where key = any ($1::text[]);
 -- Parameters are counted from 1 in each part.
 
 -- name: raise_head
+-- One notification for all events of the transaction wakes the relays and watches of other replicas.
 raised as (
-    update head set position = position + $1 where policy_version = $2 returning position - $1 as base
+    update head set position = position + $1 where policy_version = $2
+    returning position - $1 as base, pg_notify('hyperfleet', '')
 )
 
 -- name: check_head
@@ -57,11 +59,13 @@ raised as (
 -- name: save_statuses
 saved_statuses as (
     update resources r
-    set answer = new.answer, severity = new.severity, wake_at = new.wake_at,
-        policy_version = new.policy_version, revision = coalesce(raised.base + 1 + new.event, r.revision)
+    set answer = new.answer, severity = new.severity, wake_at = new.wake_at, look_at = new.look_at,
+        look_history = new.look_history, policy_version = new.policy_version,
+        revision = coalesce(raised.base + 1 + new.event, r.revision)
     from raised, unnest(
-        $1::text[], $2::text[], $3::bytea[], $4::smallint[], $5::timestamptz[], $6::bigint[], $7::integer[]
-    ) as new (id, status, answer, severity, wake_at, policy_version, event)
+        $1::text[], $2::text[], $3::bytea[], $4::smallint[], $5::timestamptz[], $6::bigint[], $7::integer[],
+        $8::timestamptz[], $9::text[]
+    ) as new (id, status, answer, severity, wake_at, policy_version, event, look_at, look_history)
     where r.id = new.id
     returning r.number, new.status
 ), recorded_statuses as (
@@ -71,8 +75,10 @@ saved_statuses as (
 
 -- name: reschedule
 rescheduled as (
-    update resources r set wake_at = new.wake_at, policy_version = new.policy_version
-    from raised, unnest($1::text[], $2::timestamptz[], $3::bigint[]) as new (id, wake_at, policy_version)
+    update resources r
+    set wake_at = new.wake_at, policy_version = new.policy_version, look_at = new.look_at, look_history = new.look_history
+    from raised, unnest($1::text[], $2::timestamptz[], $3::bigint[], $4::timestamptz[], $5::text[])
+        as new (id, wake_at, policy_version, look_at, look_history)
     where r.id = new.id
 )
 
@@ -235,10 +241,11 @@ update records set resource = edited.resource from edited where records.number =
 -- name: insert_resources
 with inserted as (
     insert into resources
-        (id, kind, parent_id, tenant, name, created_time, is_deleting, severity, revision, wake_at, policy_version, answer)
+        (id, kind, parent_id, tenant, name, created_time, is_deleting, severity, revision, wake_at, policy_version,
+        answer, look_at, look_history)
     select * from unnest(
         $1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::timestamptz[], $7::boolean[], $8::smallint[],
-        $9::bigint[], $10::timestamptz[], $11::bigint[], $12::bytea[]
+        $9::bigint[], $10::timestamptz[], $11::bigint[], $12::bytea[], $15::timestamptz[], $16::text[]
     )
     returning number, id
 )
@@ -548,6 +555,10 @@ with gone as (
 select count(*) from gone;
 
 -- name: prune_keys
+-- And members of sentinels that have not renewed their lease for as long.
+with gone_members as (
+    delete from leases where starts_with(name, 'sentinel/') and expires < statement_timestamp() - $1::interval
+)
 delete from idempotency where key = any (array(
     select key from idempotency where time < statement_timestamp() - $1::interval order by time limit $2
 ));
@@ -649,7 +660,9 @@ from readers where $1::text is null or name = $1 order by name;
 
 -- name: advance_reader
 update readers set position = $3, moved_time = clock_timestamp(), dropped_time = null
-where name = $1 and position = $2 and position < $3 and $3 <= (select position from head);
+where name = $1 and position = $2 and position < $3 and $3 <= (select position from head)
+    and ($4::text is null or exists (
+        select from leases where name = $4 and epoch = $5::bigint and holder = $6::text));
 
 -- name: close_reader
 delete from readers where name = $1;
@@ -660,6 +673,226 @@ where dropped_time is null and (
     select time from events e where e.position > readers.position order by e.position limit 1
 ) < statement_timestamp() - $1::interval
 returning name;
+
+-- ── leases and the queues of the in-process broker ──────────────────────────────────────────────────────────────────
+
+-- name: read_store_id
+select id from identity;
+
+-- name: take_lease
+-- A lease that lasts twice as long as it is taken for is free too: the clock was set back since.
+insert into leases as held (name, holder, epoch, expires) values ($1, $2, 1, clock_timestamp() + $3::interval)
+on conflict (name) do update
+set holder = excluded.holder, expires = excluded.expires,
+    epoch = held.epoch + case when held.holder = excluded.holder then 0 else 1 end
+where held.holder = excluded.holder or held.expires <= clock_timestamp()
+    or held.expires > clock_timestamp() + 2 * $3::interval
+returning epoch;
+
+-- name: release_lease
+-- The notification wakes the replica that takes it over.
+with released as (
+    update leases set expires = to_timestamp(0) where name = $1 and holder = $2 and epoch = $3 returning name
+)
+select pg_notify('hyperfleet', '') from released;
+
+-- name: read_leases
+-- No lease lasts two minutes. One that does was taken before the clock was set back, and its holder may be dead.
+select name, holder, epoch from leases
+where starts_with(name, $1) and expires > clock_timestamp() and expires < clock_timestamp() + interval '2 minutes'
+order by name;
+
+-- name: read_webhooks
+select name, state from webhooks order by name;
+
+-- name: save_webhook
+insert into webhooks (name, state)
+select $1, $2 where $3::text is null or exists (select from leases where name = $3 and epoch = $4::bigint)
+on conflict (name) do update set state = excluded.state;
+
+-- name: delete_webhook
+delete from webhooks where name = $1;
+
+-- name: subscribe
+insert into subscriptions (name, topic, tenants, created_time) values ($1, $2, $3::text[], clock_timestamp())
+on conflict (name) do nothing;
+
+-- name: unsubscribe
+delete from subscriptions where name = $1;
+
+-- name: read_subscription
+select topic, tenants from subscriptions where name = $1;
+
+-- name: read_subscriptions
+select s.name, s.topic, s.tenants,
+    counts.waiting, counts.alive - counts.waiting, counts.dead,
+    (select m.body from messages m
+        where m.subscription = s.name and m.dead_time is null order by m.sequence limit 1)
+from subscriptions s cross join lateral (
+    select count(*) filter (where m.dead_time is null) as alive,
+        count(*) filter (where m.dead_time is null and (m.visible_at <= statement_timestamp() or m.attempts = 0))
+            as waiting,
+        count(*) filter (where m.dead_time is not null) as dead
+    from messages m where m.subscription = s.name
+) as counts
+where $1::text is null or s.name = $1 order by s.name;
+
+-- name: enqueue
+-- One notification for all of them wakes the consumers at other replicas. Other than the rest of what is done to queues
+-- they are flushed: a relay that outlives a crash of this server does not publish them again.
+with added as (
+    insert into messages (subscription, body, visible_at)
+    select s.name, new.body, clock_timestamp()
+    from unnest($1::text[], $2::text[], $3::boolean[], $4::bytea[])
+        with ordinality as new (topic, tenant, is_for_all, body, place)
+    join subscriptions s on s.topic = new.topic
+        and (s.tenants is null or new.is_for_all or new.tenant = any (s.tenants))
+        and ($5::text is null or s.name = $5)
+    order by new.place
+    returning sequence
+)
+select pg_notify('hyperfleet_messages', ''), set_config('synchronous_commit', 'on', true)
+where exists (select from added);
+
+-- name: find_overdue
+select s.name, s.topic, s.tenants, oldest.body, (
+    select max(sequence) from messages m where m.subscription = s.name and m.dead_time is null
+)
+from subscriptions s cross join lateral (
+    select m.body, m.visible_at from messages m
+    where m.subscription = s.name and m.dead_time is null order by m.sequence limit 1
+) as oldest
+where oldest.visible_at < clock_timestamp() - $1::interval order by s.name;
+
+-- name: discard_messages
+delete from messages where ctid = any (array(
+    select ctid from messages where subscription = $1 and dead_time is null and sequence <= $2
+    order by sequence limit $3
+));
+
+-- name: take_messages
+-- What was never taken may be taken at any time: the clock may have been set back since it was added. What was delivered
+-- as often as allowed, and never answered, becomes a dead letter.
+update messages m set
+    visible_at = clock_timestamp() + $3::interval,
+    attempts = m.attempts + case when m.attempts > $4 then 0 else 1 end,
+    dead_time = case when m.attempts > $4 then clock_timestamp() end,
+    error = case when m.attempts > $4 and m.error = '' then $5 else m.error end
+from subscriptions s
+where s.name = $1 and m.ctid = any (array(
+    select ctid from messages
+    where subscription = $1 and dead_time is null and (visible_at <= clock_timestamp() or attempts = 0)
+    order by sequence limit $2 for update skip locked
+))
+returning m.sequence, m.body, m.attempts, s.topic, m.dead_time is not null as is_spent;
+
+-- name: ack_messages
+-- Each message is looked up by its key: a join might read the whole queue instead.
+delete from messages where ctid = any (array(
+    select found.id from unnest($2::bigint[], $3::integer[]) as done (sequence, attempts)
+    cross join lateral (
+        select ctid as id from messages
+        where subscription = $1 and sequence = done.sequence and attempts = done.attempts and dead_time is null
+        offset 0
+    ) as found
+));
+
+-- name: nack_messages
+update messages
+set error = $4, visible_at = clock_timestamp() + coalesce($5::interval, interval '0'),
+    dead_time = case when $5::interval is null then clock_timestamp() end
+where ctid = any (array(
+    select found.id from unnest($2::bigint[], $3::integer[]) as given (sequence, attempts)
+    cross join lateral (
+        select ctid as id from messages
+        where subscription = $1 and sequence = given.sequence and attempts = given.attempts and dead_time is null
+        offset 0
+    ) as found
+));
+
+-- name: read_dead_letters
+select m.sequence, m.body, m.error, m.attempts, m.dead_time, s.topic
+from messages m join subscriptions s on s.name = m.subscription
+where m.subscription = $1 and m.dead_time is not null order by m.sequence limit $2;
+
+-- name: replay_dead_letters
+update messages set dead_time = null, attempts = 0, error = '', visible_at = clock_timestamp()
+where ctid = any (array(
+    select ctid from messages where subscription = $1 and dead_time is not null order by sequence limit $2
+));
+
+-- ── when the sentinel looks at which resource ───────────────────────────────────────────────────────────────────────
+
+-- name: read_due_looks
+-- At least one row, for the clock.
+select statement_timestamp() as now, due.*
+from (select) as one left join lateral (
+    select r.answer, r.look_at, r.look_history, c.resource, c.status
+    from resources r join records c using (number)
+    where r.kind = $1 and r.look_at <= statement_timestamp() and (r.look_at, r.id) > ($2::timestamptz, $3::text)
+        and ($4::text[] is null or r.tenant = any ($4))
+    order by r.look_at, r.id limit $5
+) as due on true
+order by due.look_at;
+
+-- name: read_looks
+select statement_timestamp() as now, r.answer, r.look_at, r.look_history, c.resource, c.status
+from (select) as one left join (resources r join records c using (number))
+    on r.id = any ($2::text[]) and r.kind = $1 and ($3::text[] is null or r.tenant = any ($3))
+order by r.id;
+
+-- name: count_looks
+-- The next one of a tenant is looked for among the first thousand of all.
+select statement_timestamp() as now, due.count, due.oldest, (
+    select later.look_at from (
+        select look_at, tenant from resources
+        where kind = $1 and look_at > statement_timestamp() order by look_at, id limit 1000
+    ) as later where $2::text[] is null or later.tenant = any ($2) order by later.look_at limit 1
+) as next
+from (
+    select count(*), min(look_at) as oldest from (
+        select look_at from resources
+        where kind = $1 and look_at <= statement_timestamp() and ($2::text[] is null or tenant = any ($2))
+        order by look_at, id limit $3
+    ) as first
+) as due;
+
+-- name: advance_looks
+-- Rows are locked in the order in which every writer locks them.
+with locked as (
+    select r.number, moved.at, moved.history
+    from resources r join unnest($1::text[], $2::timestamptz[], $3::text[], $4::timestamptz[], $5::text[])
+        as moved (id, was_at, was_history, at, history) on r.id = moved.id
+    where r.look_at = moved.was_at and r.look_history is not distinct from moved.was_history
+    order by r.parent_id is not null, r.id
+    for update of r
+)
+update resources r set look_at = locked.at, look_history = locked.history
+from locked where r.number = locked.number
+returning r.id;
+
+-- name: spread_looks
+with batch as materialized (
+    select id from resources where id > $1 order by id limit $2
+), locked as (
+    select number from resources
+    where id = any (array(select id from batch))
+        and (look_at is null or look_at > statement_timestamp() + $3::interval or ($4 and look_history is not null))
+    order by parent_id is not null, id
+    for update
+), moved as (
+    update resources r
+    set look_at = least(r.look_at, statement_timestamp() + random() * $3::interval),
+        look_history = case when $4::boolean then null else r.look_history end
+    from locked where r.number = locked.number
+)
+select max(id), count(*) from batch;
+
+-- name: read_look_rules
+select digest from look_rules;
+
+-- name: save_look_rules
+update look_rules set digest = $1;
 
 -- ── the schema ──────────────────────────────────────────────────────────────────────────────────────────────────────
 

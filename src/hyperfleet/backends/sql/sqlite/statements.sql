@@ -24,7 +24,8 @@ insert into schema_migrations (version, name, applied_time) values (?, ?, ?);
 select position, policy_version from head;
 
 -- name: read_records
-select number, id, revision, wake_at, policy_version, answer, cast(status as blob), cast(resource as blob)
+select number, id, revision, wake_at, policy_version, answer, cast(status as blob), cast(resource as blob),
+       look_at, look_history
 from resources join records using (number) where id in (select value from json_each(?));
 
 -- name: read_reports
@@ -57,8 +58,8 @@ update head set position = ?;
 
 -- name: insert_resource
 insert into resources (number, id, kind, parent_id, tenant, name, created_time, is_deleting, severity, revision,
-                       wake_at, policy_version, answer)
-values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+                       wake_at, policy_version, answer, look_at, look_history)
+values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: insert_record
 insert into records (number, status, resource) values (?, ?, ?);
@@ -69,6 +70,9 @@ update resources set revision = coalesce(?, revision), answer = ? where number =
 
 -- name: update_place
 update resources set severity = ?, wake_at = ?, policy_version = ? where number = ?;
+
+-- name: update_look
+update resources set look_at = ?, look_history = ? where number = ?;
 
 -- name: update_resource
 update resources set tenant = ?, name = ?, is_deleting = ? where number = ?;
@@ -183,7 +187,7 @@ and tenant in (select value from json_each(?));
 -- One statement is one snapshot. A row for each report, the first with the record too.
 -- name: read_record
 select revision, wake_at, policy_version, answer, cast(status as blob), cast(resource as blob),
-       adapter, cast(body as blob), effective_time, last_heard, digest, is_calm
+       look_at, look_history, adapter, cast(body as blob), effective_time, last_heard, digest, is_calm
 from resources join records using (number)
 left join reports on reports.resource_id = id
 left join report_bodies using (resource_id, adapter)
@@ -384,6 +388,13 @@ delete from transitions where rowid = ?;
 -- name: prunable_keys
 select key from idempotency where time < ? order by time limit ?;
 
+-- Members of sentinels that have not renewed their lease for long.
+-- name: find_old_members
+select name from leases where name >= 'sentinel/' and name < 'sentinel0' and expires < ?;
+
+-- name: forget_member
+delete from leases where name = ?;
+
 -- name: prune_keys
 delete from idempotency where key = ?;
 
@@ -486,10 +497,168 @@ from readers where ?1 is null or name = ?1 order by name;
 
 -- name: advance_reader
 update readers set position = ?3, moved_time = ?4, dropped_time = null
-where name = ?1 and position = ?2 and position < ?3 and ?3 <= (select position from head);
+where name = ?1 and position = ?2 and position < ?3 and ?3 <= (select position from head)
+  and (?5 is null or exists (select 1 from leases where name = ?5 and epoch = ?6 and holder = ?7));
 
 -- name: close_reader
 delete from readers where name = ?;
 
 -- name: drop_reader
 update readers set dropped_time = ?2 where name = ?1 and dropped_time is null;
+
+-- ── when the sentinel looks at which resource ────────────────────────────────────────────────────────────────────
+
+-- name: read_due_looks
+select answer, look_at, look_history, cast(resource as blob), cast(status as blob)
+from resources join records using (number)
+where kind = ?1 and look_at <= ?2 and (look_at, id) > (?3, ?4)
+  and (?5 is null or tenant in (select value from json_each(?5)))
+order by look_at, id limit ?6;
+
+-- Without the +, it would read all resources of the kind.
+-- name: read_looks
+select answer, look_at, look_history, cast(resource as blob), cast(status as blob)
+from resources join records using (number)
+where id in (select value from json_each(?2)) and +kind = ?1
+  and (?3 is null or +tenant in (select value from json_each(?3)))
+order by id;
+
+-- name: count_looks
+select count(*), min(look_at) from (
+    select look_at from resources
+    where kind = ?1 and look_at <= ?2 and (?3 is null or tenant in (select value from json_each(?3)))
+    order by look_at, id limit ?4
+);
+
+-- The next one of a tenant is looked for among the first thousand of all. To sort them again would read them all.
+-- name: read_next_look
+select look_at from (
+    select look_at, tenant from resources where kind = ?1 and look_at > ?2 order by look_at, id limit 1000
+) where ?3 is null or tenant in (select value from json_each(?3)) limit 1;
+
+-- name: advance_look
+update resources set look_at = ?4, look_history = ?5 where id = ?1 and look_at = ?2 and look_history is ?3;
+
+-- name: read_ids_after
+select id from resources where id > ? order by id limit ?;
+
+-- name: spread_look
+update resources
+set look_at = min(coalesce(look_at, ?2 + ?3), ?2 + abs(random() % ?3)),
+    look_history = case when ?4 then null else look_history end
+where id = ?1 and (look_at is null or look_at > ?2 + ?3 or (?4 and look_history is not null));
+
+-- name: read_look_rules
+select digest from look_rules;
+
+-- name: save_look_rules
+update look_rules set digest = ?;
+
+-- ── leases and the queues of the in-process broker ───────────────────────────────────────────────────────────────
+
+-- name: read_store_id
+select id from identity;
+
+-- A lease that lasts twice as long as it is taken for is free too: the clock was set back since.
+-- name: take_lease
+insert into leases (name, holder, epoch, expires) values (?1, ?2, 1, ?4)
+on conflict (name) do update
+set holder = excluded.holder, expires = excluded.expires,
+    epoch = leases.epoch + (leases.holder <> excluded.holder)
+where leases.holder = excluded.holder or leases.expires <= ?3 or leases.expires > ?3 + 2 * (?4 - ?3)
+returning epoch;
+
+-- name: release_lease
+update leases set expires = 0 where name = ? and holder = ? and epoch = ?;
+
+-- No lease lasts two minutes. One that does was taken before the clock was set back, and its holder may be dead.
+-- name: read_leases
+select name, holder, epoch from leases
+where name >= ?1 and name < ?2 and expires > ?3 and expires < ?3 + 120000000 order by name;
+
+-- name: read_webhooks
+select name, state from webhooks order by name;
+
+-- name: save_webhook
+insert into webhooks (name, state)
+select ?1, ?2 where ?3 is null or exists (select 1 from leases where name = ?3 and epoch = ?4)
+on conflict (name) do update set state = excluded.state;
+
+-- name: delete_webhook
+delete from webhooks where name = ?;
+
+-- name: subscribe
+insert into subscriptions (name, topic, tenants, created_time) values (?, ?, ?, ?) on conflict (name) do nothing;
+
+-- name: unsubscribe
+delete from subscriptions where name = ?;
+
+-- name: delete_messages
+delete from messages where subscription = ?;
+
+-- name: read_subscription
+select topic, tenants from subscriptions where name = ?;
+
+-- name: read_subscriptions
+select s.name, s.topic, s.tenants,
+       (select count(*) from messages m where m.subscription = s.name and m.dead_time is null
+          and (m.visible_at <= ?2 or m.attempts = 0)),
+       (select count(*) from messages m where m.subscription = s.name and m.dead_time is null
+          and m.visible_at > ?2 and m.attempts > 0),
+       (select count(*) from messages m where m.subscription = s.name and m.dead_time is not null),
+       (select m.body from messages m where m.subscription = s.name and m.dead_time is null order by m.sequence limit 1)
+from subscriptions s where ?1 is null or s.name = ?1 order by s.name;
+
+-- name: has_subscriptions
+select 1 from subscriptions limit 1;
+
+-- name: enqueue
+insert into messages (subscription, body, visible_at)
+select s.name, ?4, ?5 from subscriptions s
+where s.topic = ?1
+  and (s.tenants is null or ?3 or exists (select 1 from json_each(s.tenants) where value = ?2))
+  and (?6 is null or s.name = ?6)
+order by s.name;
+
+-- name: find_overdue
+select s.name, s.topic, s.tenants, m.body,
+       (select max(sequence) from messages l where l.subscription = s.name and l.dead_time is null)
+from subscriptions s join messages m on m.sequence = (
+    select min(sequence) from messages f where f.subscription = s.name and f.dead_time is null)
+where m.visible_at < ? order by s.name;
+
+-- name: discard_messages
+delete from messages where sequence in (
+    select sequence from messages where subscription = ? and dead_time is null and sequence <= ?
+    order by sequence limit ?
+);
+
+-- What was never taken may be taken at any time: the clock may have been set back since it was added.
+-- name: find_waiting
+select m.sequence, m.body, m.attempts + 1, s.topic from messages m join subscriptions s on s.name = m.subscription
+where m.subscription = ? and m.dead_time is null and (m.visible_at <= ? or m.attempts = 0) order by m.sequence limit ?;
+
+-- Delivered as often as allowed, and never answered.
+-- name: bury_message
+update messages set dead_time = ?, error = case when error = '' then ? else error end where sequence = ?;
+
+-- name: take_message
+update messages set visible_at = ?, attempts = attempts + 1 where sequence = ?;
+
+-- name: ack_message
+delete from messages where subscription = ? and sequence = ? and attempts = ? and dead_time is null;
+
+-- name: nack_message
+update messages set error = ?4, visible_at = ?5, dead_time = ?6
+where subscription = ?1 and sequence = ?2 and attempts = ?3 and dead_time is null;
+
+-- name: read_dead_letters
+select m.sequence, m.body, m.error, m.attempts, m.dead_time, s.topic
+from messages m join subscriptions s on s.name = m.subscription
+where m.subscription = ? and m.dead_time is not null order by m.sequence limit ?;
+
+-- name: replay_dead_letters
+update messages set dead_time = null, attempts = 0, error = '', visible_at = ?3
+where sequence in (
+    select sequence from messages where subscription = ?1 and dead_time is not null order by sequence limit ?2
+);

@@ -1,0 +1,3 @@
+module hyperfleet/template_cases
+
+go 1.22
