@@ -66,7 +66,7 @@ class Link:
                 await self.drop()
                 with translated():
                     async with asyncio.timeout(self.timeout):
-                        self._connection = found = await aio_pika.connect(self._url)
+                        self._connection = found = await _connect(self._url)
             return found
 
     @asynccontextmanager
@@ -124,6 +124,17 @@ class Link:
         await self.drop()
         if self._closing:
             await asyncio.wait(self._closing)
+
+
+async def _connect(url: URL) -> AbstractConnection:
+    """Connect. An attempt that failed is closed here: the library would do it when it is collected, on any thread."""
+    connection = aio_pika.Connection(url)
+    try:
+        await connection.connect()
+    except BaseException:
+        await connection.close()
+        raise
+    return connection
 
 
 async def _close(connection: AbstractConnection) -> None:
